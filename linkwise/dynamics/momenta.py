@@ -14,6 +14,7 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 
+from ..compiler.ir.program import Program
 from ..compiler.registry import compile_instead
 from ..compiler.store import of_algorithm, stored
 from ..mechanics.algorithms import momenta as forms
@@ -72,7 +73,7 @@ def forward_dynamics(
 
 
 def cheapest_form(mech: Mechanism) -> str:
-    """How the velocities of momenta are found in the fewest operations, counted; kept with the mechanism."""
+    """How the velocities of momenta are found in the fewest instructions, counted; kept with the mechanism."""
     return stored(mech, cheapest_form, lambda: _cheapest_form(mech))
 
 
@@ -81,13 +82,16 @@ def _cheapest_form(mech: Mechanism) -> str:
     if mech.nv > MOST:
         return forms.FIXED_AXES if in_a_plane else forms.FILTER
     candidates = (form for form in forms.FORMS if in_a_plane or form not in forms.IN_A_PLANE)
-    return min(candidates, key=lambda form: _operations(mech, form))
+    return min(candidates, key=lambda form: _instructions(mech, form))
 
 
-def _operations(mech: Mechanism, form: str) -> int:
-    from ..compiler.pipeline import trace_with_plan  # here, so that importing the package stays quick
+def _instructions(mech: Mechanism, form: str) -> int:
+    """Operations where a product and a sum are one, as on the machine."""
+    from ..compiler.pipeline import optimize, trace_with_plan  # here, so that importing the package stays quick
 
-    motion = partial(forms.motion, form=form)
-    return trace_with_plan(
-        Algorithm(form, ("q", "p", "tau"), ("p_rate", "v"), motion, reason=forms.REASON), mech
-    ).operations
+    algorithm = Algorithm(
+        form, ("q", "p", "tau"), ("p_rate", "v"), partial(forms.motion, form=form), reason=forms.REASON
+    )
+    program = optimize(trace_with_plan(algorithm, mech).program)
+    assert isinstance(program, Program)  # without loops over links
+    return len([node for node in program.nodes if node.args])

@@ -23,7 +23,7 @@ from .steps import MOMENTA
 IN_MOMENTA = "momentum_"  # how the names of methods in momenta begin
 #: Operations: in momenta every stage waits for the one before, and steps this short for their own results; so many
 #: vectors of states are then computed side by side, if there are so many states.
-SHORT = {4: 200, 2: 1200}
+SHORT = {4: 600, 2: 2000}
 MANY = {4: 64, 2: 16}
 
 
@@ -36,7 +36,7 @@ def side_by_side(method: str, q: Any, v: Any) -> int:
     """How many vectors of states may be computed side by side, as far as it depends on how many states there are."""
     if not method.startswith(IN_MOMENTA):
         return 1
-    states = max(math.prod(np.shape(x)[:-1]) for x in (q, v))
+    states = max(math.prod(np.shape(q)[:-1]), math.prod(np.shape(v)[:-1]))
     return next((count for count, least in MANY.items() if states >= least), 1)
 
 
@@ -45,16 +45,13 @@ def registers(program: AnyProgram, most: int) -> int:
     return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 
 
-def initial_momenta(
-    mech: Mechanism, arrays: Mapping[Array, np.ndarray], parameters: Mapping[Array, np.ndarray]
-) -> dict[Array, np.ndarray]:
-    """What the first step is handed, if it is; ``parameters`` are numbers of the mechanism that differ from state to
-    state."""
-    given = {array.name: (array, values) for array, values in arrays.items()}
-    if MOMENTA not in given:
-        return {}
-    (_, q), (_, v) = given["q"], given["v"]
-    return {given[MOMENTA][0]: _computed(mech, "joint_momenta", q, v, parameters)}
+def without_momenta(
+    run: Callable[..., None], inputs: tuple[Array, ...]
+) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    """A recurrence that takes momenta before all else, and its other inputs."""
+    place = [array.name for array in inputs].index(MOMENTA)
+    before, after = inputs[:place], inputs[place + 1 :]
+    return lambda p, *arrays, out: run(*arrays[:place], p, *arrays[place:], out=out), before + after
 
 
 def run_in_momenta(
@@ -67,26 +64,32 @@ def run_in_momenta(
     every_state: bool,
     parameters: Mapping[Array, np.ndarray],
 ) -> None:
-    """Steps from momenta to momenta, and the velocities of the states that are kept."""
-    q, v, *_ = kept
+    """Steps from momenta to momenta, and the velocities of the states that are kept; ``parameters`` are numbers of the
+    mechanism that differ from state to state."""
+    arrays, (q, v, *_) = [*named.values()], kept
+    p = _computed(mech, "joint_momenta", arrays[0], arrays[1], parameters)
     if every_state:
-        p = np.empty((*batch, mech.nv), v.dtype)
-        first = found[1][..., 0, :].copy()
-        run(*named.values(), out=(q, found[1][..., :-1, :], *kept[2:], p))
-        found[1][..., 0, :] = first
-        v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], p, parameters)
+        last, of_starts = np.empty((*batch, mech.nv), v.dtype), found[1]
+        run(p, *arrays, out=(q, of_starts[..., :-1, :], *kept[2:], last))
+        of_starts[..., 0, :] = arrays[1]
+        _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters, v[..., -1, :])
     else:
-        run(*named.values(), out=tuple(kept))
+        run(p, *arrays, out=tuple(kept))
         each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
-        v[...] = _computed(mech, "momentum_velocities", q, v, each)
+        _computed(mech, "momentum_velocities", q, v, each, v)
 
 
 def _computed(
-    mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
+    mech: Mechanism,
+    name: str,
+    q: np.ndarray,
+    x: np.ndarray,
+    parameters: Mapping[Array, np.ndarray],
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     if not parameters:
-        return kernel_function(mech, name, q)(q, x)
+        return kernel_function(mech, name, q)(q, x, out=out)
     names = tuple(array.name for array in parameters)
     key = (name, *names, q.dtype.name)
     kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))
-    return kernel(q, x, *parameters.values())
+    return kernel(q, x, *parameters.values(), out=out)

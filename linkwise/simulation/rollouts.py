@@ -42,7 +42,7 @@ from .closed_rollouts import (
 )
 from .functions import Held
 from .held_rollouts import asking_controllers
-from .momentum_rollouts import in_momenta, initial_momenta, registers, run_in_momenta, side_by_side
+from .momentum_rollouts import in_momenta, registers, run_in_momenta, side_by_side, without_momenta
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -145,7 +145,7 @@ def rollout(
     every_state, vectors = every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
     kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state, vectors)
     run, inputs, of_variant = kernel(target)
-    given = {**given, **of_variant, **_before_the_first_step(mech)}
+    given = {**given, **of_variant, TRUSTED: NONE_YET}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
     varied = _prepared(mech, method, acting, named, parameters, passive, device)
     initial, shapes = _starts(mech, acting, named, (*batch,) if final_only else (*batch, steps // every + 1))
@@ -154,11 +154,6 @@ def rollout(
         work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
     found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
     return _returned(found, return_activation)
-
-
-def _before_the_first_step(mech: Mechanism) -> dict[str, np.ndarray]:
-    """What steps hand on besides states, where they do, as it is before anything is known of it."""
-    return {TRUSTED: NONE_YET, MOMENTA: np.zeros(mech.nv)}
 
 
 def _run(
@@ -179,7 +174,7 @@ def _run(
     if mech.loops:
         run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, bool(varied))
     else:
-        if MOMENTA in (array.name for array in named):
+        if in_momenta(method, "cpu"):
             run_in_momenta(mech, run, named, batch, kept, found, every_state, _of_bodies(mech, varied))
         else:
             run(*named.values(), out=tuple(kept))
@@ -214,7 +209,6 @@ def _prepared(
         q, v, *_ = arrays
         poses = {array.name: x for array, x in bodies.items()}
         arrays[q], arrays[v] = close(mech, arrays[q], arrays[v], poses)
-    arrays.update(initial_momenta(mech, arrays, bodies))
     return varied
 
 
@@ -374,7 +368,8 @@ def _kernel(
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         last = (MOMENTA + NEXT,) if with_velocities else ()
         once_more = Recurrence(feeds, per_run, registers(program, vectors), last)
-        return load_recurrence(program, once_more, dtype, target), program.inputs
+        run = load_recurrence(program, once_more, dtype, target)
+        return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
 
     def shared(numbers: Any) -> Any:
         made = recurrence((numbers,))

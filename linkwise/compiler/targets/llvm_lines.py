@@ -207,7 +207,7 @@ def place_of(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]
             f"  %{name}.place{k} = zext i32 %{name}.short{k} to i64",
         ]
         place = f"%{name}.place{k}"
-    return [*lines, f"  %{name}.at{k} = getelementptr {vector.real}, ptr %scratch, i64 {place}"]
+    return [*lines, f"  %{name}.at{k} = getelementptr {vector.stored}, ptr %scratch, i64 {place}"]
 
 
 def shuffle(name: str, vector: VectorType, a: str, b: str, mask: list[int]) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 from ..ir import ops
 from ..ir.looped import AnyProgram, LoopedProgram
@@ -31,7 +32,7 @@ from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_operations import Writer
 from .llvm_scratch import LoopScratch, Scratch
-from .llvm_transfer import copy, fill, transfer
+from .llvm_transfer import by_registers, copy, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
 from .register_assignment import CUT, Action, assigned, registers
@@ -58,6 +59,9 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
     permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
+    moved = partial(transfer, vector=vector, attributes=attributes, permutes=permutes)
+    if recurrence and recurrence.registers > 1:
+        moved = partial(by_registers, vector=vector, registers=recurrence.registers, attributes=attributes)
     scratch: Scratch | LoopScratch
     ahead: list[int] = []
     if isinstance(program, LoopedProgram):
@@ -72,7 +76,7 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence, ahead),
         *functions,
-        *(transfer(*shape, vector, attributes, permutes) for shape in transfers(program, scratch)),
+        *(moved(*shape) for shape in transfers(program, scratch)),
         *tables(scratch),
         *([copy(vector, attributes)] if recurrence else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),

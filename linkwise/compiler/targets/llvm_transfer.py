@@ -44,7 +44,7 @@ exit:
 
 def copy(vector: VectorType, attributes: str) -> str:
     """``void @copy(from, to, count)``: copies ``count`` vectors, at least one, between places that do not overlap."""
-    return f"""define internal void @copy(ptr noalias %from, ptr noalias %to, i64 %count) noinline nounwind \
+    return f"""define internal void @copy(ptr noalias %from, ptr noalias %to, i64 %count) nounwind \
 {attributes} {{
 entry:
   br label %vector
@@ -77,11 +77,13 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
     neighbours in memory, they are moved two at a time: half the accesses, and two shuffles put them in their places.
     A matrix that has no gaps in memory is stored by cache lines; ``permutes`` says that the machine has ``PERMUTE``.
     """
+    of_register = OF_REGISTER * (vector.share > 1)
     paired = columns // 2 * 2 if vector.lanes > 1 else 0
     by_lines = kind != GATHER and vector.lanes > 1 and rows * columns * vector.bits // 8 >= CACHE_LINE
     lines = [
-        f"define internal void @{kind}{rows}x{columns}(ptr %base, i64 %step, i64 %row_stride, i64 %column_stride, "
-        f"ptr %numbers, ptr %scratch{', ptr %table' if kind == DELIVER else ''}) noinline nounwind {attributes} {{",
+        f"define internal void @{kind}{rows}x{columns}{of_register}(ptr %base, i64 %step, i64 %row_stride, "
+        f"i64 %column_stride, ptr %numbers, ptr %scratch{', ptr %table' if kind == DELIVER else ''}) "
+        f"noinline nounwind {attributes} {{",
         "entry:",
     ]
     for i in range(vector.lanes):
@@ -126,6 +128,33 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
 
 
 GATHER, SCATTER, DELIVER = "gather", "scatter", "deliver"
+OF_REGISTER = "_of_register"
+
+
+def by_registers(kind: str, rows: int, columns: int, vector: VectorType, registers: int, attributes: str) -> str:
+    """The same for vectors that take several registers, whose lanes are moved one register's after the other: the
+    addresses of all of them would not fit into registers."""
+    part, name = VectorType(vector.dtype, vector.lanes // registers, registers), f"{kind}{rows}x{columns}"
+    strides = "i64 %step, i64 %row_stride, i64 %column_stride"
+    whole = f"""define internal void @{name}(ptr %base, {strides}, ptr %numbers, ptr %scratch) noinline nounwind \
+{attributes} {{
+entry:
+  br label %register
+register:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %register ]
+  %lane = mul i64 %k, {part.lanes}
+  %own_numbers = getelementptr i64, ptr %numbers, i64 %lane
+  %own_scratch = getelementptr {part.real}, ptr %scratch, i64 %k
+  call void @{name}{OF_REGISTER}(ptr %base, {strides}, ptr %own_numbers, ptr %own_scratch)
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, {registers}
+  br i1 %more, label %register, label %exit
+exit:
+  ret void
+}}
+
+"""
+    return whole + transfer(kind, rows, columns, part, attributes)
 
 
 def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after: str) -> list[str]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class VectorType:
-    """LLVM types and constants of ``lanes`` numbers of one dtype."""
+    """LLVM types and constants of ``lanes`` numbers of one dtype; ``share``: of how many such vectors each is one, that
+    lie side by side in memory."""
 
     dtype: str
     lanes: int
+    share: int = 1
 
     @property
     def scalar(self) -> str:
@@ -29,6 +31,11 @@ class VectorType:
     @property
     def real(self) -> str:
         return f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def stored(self) -> str:
+        """What lies in memory where there is one, those beside it included."""
+        return self.real if self.share == 1 else f"[{self.share} x {self.real}]"
 
     @property
     def integer(self) -> str:

@@ -6,8 +6,9 @@ The velocities omega of links against the base, in place of those of joints, mak
 
 J_j and h_j are second and first moments of mass of link j about its joint, with the mass of all that it carries put
 where the next joints are; r_aj leads, in link a, to the joint that the way to link j goes on from.  The momenta that
-belong to omega are differences of those of joints, and each pair adds T = (r_aj x h_j) omega_a omega_j to the rate of
-one momentum and takes it from the other: joints between a and j feel -T, all others feel nothing.
+belong to omega are differences of those of joints, and each pair adds (r_aj x h_j) omega_a omega_j to the rate of one
+of them and takes it from that of the other.  A joint's own momentum has the rates of all links that it carries
+together: the first joints feel nothing of pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from ..recursions.rolled import LinksOfKinds, NotRolled
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar
+from ..scalar import Matrix, Scalar, dot
 from ..spatial import Force, Vector3
 from .momentum_flows import Flow, FromLastToFirst
 
@@ -30,7 +31,8 @@ class FlowByPairs(Flow):
         super().__init__(Configuration(tree, q))
         self._parents, self._given = [link.parent for link in tree.links], list(p)
         self._first, self._second = self._moments_about_joints()
-        self._across: dict[tuple[int, int], Scalar] = {}  # r x h of a pair
+        self._paired: list[list[int]] = [[] for _ in tree.links]  # the links that each makes pairs with
+        self._across: list[list[Scalar]] = [[] for _ in tree.links]  # r x h of these, for the rate of its momentum
         self._weights: list[Scalar] = []  # their moments, each of one link
         self._solved = FromLastToFirst(self._mass_matrix(), self._differences())
 
@@ -48,16 +50,15 @@ class FlowByPairs(Flow):
         return self._solved.total_rates(normalized)
 
     def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
-        spins, found = self._solved.velocities, list(self._weights)
+        spins = self._solved.velocities
+        found, weights = list(self._weights), list(self._weights)
+        for j, _ in self._children_first():
+            found[j] = spins[j] * dot(self._across[j], (spins[a] for a in self._paired[j])) + found[j]
         for j, a in self._children_first():
-            found[a] = found[a] + found[j]
-        for (a, j), across in self._across.items():
-            term, between = across * (spins[a] * spins[j]), j
-            while between != a:
-                found[between] = found[between] - term
-                between = self._parents[between]
+            found[a], weights[a] = found[a] + found[j], weights[a] + weights[j]
+        carried = [x if a >= 0 else w for x, w, a in zip(found, weights, self._parents, strict=True)]
         motions = (kinematics.motion[0] for kinematics in self.at.joint_kinematics)
-        return [[x + push.dot(h)] for x, push, h in zip(found, pushes, motions, strict=True)]
+        return [[x + push.dot(h)] for x, push, h in zip(carried, pushes, motions, strict=True)]
 
     # -- the mass matrix of velocities against the base ------------------------------------------------------
 
@@ -78,7 +79,10 @@ class FlowByPairs(Flow):
         for j, first in enumerate(self._first):
             for a, r, h in self._seen_on_the_way(j, first):
                 found[a][j] = found[j][a] = h.x * r.x + h.y * r.y
-                self._across[a, j] = r.x * h.y - r.y * h.x
+                across = r.x * h.y - r.y * h.x
+                for one, other, sign in ((a, j, 1.0), (j, a, -1.0)):
+                    self._paired[one].append(other)
+                    self._across[one].append(across * sign)
         for j, a in enumerate(self._parents):
             (rotor,) = self.tree.links[j].armature
             found[j][j] = found[j][j] + rotor

@@ -18,7 +18,7 @@ from ..operators.spaces import FORCE
 from ..operators.vectors import from_user
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar, is_zero
+from ..scalar import Matrix, Scalar, dot, is_zero
 from ..spatial import ZERO, Force, Motion, Rotation, Translation, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from . import expressions as ex
@@ -111,10 +111,11 @@ class FlowOfLinks(Flow):
         relative = kinematics.relative_motion(moving.rates)
         changes = joint.motion_rate(self.at.coordinates[i], moving.rates)
         carried = self.carried(i)
-        return [
-            carried.dot(moving.behind.cross(h) + relative.cross(h) + change) + push.dot(h)
-            for h, change in zip(kinematics.motion, changes, strict=True)
-        ]
+        found = []
+        for h, change in zip(kinematics.motion, changes, strict=True):
+            direction = moving.behind.cross(h) + relative.cross(h) + change
+            found.append(dot(carried.flat(), direction.flat(), push.dot(h)))  # products that are all fused with sums
+        return found
 
     # -- parts of the sweeps ---------------------------------------------------------------------------------
 
