@@ -1,8 +1,11 @@
-"""What drives a motion: joint forces from a table, springs and dampers towards a target, gravity held, their limits."""
+"""What drives a motion: joint forces from a table, springs and dampers towards a target, gravity held, computed torque
+along a motion, a regulator; their limits."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,18 +13,25 @@ import numpy as np
 
 import linkwise as lw
 
-from .files import called
+from .files import called, contents
 from .state import finite_numbers, joint_numbers, named
-from .tables import read_table
+from .tables import Table, read_table
 from .units import DEGREE
 
 Control = Callable[..., np.ndarray]  # of (t, q, v)
+FOLLOWING = 100.0, 20.0  # kp (1/s^2) and kd (1/s) of computed torque: errors decay in 0.1 s
 
 
 def control_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--torques, --kp, --kd, --target, --hold-gravity and --saturate."""
+    """--torques, --kp, --kd, --target, --hold-gravity, --follow, --regulator and --saturate."""
     for option in (
         click.option("--saturate", is_flag=True, help="Cut these forces off at the effort limits of the file."),
+        click.option("--regulator", metavar="FILE.npz", help="Gains of linkwise lqr, back to where they are made for."),
+        click.option(
+            "--follow",
+            metavar="FILE",
+            help="Computed torque along a motion, a table with t and q (v, a): --kp in 1/s^2, --kd in 1/s.",
+        ),
         click.option("--hold-gravity", is_flag=True, help="Add the forces that hold the mechanism against gravity."),
         click.option(
             "--target", multiple=True, metavar="JOINT=Q", help="Where --kp pulls; by default where it starts."
@@ -43,54 +53,101 @@ def control_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def control_of(
-    mech: lw.Mechanism,
-    q: np.ndarray,
-    duration: float | None,
-    torques: str | None,
-    kp: Sequence[str],
-    kd: Sequence[str],
-    target: Sequence[str],
-    hold_gravity: bool,
-    saturate: bool,
-    degrees: bool,
-) -> tuple[Control | None, float]:
-    """Joint forces as a function of time and state, None if there are none, and for how long."""
-    control = _feedback(mech, q, kp, kd, target, hold_gravity, degrees)
-    if torques is not None:
-        control, duration = _driven(mech, torques, control, duration)
-    if duration is None:
-        raise click.UsageError("how long? Give --duration, in seconds")
-    if saturate and control is None:
-        raise click.UsageError("--saturate is for the forces of --torques, --kp, --kd or --hold-gravity: give one")
-    return lw.saturated(mech, control) if saturate and control is not None else control, duration
+@dataclass(frozen=True)
+class Driving:
+    """What the options say, and whether angles are in degrees."""
+
+    torques: str | None
+    kp: Sequence[str]
+    kd: Sequence[str]
+    target: Sequence[str]
+    hold_gravity: bool
+    follow: str | None
+    regulator: str | None
+    saturate: bool
+    degrees: bool
+    trust_units: bool
+
+    def control(self, mech: lw.Mechanism, q: np.ndarray, duration: float | None) -> tuple[Control | None, float]:
+        """Joint forces as a function of time and state, None if there are none, and for how long."""
+        self._refuse_two_controllers()
+        control: Control | None
+        if self.follow is not None:
+            control, whole = self._following(mech, self.follow)
+            duration = whole if duration is None else duration
+        elif self.regulator is not None:
+            control = _regulator(mech, self.regulator)
+        else:
+            control = self._feedback(mech, q)
+        if self.torques is not None:
+            control, duration = _driven(mech, self.torques, control, duration)
+        if duration is None:
+            raise click.UsageError("how long? Give --duration, in seconds")
+        if self.saturate and control is None:
+            raise click.UsageError(
+                "--saturate is for the forces of --torques, --kp, --kd, --hold-gravity, --follow or --regulator: give "
+                "one"
+            )
+        return lw.saturated(mech, control) if self.saturate and control is not None else control, duration
+
+    def _refuse_two_controllers(self) -> None:
+        springs = {"--target": self.target, "--hold-gravity": self.hold_gravity}
+        if self.regulator is not None:
+            springs |= {"--kp": self.kp, "--kd": self.kd, "--follow": self.follow}
+        one = "--regulator" if self.regulator is not None else "--follow"
+        if self.regulator is not None or self.follow is not None:
+            for other, given in springs.items():
+                if given:
+                    raise click.UsageError(f"{one} and {other} are two controllers: give one")
+
+    def _following(self, mech: lw.Mechanism, file: str) -> tuple[Control, float]:
+        """Computed torque along the motion of a table, and how long that is."""
+        rows = read_table(file, mech, ("t", "q"), ("v", "a"), self.degrees, self.trust_units)
+        _check_times(rows, called(file))
+        v, a = rows.get("v"), rows.get("a") if "v" in rows else None
+        motion = lw.trajectories.along(lw.trajectories.spline(mech, rows["q"], rows["t"], v, a))
+        kp, kd = (
+            gains(mech, option, texts) if texts else otherwise
+            for option, texts, otherwise in zip(("--kp", "--kd"), (self.kp, self.kd), FOLLOWING, strict=True)
+        )
+        return lw.computed_torque(mech, motion, kp, kd), motion.duration
+
+    def _feedback(self, mech: lw.Mechanism, q: np.ndarray) -> Control | None:
+        stiffness, damping = gains(mech, "--kp", self.kp), gains(mech, "--kd", self.kd)
+        for text in self.target:
+            joint, _ = joint_numbers(mech, "--target", text)
+            if not stiffness[mech.v_index(joint)].any():
+                raise click.UsageError(f"--target {text} needs --kp, the stiffness towards it")
+        if not (stiffness.any() or damping.any() or self.hold_gravity):
+            return None
+        goal = named(mech, "q", self.target, q, DEGREE if self.degrees else 1.0, "--target")
+        control = lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
+        joints = [joint_numbers(mech, "--kp", text)[0] for text in (*self.kp, *self.kd) if "=" in text]
+        if not joints:
+            return control
+        actuated = control.actuated.copy()
+        for joint in joints:  # one that is named is driven
+            actuated[mech.v_index(joint)] = True
+        return lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity, actuated)
 
 
-def _feedback(
-    mech: lw.Mechanism,
-    q: np.ndarray,
-    kp: Sequence[str],
-    kd: Sequence[str],
-    target: Sequence[str],
-    hold_gravity: bool,
-    degrees: bool,
-) -> Control | None:
-    stiffness, damping = gains(mech, "--kp", kp), gains(mech, "--kd", kd)
-    for text in target:
-        joint, _ = joint_numbers(mech, "--target", text)
-        if not stiffness[mech.v_index(joint)].any():
-            raise click.UsageError(f"--target {text} needs --kp, the stiffness towards it")
-    if not (stiffness.any() or damping.any() or hold_gravity):
-        return None
-    goal = named(mech, "q", target, q, DEGREE if degrees else 1.0, "--target")
-    control = lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity)
-    joints = [joint_numbers(mech, "--kp", text)[0] for text in (*kp, *kd) if "=" in text]
-    if not joints:
-        return control
-    actuated = control.actuated.copy()
-    for joint in joints:  # one that is named is driven
-        actuated[mech.v_index(joint)] = True
-    return lw.joint_feedback(mech, goal, stiffness, damping, hold_gravity, actuated)
+def _regulator(mech: lw.Mechanism, file: str) -> Control:
+    """tau - K [q - q_0; v - v_0] of the gains that ``linkwise lqr -o`` has written."""
+    try:
+        with np.load(io.BytesIO(contents(file)), allow_pickle=False) as archive:
+            q, v, tau, gain = (np.asarray(archive[name], dtype=float) for name in ("q", "v", "tau", "gain"))
+    except (KeyError, ValueError, OSError, EOFError):
+        raise click.UsageError(f"{called(file)} has no gains: give a file that linkwise lqr -o has written") from None
+    shapes = (mech.nq,), (mech.nv,), (mech.nv,), (mech.nv, 2 * mech.nv)
+    if tuple(x.shape for x in (q, v, tau, gain)) != shapes:
+        raise click.UsageError(
+            f"{called(file)}: gains of another mechanism, of {len(v)} velocities: {mech.name} has {mech.nv}"
+        )
+
+    def control(_: float, at: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        return tau - gain @ np.concatenate([lw.difference(mech, q, at), rates - v])
+
+    return control
 
 
 def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
@@ -127,9 +184,8 @@ def _driven(
 ) -> tuple[Control, float]:
     """Forces of a table, and those of ``feedback`` besides."""
     rows, source = read_table(torques, mech, ("t", "tau"), ()), called(torques)
+    _check_times(rows, source)
     t, tau = rows["t"], rows["tau"]
-    if len(t) < 2 or not (np.diff(t) > 0.0).all():
-        raise click.UsageError(f"{source}: t must increase from row to row, over two rows at least")
     covered = float(t[-1] - t[0])
     duration = covered if duration is None else duration
     if duration > covered + 1e-9:
@@ -140,3 +196,8 @@ def _driven(
         return given if feedback is None else given + feedback(time, q, v)
 
     return driven, duration
+
+
+def _check_times(rows: Table, source: str) -> None:
+    if len(rows["t"]) < 2 or not (np.diff(rows["t"]) > 0.0).all():
+        raise click.UsageError(f"{source}: t must increase from row to row, over two rows at least")

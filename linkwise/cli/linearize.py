@@ -16,7 +16,7 @@ from .acting import Idle, acting_lines, acting_options, controls, ctrl_option, i
 from .files import check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, free_width, section, shown, table
-from .state import Coordinate, coordinates, state, state_options
+from .state import Coordinate, coordinates, names_of, state, state_options
 from .units import units
 
 PLACES = ("state", "equilibrium", "held")
@@ -66,7 +66,7 @@ def linearize(
     mech = with_acting(report_warnings(found, notes=False), acting)
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
     idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes]
-    driven = _names(inputs)
+    driven = names_of(inputs)
     tau, stability, commanded = None, None, controls(mech, ctrl)
     if stable and at != "equilibrium":
         raise click.UsageError("--stable is for --at equilibrium")
@@ -79,7 +79,7 @@ def linearize(
             rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven, ctrl=commanded)
             tau = rest.tau
         q, stability = rest.q, rest.stable
-    model = lw.linearize(mech, q, v, tau, independent=_names(independent), inputs=driven, ctrl=commanded)
+    model = lw.linearize(mech, q, v, tau, independent=names_of(independent), inputs=driven, ctrl=commanded)
     files = list(_written(model, output, plot))
     facts = {
         **_facts(model, files),
@@ -88,10 +88,6 @@ def linearize(
         "not_acting": [dataclasses.asdict(one) for one in idle],
     }
     click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle)))
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in text.split(",")) if text else None
 
 
 def _written(model: lw.StateSpace, output: str | None, plot: str | None) -> Iterable[Path]:

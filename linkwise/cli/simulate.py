@@ -25,7 +25,7 @@ from .acting import (
     limit_options,
     with_acting,
 )
-from .control import control_of, control_options
+from .control import Driving, control_options
 from .files import PIPE, check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, shown, table
@@ -79,8 +79,9 @@ def simulate(
     context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
     start: str | None, degrees: bool, method: str | None, variables: str, step: float | None, tolerance: float,
     every: float, torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
-    saturate: bool, acting: str | None, passive: bool, limits: float | None, limit_damping: float | None,
-    ctrl: Sequence[str], output: str | None, plot: str | None, gif: str | None, json_wanted: bool,
+    follow: str | None, regulator: str | None, saturate: bool, acting: str | None, passive: bool,
+    limits: float | None, limit_damping: float | None, ctrl: Sequence[str], output: str | None, plot: str | None,
+    gif: str | None, json_wanted: bool,
 ) -> None:  # fmt: skip
     """Follow the motion of a mechanism, with loops or without, from a state under gravity, torques or a controller.
 
@@ -91,6 +92,7 @@ def simulate(
     \b
     linkwise simulate builtin:stanford_arm --q joint2=1.57 --duration 2 --plot fall.png
     linkwise simulate robot.urdf --duration 3 --kp 80 --kp elbow=40 --kd 10 --target elbow=0.7 --gif reach.gif
+    linkwise simulate robot.urdf --start motion.csv --follow motion.csv
     linkwise simulate robot.urdf --duration 0.1 --acting damping,limits
     """
     check_output(output, ".csv", ".npz", ".html", pipe=True)
@@ -99,11 +101,12 @@ def simulate(
     mech = with_acting(report_warnings(found, notes=False), acting, limits, limit_damping)
     if output == PIPE and json_wanted:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
-    if start == torques == PIPE:
-        raise click.UsageError("standard input is one table: --start - or --torques -, not both")
+    if [start, torques, follow].count(PIPE) > 1:
+        raise click.UsageError("standard input is one table: --start -, --torques - or --follow -, not several")
     q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
-    driving = (torques, kp, kd, target, hold_gravity, saturate, degrees)
-    control, duration = control_of(mech, q, duration, *driving)
+    springs = (kp, kd, target, hold_gravity)
+    driving = Driving(torques, *springs, follow, regulator, saturate, degrees, found.trust_units)
+    control, duration = driving.control(mech, q, duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise click.UsageError(f"--duration must be positive, got {duration:g}")
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):

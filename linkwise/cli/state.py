@@ -144,6 +144,11 @@ def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list
     return joint, finite_numbers(f"{option} {text}", numbers)
 
 
+def names_of(text: str | None) -> tuple[str, ...] | None:
+    """NAME,NAME,...; None if nothing is given."""
+    return tuple(name.strip() for name in text.split(",")) if text else None
+
+
 def finite_numbers(what: str, text: str) -> list[float]:
     """Numbers with commas between them."""
     try:

@@ -52,6 +52,13 @@ class Regulator(CompiledControl):
     gain: Float64Array
     cost: Float64Array
 
+    @property
+    def joint_gain(self) -> Float64Array:
+        """(nv, 2 nv): joint forces per [difference(q_0, q); v - v_0], of all joints."""
+        law = self.law
+        assert isinstance(law, RegulatorLaw)
+        return np.array(law.gain)
+
     def eigenvalues(self) -> np.ndarray:
         """Of the model under the controller: A - B gain."""
         return np.linalg.eigvals(self.model.A - self.model.B @ self.gain)

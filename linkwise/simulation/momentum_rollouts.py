@@ -72,24 +72,19 @@ def run_in_momenta(
         last, of_starts = np.empty((*batch, mech.nv), v.dtype), found[1]
         run(p, *arrays, out=(q, of_starts[..., :-1, :], *kept[2:], last))
         of_starts[..., 0, :] = arrays[1]
-        _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters, v[..., -1, :])
+        v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
     else:
         run(p, *arrays, out=tuple(kept))
         each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
-        _computed(mech, "momentum_velocities", q, v, each, v)
+        v[...] = _computed(mech, "momentum_velocities", q, v, each)
 
 
 def _computed(
-    mech: Mechanism,
-    name: str,
-    q: np.ndarray,
-    x: np.ndarray,
-    parameters: Mapping[Array, np.ndarray],
-    out: np.ndarray | None = None,
+    mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
 ) -> np.ndarray:
     if not parameters:
-        return kernel_function(mech, name, q)(q, x, out=out)
+        return kernel_function(mech, name, q)(q, x)
     names = tuple(array.name for array in parameters)
     key = (name, *names, q.dtype.name)
     kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))
-    return kernel(q, x, *parameters.values(), out=out)
+    return kernel(q, x, *parameters.values())
