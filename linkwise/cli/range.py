@@ -13,7 +13,7 @@ from .files import check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, table
 from .state import state
-from .units import ANGLE, DEGREE, places, scaled, units
+from .units import ANGLE, DEGREE, LENGTH, places, scaled, units
 
 
 @click.command("range", short_help="Ranges of motion and singular positions.")
@@ -76,6 +76,14 @@ def _is_angle(mech: lw.Mechanism, coordinate: str) -> bool:
     return place is not None and place in places(mech, ANGLE, "q")
 
 
+def _unit(mech: lw.Mechanism, coordinate: str, degrees: bool) -> str:
+    """Of a coordinate; numbers of quaternions have none."""
+    if _is_angle(mech, coordinate):
+        return "degrees" if degrees else "rad"
+    place = mech.coordinate_place("q", coordinate)
+    return "m" if place is None or place in places(mech, LENGTH, "q") else "1"
+
+
 def _cause(end: dict[str, Any]) -> str:
     return f"{end['cause']}{' of ' + end['joint'] if end['joint'] else ''}"
 
@@ -86,10 +94,11 @@ def _text(facts: dict[str, Any], degrees: bool, mech: lw.Mechanism) -> Iterator[
     yield click.style(mech.name, bold=True) + f": {facts['coordinate']}"
     ends = zip(("from", "to"), facts["ends"], strict=True)
     rows = [(side, f"{factor * end['value']:.6g}", _cause(end)) for side, end in ends]
-    yield from section("range", table(("", "value", "stopped by"), rows, (1,)))
+    value = f"value ({_unit(mech, facts['coordinate'], degrees)})"
+    yield from section("range", table(("", value, "stopped by"), rows, (1,)))
     turns = [(f"{factor * end['value']:.6g}", _cause(end)) for end in facts["dead_centres"]]
     if turns:
-        yield from section("turns back at", table(("value", ""), turns, (0,)))
+        yield from section("turns back at", table((value, ""), turns, (0,)))
     found = facts["singular_positions"]
     if found:
         cells = [(one["kind"], *(f"{x:.6g}" for x in scaled(mech, "q", one["q"], unit))) for one in found]

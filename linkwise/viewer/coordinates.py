@@ -53,6 +53,17 @@ class Series:
         return None if self.v is None or body.mimic else tau[:, self.mech.v_index(self.joint)][:, self.v]
 
 
+def measure_of(mech: lw.Mechanism, name: str) -> str:
+    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places."""
+    joint, _, number = name.partition("[")
+    if joint in mech.joint_names:
+        return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
+    place = mech.coordinate_place("q", name)
+    if place is None:
+        return LENGTH
+    return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+
+
 def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:
     """The curves of one joint: a number of v is drawn beside the number of q with its name."""
     kind = mech.bodies[mech.body_index(joint)].kind

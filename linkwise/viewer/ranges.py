@@ -128,11 +128,7 @@ def _title(found: Any) -> str:
 
 
 def _with_unit(mech: lw.Mechanism, name: str) -> str:
-    joint, _, number = name.partition("[")
-    if joint not in mech.joint_names:
-        return f"{name} (m)"
-    measured = mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
-    unit = UNITS[measured][0]
+    unit = UNITS[measure_of(mech, name)][0]
     return f"{name} ({unit})" if unit else name
 
 

@@ -157,7 +157,12 @@ def test_a_start_beyond_limits_and_a_range_of_motion():
         data = data_of(page)
         path = unpacked(data)[0][:, 0]
         assert (path.min(), path.max()) == pytest.approx((0.2, 0.6), abs=1e-6)
-        assert data["note"].startswith("crank_joint of four_bar: from 0.2 (joint limit")
+        assert data["note"] == (
+            "crank_joint from 11.46\N{DEGREE SIGN} (joint limit of crank_joint) to 34.38\N{DEGREE SIGN} "
+            "(joint limit of crank_joint)"
+        )
+    slider = lw.closed.range_of_motion(lw.mechanisms.slider_crank(), "slider.x")
+    assert data_of(lw.viewer.page(slider))["note"] == "slider.x from 0.15 m (dead centre) to 0.45 m (dead centre)"
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import numpy as np
 import linkwise as lw
 
 from ..configurations import ROUND, Motion, one_configuration, paced, several_configurations
+from ..coordinates import ANGLE, LENGTH, measure_of
 from ..scene import scene
 from ..skeleton import Skeleton
 
@@ -50,9 +51,7 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
         raise ValueError(f"rate must be a positive number of frames per second, got {rate!r}")
     if isinstance(mech, lw.closed.RangeOfMotion) or isinstance(q, lw.closed.RangeOfMotion):
         found = mech if q is None else q
-        return Shown(
-            found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), repr(found).splitlines()[0]
-        )
+        return Shown(found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), _told(found))
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
     members, note = _members(mech, q, t)
@@ -121,6 +120,19 @@ def moved_along_its_range(shown: Shown) -> Shown:
             note = "along its range of motion" if count == 1 else f"{joint} moves, the others follow; {count} "
             return replace(shown, motion=_along(mech, path), note=note + "degrees of freedom" * (count > 1))
     return replace(shown, note="no joint of one coordinate can be driven: save a motion to see it move")
+
+
+def _told(found: lw.closed.RangeOfMotion) -> str:
+    """A range in words, angles in degrees."""
+    unit, scale = {ANGLE: ("\u00b0", 180.0 / math.pi), LENGTH: (" m", 1.0)}.get(
+        measure_of(found.mechanism, found.coordinate), ("", 1.0)
+    )
+    low, high = (
+        f"{scale * end.value:.4g}{unit} ({end.cause}{' of ' * bool(end.joint)}{end.joint})" for end in found.ends
+    )
+    if np.isinf([found.lower, found.upper]).all():
+        return f"{found.coordinate}: nothing stops it"
+    return f"{found.coordinate} from {low} to {high}"
 
 
 def _driven(mech: lw.Mechanism) -> list[str]:
