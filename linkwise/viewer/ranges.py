@@ -11,7 +11,7 @@ import numpy as np
 import linkwise as lw
 
 from . import style
-from .coordinates import ANGLE, LENGTH, UNITS, Series, all_series
+from .coordinates import ANGLE, LENGTH, UNITS, Series, all_series, measure_of
 from .style import BLACK, COLOURS, GREEN, GREY, PURPLE, STYLES, VERMILLION
 
 if TYPE_CHECKING:
