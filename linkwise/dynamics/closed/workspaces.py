@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,11 @@ class SingularCurve:
 
     kind: str
     points: np.ndarray
-    q: np.ndarray = field(repr=False)
+    q: np.ndarray
     is_closed: bool
+
+    def __repr__(self) -> str:
+        return f"<SingularCurve {self.kind!r}: {len(self.points)} points{', closed' * self.is_closed}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +58,19 @@ class Workspace:
 
     mechanism: Mechanism
     coordinates: tuple[str, str]
-    first: np.ndarray = field(repr=False)
-    second: np.ndarray = field(repr=False)
-    q: np.ndarray = field(repr=False)
-    measures: dict[str, np.ndarray] = field(repr=False)
+    first: np.ndarray
+    second: np.ndarray
+    q: np.ndarray
+    measures: dict[str, np.ndarray]
     curves: tuple[SingularCurve, ...]
+
+    def __repr__(self) -> str:
+        kinds = sorted({curve.kind for curve in self.curves})
+        curves = ", ".join(f"{len(self.curves_of(kind))} of kind {kind!r}" for kind in kinds) or "none"
+        return (
+            f"<Workspace of {', '.join(self.coordinates)} of {self.mechanism.name}: {int(self.is_reached.sum())} of "
+            f"{self.is_reached.size} points of the grid are reached; curves: {curves}>"
+        )
 
     @property
     def is_reached(self) -> np.ndarray:

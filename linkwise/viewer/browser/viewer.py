@@ -17,6 +17,8 @@ import numpy as np
 import linkwise as lw
 
 from ..modes import mode_title
+from ..scene import VISUAL
+from ..skeleton import Skeleton
 from . import overlays, recording
 from .dragging import Hand
 from .framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
@@ -52,6 +54,8 @@ class Viewer:
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
         self._asking = threading.Lock()
         self._pulled: tuple[Hand, np.ndarray] | None = None
+        self._elements: Skeleton | None = None
+        self._toward = np.zeros(3)
         self._trail: list[np.ndarray] = []
         self._longest: dict[str, float] = {}
         self.shows: set[str] = set()
@@ -227,9 +231,19 @@ class Viewer:
         aside, lift = viewpoint(mech, q, points, up)
         framing = frame(1 if clip is None else len(clip.motions), points, aside, up, lift)
         self.stage.set_actors(framing.offsets)
+        self._elements = self._with_elements(clip)
+        self._toward = framing.position - framing.look_at
         start = self._server.initial_camera
         start.position, start.look_at, start.up, start.fov = framing.position, framing.look_at, up, FIELD
         self.stage.ground(floor_height(points, up), framing.reach)
+
+    def _with_elements(self, clip: Clip | None) -> Skeleton | None:
+        """What springs, dampers and gears are drawn with; None where there are none, or the file shows what is seen."""
+        mech, passive = self.session.mech, getattr(getattr(clip, "source", None), "passive", None)
+        if not mech.n_links or (passive is None and self.session.scene.of_kind(VISUAL)):
+            return None
+        skeleton = Skeleton(mech, passive)
+        return skeleton if skeleton.at(self.session.q).elements else None
 
     def _run(self) -> None:
         last = time.monotonic()
@@ -286,8 +300,20 @@ class Viewer:
                 configurations[0] = session.q
             for number, q in enumerate(configurations):
                 self.stage.place(number, lw.link_poses(session.mech, q))
+            self._draw_elements(configurations)
             self._draw_overlays()
         self.panel.refresh(asked)
+
+    def _draw_elements(self, configurations: np.ndarray) -> None:
+        """Springs, dampers, cylinders and gears of all mechanisms."""
+        if self._elements is None:
+            self.stage.remove("elements")
+            return
+        lines = [
+            overlays.element_lines_of(self._elements, q, self._toward) + self.stage.offset(number)
+            for number, q in enumerate(configurations)
+        ]
+        self.stage.lines("elements", np.concatenate(lines), (30, 30, 30))
 
     def _draw_overlays(self) -> None:
         session, stage, mech = self.session, self.stage, self.session.mech

@@ -192,6 +192,8 @@ def test_without_bounds_a_workspace_is_looked_at_as_a_whole():
     for line, ends in ((found.first, (GAP - NEAR - FAR, NEAR + FAR)), (found.second, (-high, high))):
         np.testing.assert_allclose(line[[0, -1]], [1.05 * ends[0] - 0.05 * ends[1], 1.05 * ends[1] - 0.05 * ends[0]])
     assert not (found.is_reached[[0, -1]].any() or found.is_reached[:, [0, -1]].any())
+    told = f"<Workspace of tip.x, tip.y of {mech.name}: {found.is_reached.sum()} of 225 points of the grid are reached"
+    assert repr(found).startswith(told) and len(repr(found)) < 200
     turning = lw.closed.workspace(mech, DRIVES, q=start, points=9)
     np.testing.assert_allclose(np.ptp(turning.first), 2.0 * np.pi)
     builder = lw.Builder()

@@ -123,3 +123,19 @@ def test_without_viser_it_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(ImportError, match=r"pip install 'linkwise\[view\]'"):
         lw.view(lw.mechanisms.five_bar())
+
+
+def test_springs_of_a_motion_are_drawn_with_it(opened):
+    mech = lw.mechanisms.cart_pole()
+    passive = lw.Passive.springs({"rail": 20.0}) + lw.Passive.spring_between(
+        "ground", (0.5, 0.0, 0.0), "pole", (0.0, 0.0, 0.5), 30.0
+    )
+    motion = lw.simulate(mech, [0.1, 0.3], [0.0, 0.0], 0.5, passive=passive)
+    viewer = opened(motion)
+    for t in (0.0, 0.3):
+        viewer.seek(t)
+        lines = np.reshape(viewer.stage._overlays["elements"].points, (-1, 3))
+        q = motion.at(t)[0]
+        for point in ((0.5, 0.0, 0.0), lw.frame_pose(mech, q, "pole")[:3] @ (0.0, 0.0, 0.5, 1.0), (q[0], 0.0, 0.0)):
+            assert np.linalg.norm(lines - point, axis=1).min() < 1e-6
+    assert "elements" not in opened(mech).stage._overlays
