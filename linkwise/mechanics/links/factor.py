@@ -15,9 +15,10 @@ ROUND_OFF = 1e-24  # the size of a diagonal entry, by the trace, below which its
 
 @dataclass(frozen=True)
 class Factor:
-    """L d L* of a small symmetric positive matrix, with the reciprocals of d."""
+    """L d L* of a small symmetric positive matrix, with the reciprocals of d; ``scaled`` is L d below the diagonal."""
 
     lower: list[list[Scalar]]
+    scaled: list[list[Scalar]]
     pivots: list[Scalar]
     reciprocal: list[Scalar]
 
@@ -43,7 +44,7 @@ class Factor:
                     entry = entry - scaled[i][k] * lower[j][k]
                 scaled[i][j] = entry
                 lower[i][j] = entry * reciprocal[j]
-        return Factor(lower, pivots, reciprocal)
+        return Factor(lower, scaled, pivots, reciprocal)
 
     def unknown_where_singular(self, diagonal: Sequence[Scalar]) -> Factor:
         """The same, with a last pivot whose reciprocal is no number where nothing but round-off is left of an entry of
@@ -130,11 +131,18 @@ class Elimination:
             self.factor = self.factor.unknown_where_singular([row[i] for i, row in enumerate(matrix)][::-1])
 
     @cached_property
-    def rows(self) -> Matrix:
-        """W by rows up to the diagonal, last coordinate first."""
-        n = len(self.factor.pivots)
-        columns = [self.factor.forward([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
-        return [[column[i] for column in columns[: i + 1]] for i in range(n)]
+    def rows(self) -> tuple[Matrix, Matrix]:
+        """W and d^-1 W by rows up to the diagonal, last coordinate first.  L = (L d) d^-1: with both, L is not needed,
+        and nothing is multiplied by d^-1 again."""
+        n, factor = len(self.factor.pivots), self.factor
+        rows: Matrix = [[0.0] * i + [1.0] for i in range(n)]
+        weighted: Matrix = [[0.0] * i + [factor.reciprocal[i]] for i in range(n)]
+        for j in range(n):
+            for i in range(j + 1, n):
+                for k in range(j, i):
+                    rows[i][j] = rows[i][j] - factor.scaled[i][k] * weighted[k][j]
+                weighted[i][j] = rows[i][j] * factor.reciprocal[i]
+        return rows, weighted
 
     def solve(self, x: Sequence[Scalar]) -> list[Scalar]:
         """M^-1 x, by substitution: W is not needed."""
@@ -150,14 +158,15 @@ class Elimination:
 
     def _through_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
         n, given = len(x), list(x)[::-1]
-        halfway = [dot(row, given[: i + 1]) * self.factor.reciprocal[i] for i, row in enumerate(self.rows)]
-        return [dot([self.rows[k][i] for k in range(i, n)], halfway[i:]) for i in reversed(range(n))]
+        rows, _ = self.rows
+        halfway = [dot(row, given[: i + 1]) * self.factor.reciprocal[i] for i, row in enumerate(rows)]
+        return [dot([rows[k][i] for k in range(i, n)], halfway[i:]) for i in reversed(range(n))]
 
     def inverse(self) -> Matrix:
         """M^-1, symmetric."""
-        n, lower = len(self.rows), {}
+        rows, weighted = self.rows
+        n, lower = len(rows), {}
         for i in range(n):
-            weighted = [self.rows[k][i] * self.factor.reciprocal[k] for k in range(i, n)]
             for j in range(i + 1):
-                lower[i, j] = dot(weighted, [self.rows[k][j] for k in range(i, n)])
+                lower[i, j] = dot([weighted[k][i] for k in range(i, n)], [rows[k][j] for k in range(i, n)])
         return [[lower[max(i, j), min(i, j)] for j in reversed(range(n))] for i in reversed(range(n))]
