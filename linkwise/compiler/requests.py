@@ -8,7 +8,8 @@ from typing import Any
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from ..mechanics.operators.expression import Expression
-from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanics.recursions.loops import SIDES
+from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
 from .ir.looped import AnyProgram
@@ -90,8 +91,12 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
     if name == "drive":
         driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
         return Array(name, (len(mech.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
+    if kind in SIDES:
+        return _of_loop(mech, name, owner, kind)
     if owner:
-        one_of(f"parameter of {owner!r}", kind, (*PARAMETER_SHAPES, *OF_JOINTS, CONTACT_FRICTION))
+        if owner not in mech.frames and any(owner == loop.name for loop in mech.loops):
+            one_of(f"parameter of loop {owner!r}", kind, SIDES)
+        one_of(f"parameter of {owner!r}", kind, (*PARAMETER_SHAPES, *OF_JOINTS, *SIDES, CONTACT_FRICTION))
         return Array(name, PARAMETER_SHAPES[kind]), [((kind, mech.moving_link_index(owner)), ...)]
     one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive", *OF_JOINTS, CONTACT_FRICTION))
     array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
@@ -107,6 +112,18 @@ def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array
     independent = [i for i, body in enumerate(mech.bodies) if not body.mimic]
     places: Places = [((kind, i), mech.v_index(mech.bodies[i].joint)) for i in independent]
     return Array(name, (mech.nv,)), places
+
+
+def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
+    """The pose of one side of a loop."""
+    found = [k for k, one in enumerate(mech.loops) if one.name == loop and isinstance(one, Loop)]
+    if not found:
+        known = [one.name for one in mech.loops if isinstance(one, Loop)]
+        raise MechanismError(
+            f"parameter {name!r}: {side} is that of one loop, 'LOOP.{side}', and mechanism {mech.name!r} has no loop "
+            f"{loop!r}: {did_you_mean(loop, known)}"
+        )
+    return Array(name, PARAMETER_SHAPES["pose"]), [((side, found[0]), ...)]
 
 
 def _contacts(mech: Mechanism, owner: str) -> list[int]:

@@ -13,7 +13,7 @@ from ..compiler.formulas import Algebra, FormulaError, Formulas, Polynomial, exp
 from ..compiler.formulas.formulas import elements
 from ..compiler.ir.program import Program
 from ..compiler.pipeline import compile
-from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
 
 PARAMETERS = ("mass", "com", "inertia", "pose", "gravity")
 AXES = "xyz"
@@ -41,7 +41,8 @@ def symbolic(
 
     Symbols: coordinates q1, velocities v1, accelerations a1, joint forces tau1; c12 and s12 are the cosine and sine of
     q1 + q2; link k has mass mk, mass centre at rk (xk, yk, zk if it is on no axis), inertia Ik (Ixxk, ... if several
-    count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond); g is gravity.
+    count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond), be it one that
+    closes a loop; the sides of loop k are at pak and pbk where their links carry more; g is gravity.
     """
     if isinstance(algorithm, Mechanism):
         raise TypeError(f"symbolic takes the mechanism first: symbolic(mech, {mech!r})")
@@ -138,6 +139,34 @@ def _short_names(mech: Mechanism, parameters: Sequence[str]) -> dict[str, str]:
     return short
 
 
+Side = tuple[str, int, np.ndarray, np.ndarray]  # what its position is called, rotation, position
+
+
+def _name_of_joint(mech: Mechanism, i: int) -> tuple[str, int]:
+    """What the place of a joint is called: the length of the link that carries it, if it carries nothing else."""
+    parent = mech.bodies[i].parent
+    return ("l", parent + 1) if _carried(mech, parent) == 1 else ("p", i + 1)
+
+
+def _carried(mech: Mechanism, body: int) -> int:
+    """How many joints a link carries, those of loops too."""
+    loops = [loop for loop in mech.loops if isinstance(loop, Loop)]
+    ends = [mech.frame(link).body for loop in loops for link in (loop.link_a, loop.link_b)]
+    return sum(one.parent == body for one in mech.bodies) + ends.count(body)
+
+
+def _sides_of_loops(mech: Mechanism) -> dict[str, Side]:
+    """The poses of both sides of all loops, by parameter; the length of a link that carries nothing else."""
+    found: dict[str, Side] = {}
+    for k, loop in enumerate(mech.loops, 1):
+        if isinstance(loop, Loop):
+            for side, link, pose in (("a", loop.link_a, loop.pose_a), ("b", loop.link_b, loop.pose_b)):
+                body = mech.frame(link).body
+                named = ("l", body + 1) if body >= 0 and _carried(mech, body) == 1 else (f"p{side}", k)
+                found[f"{loop.name}.pose_{side}"] = (*named, *pose)
+    return found
+
+
 class _Symbols:
     """What a mechanism's numbers are called."""
 
@@ -149,7 +178,9 @@ class _Symbols:
         definitions: Mapping[str, str] | None = None,
         values: Mapping[str, float] | None = None,
     ):
-        self.mech, self.parameters, self.renamed = mech, tuple(p for p in PARAMETERS if p in parameters), renamed or {}
+        self.mech, self.renamed = mech, renamed or {}
+        self.parameters = tuple(p for p in PARAMETERS if p in parameters)
+        self.sides = _sides_of_loops(mech) if "pose" in parameters else {}
         self.definitions, self.algebra = definitions or {}, Algebra()
         self.values: dict[str, float] = dict(values or {})
         self.holonomic = mech.nq == mech.nv
@@ -162,7 +193,12 @@ class _Symbols:
     ) -> tuple[Program, list[list[Polynomial]]]:
         """The program of an algorithm, and the elements of its results."""
         kernel = compile(
-            algorithm, self.mech, target="numpy", parameters=self.parameters, loops=False, **(options or {})
+            algorithm,
+            self.mech,
+            target="numpy",
+            parameters=(*self.parameters, *self.sides),
+            loops=False,
+            **(options or {}),
         )
         program = kernel.straight_line
         given = [self.elements(array.name, array.shape) for array in program.inputs]
@@ -171,13 +207,16 @@ class _Symbols:
         return program, expanded(program, self.algebra, lambda array, element: given[array][element])
 
     def formulas(self, name: str, program: Program, outputs: Any) -> Formulas:
-        inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in program.inputs if a.name not in PARAMETERS]
+        given = [a for a in program.inputs if a.name not in (*PARAMETERS, *self.sides)]
+        inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in given]
         return Formulas(name, self.algebra, inputs, outputs, self.values)
 
     def elements(self, name: str, shape: tuple[int, ...]) -> list[Polynomial]:
         """What each element of an array is: a symbol, or a number."""
         if name not in self._given:
-            if name in PARAMETERS:
+            if name in self.sides:
+                self._given[name] = self._pose(*self.sides[name])
+            elif name in PARAMETERS:
                 self._given[name] = [x for part in self._of_parameter(name) for x in part]
             else:
                 self._given[name] = elements(name, shape, self.algebra, self.holonomic)
@@ -203,7 +242,9 @@ class _Symbols:
             ]
         if name == "inertia":
             return [self._inertia(k, body.inertia) for k, body in enumerate(bodies, 1)]
-        return [self._pose(i) for i in range(len(bodies))]
+        return [
+            self._pose(*_name_of_joint(self.mech, i), body.rotation, body.position) for i, body in enumerate(bodies)
+        ]
 
     @property
     def _zero(self) -> Polynomial:
@@ -234,21 +275,18 @@ class _Symbols:
                 found.append(self._number(name, _clean(float(value[min(i, j), max(i, j)])), "inertia"))
         return found
 
-    def _pose(self, i: int) -> list[Polynomial]:
-        body = self.mech.bodies[i]
-        siblings = [b for b in self.mech.bodies if b.parent == body.parent]
-        stem, number = ("l", body.parent + 1) if len(siblings) == 1 else ("p", i + 1)
-        position = self._vector(body.position, f"{stem}{number}", [f"{stem}{axis}{number}" for axis in AXES])
+    def _pose(self, stem: str, number: int, rotation: np.ndarray, position: np.ndarray) -> list[Polynomial]:
+        place = self._vector(position, f"{stem}{number}", [f"{stem}{axis}{number}" for axis in AXES])
         rows = []
         for r in range(3):
-            rows += [*(self.algebra.constant(_clean(x)) for x in body.rotation[r].tolist()), position[r]]
+            rows += [*(self.algebra.constant(_clean(x)) for x in rotation[r].tolist()), place[r]]
         return [*rows, *(self.algebra.constant(x) for x in (0.0, 0.0, 0.0, 1.0))]
 
     # -- names ----------------------------------------------------------------------------------------
 
     def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
         """Symbols in terms of others, whose numbers follow from them, and are checked."""
-        for parameter in self.parameters:
+        for parameter in (*self.parameters, *self.sides):
             self.elements(parameter, ())  # so that all are known
         for name in symbols:
             if name not in self.values:

@@ -218,6 +218,41 @@ def test_numerators_have_no_brackets_around_them():
     assert r"\frac{4 I_{2} + m_{2} l_{2}^{2}}{4 \Delta}" in latex and r"\frac{\left(" not in latex
 
 
+def test_all_lengths_of_a_linkage_are_symbols_and_parameters():
+    """The closure of a four-bar, by complex numbers along its bars; loops of other lengths by numbers."""
+    z, lengths = lw.Revolute((0, 0, 1)), {"l1": 0.3, "l2": 0.9, "l3": 0.7, "p3": 1.0}
+    builder = lw.Builder()
+    for name, length in zip(("crank", "coupler", "rocker"), lengths.values(), strict=False):
+        builder.link(name, 1.0, (length / 2, 0, 0), (1e-3, length**2 / 12, length**2 / 12))
+    builder.joint("A", z, "ground", "crank").joint("B", z, "crank", "coupler", (0.3, 0, 0))
+    builder.joint("D", z, "ground", "rocker", (1.0, 0, 0))
+    mech = builder.loop("C", z, "coupler", (0.9, 0, 0), "rocker", (0.7, 0, 0)).build("bars")
+    closure = lw.symbolic(mech, "position_error")
+    assert set(closure.symbols) == {"q1", "q2", "q3", *lengths}
+    assert {name: closure.values[name] for name in lengths} == lengths
+    q = np.random.default_rng(2).normal(size=(5, 3))
+    changed = {name: 2.0 * x + 0.1 for name, x in lengths.items()}
+    for given in (lengths, changed):
+        bars = given["l1"] * np.exp(1j * q[:, 0]) + given["l2"] * np.exp(1j * (q[:, 0] + q[:, 1]))
+        gap = (given["p3"] + given["l3"] * np.exp(1j * q[:, 2]) - bars) * np.exp(-1j * (q[:, 0] + q[:, 1]))
+        close(closure(q, **given)[:, :2], np.stack([gap.real, gap.imag], axis=-1), 1e-14)
+    close(closure(q), lw.closed.position_error(mech, q), 1e-14)
+    sides = lw.pose((0.8, 0.1, 0.0), rpy=(0.0, 0.0, 0.3)), lw.pose((0.6, -0.2, 0.0))
+    other = mech.spanning_tree.with_loops(lw.Loop("C", z, "coupler", sides[0], "rocker", sides[1]))
+    kernel = lw.compile("position_error", mech, parameters=("C.pose_a", "C.pose_b"))
+    close(kernel(q, *sides), lw.closed.position_error(other, q), 1e-14)
+    at, still = lw.closed.assemble(other, {"A": 0.4}, hold="A"), np.zeros(3)
+    moving = lw.compile("closed_forward_dynamics", mech, parameters=("C.pose_a", "C.pose_b"))
+    close(moving(at, still, still, *sides), lw.closed.forward_dynamics(other, at), 1e-9)
+    for name, says in (
+        ("C.pose", "unknown parameter of loop 'C' 'pose'.*'pose_a'"),
+        ("D.pose_a", "no loop 'D': known: 'C'"),
+        ("pose_b", "that of one loop, 'LOOP.pose_b'"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            lw.compile("position_error", mech, parameters=(name,))
+
+
 # -- what is refused ------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from .sweep_log import within
 if TYPE_CHECKING:
     from .tree import Tree
 
+SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
 AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
 
@@ -286,8 +287,8 @@ def _way(
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
     """From A inward to the link that both sides share, then outward to B."""
-    body_a, side_a = _side(tree, loop, loop.link_a, loop.pose_a)
-    body_b, side_b = _side(tree, loop, loop.link_b, loop.pose_b)
+    body_a, side_a = _side(tree, loop, loop.link_a, "pose_a")
+    body_b, side_b = _side(tree, loop, loop.link_b, "pose_b")
     path_a, path_b = tree.mechanism.path(body_a), tree.mechanism.path(body_b)
     shared = sum(a == b for a, b in zip(path_a, path_b, strict=False))
     stations = []
@@ -304,20 +305,31 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
     return Walk(loop, rows, tuple(stations), moving, beyond(pose, side_b), tree.drives.get(loop.name))
 
 
-def _side(tree: Tree, loop: Loop, link: str, pose: tuple[np.ndarray, np.ndarray]) -> tuple[int, Transform]:
+def _side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
     """The body that carries one side of a loop, and the step from its internal frame to the joint's canonical axes.
 
     The constant frames on the way are multiplied out, and noise in them cleared, so that zeros stay zeros.
     """
-    frame = tree.mechanism.frame(link)
-    rotation, position = np.eye(3), np.zeros(3)
+    frame, number = tree.mechanism.frame(link), tree.mechanism.loops.index(loop)
+    frames = [(frame.rotation, frame.position)]
     if frame.body >= 0:
         user = tree.links[frame.body].user
-        rotation, position = np.array(user.rotation(), dtype=float), np.array(user.position(), dtype=float)
-    for axes, origin in ((frame.rotation, frame.position), pose, (np.array(loop.kind.alignment), np.zeros(3))):
+        frames.insert(0, (np.array(user.rotation(), dtype=float), np.array(user.position(), dtype=float)))
+    axes = (np.array(loop.kind.alignment), np.zeros(3))
+    if (side, number) not in tree.sides:
+        return frame.body, _multiplied([*frames, getattr(loop, side), axes])
+    pose = np.asarray(tree.sides[side, number])
+    given = Transform.from_pose(Matrix3.from_rows(pose[:3, :3].tolist()), Vector3(*pose[:3, 3].tolist()))
+    return frame.body, _multiplied(frames).then(given).then(_multiplied([axes]))
+
+
+def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:
+    """Constant frames, each in the one before, as one."""
+    rotation, position = np.eye(3), np.zeros(3)
+    for axes, origin in frames:
         rotation, position = rotation @ axes, rotation @ origin + position
     rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF, 0.0, position)
-    return frame.body, Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
+    return Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 
 
 def _pose(transform: Transform) -> Pose:
