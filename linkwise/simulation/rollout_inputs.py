@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.ir.program import Array
 from ..compiler.kernel import KernelError
 from ..compiler.requests import parameter_arrays
-from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device
+from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
 from ..compiler.store import is_single
 from ..control.actuation import actuated_coordinates
 from ..control.compiled import CompiledControl
@@ -19,7 +19,7 @@ from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
-from ..dynamics.states import otherwise
+from ..dynamics.states import otherwise, real_numbers
 from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.of_mechanism import with_varying_numbers
@@ -131,6 +131,24 @@ def feedback_by_joint(mech: Mechanism, name: str, given: Any) -> Any:
     return configuration_by_joint(mech, name, given) if name == "target" else rates_by_joint(mech, name, given, 0.0)
 
 
+def drive_array(mech: Mechanism, name: str, given: Any) -> np.ndarray:
+    """(..., n): "tau", "ctrl", "target", "kp" or "kd" of all coordinates or actuators, by name or not; where nothing is
+    given zero, or the initial configuration."""
+    if name == "ctrl":
+        given = inputs_by_actuator(mech, given)
+    else:
+        given = feedback_by_joint(mech, name, given)
+    if given is None:
+        return mech.initial.copy() if name == "target" else np.zeros(mech.n_ctrl if name == "ctrl" else mech.nv)
+    values = real_numbers(name, plain(given))
+    return _of_motors(mech, values) if name in GAINS and values.ndim == 0 else values
+
+
+def _of_motors(mech: Mechanism, gain: np.ndarray) -> np.ndarray:
+    """(nv,): one gain, of all coordinates that have a motor."""
+    return np.where(actuated_coordinates(mech, mech.initial, None), gain, 0.0)
+
+
 def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) or on_device(x)
 
@@ -183,7 +201,7 @@ def input_arrays(
         if per_step and values.ndim == len(core):
             values = values[None]
         elif array.name in GAINS and values.ndim == 0:
-            values = np.where(actuated_coordinates(mech, mech.initial, None), values, 0.0).astype(dtype)
+            values = _of_motors(mech, values).astype(dtype)
         lead = values.ndim - len(core)
         if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
             raise KernelError(_misfit(array, own.shape, steps if per_step else None))

@@ -15,8 +15,6 @@ import linkwise as lw
 from .errors import StudyError
 from .quantities import CONTACT_FRICTION, CTRL, GRAVITY, OF_LINKS, OF_MECHANISM, OF_POSITIONS, PAYLOAD
 
-FEEDBACK = ("target", "kp", "kd")
-
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -70,7 +68,7 @@ class Cases:
 
     @cached_property
     def q(self) -> np.ndarray:
-        q = self._of_joints("q0", np.array(self.mechanism.initial))
+        q = self.placed("q0", np.array(self.mechanism.initial))
         if not self.mechanism.loops:
             return q
         held = self._named("q0")
@@ -80,7 +78,7 @@ class Cases:
 
     @cached_property
     def v(self) -> np.ndarray:
-        v = self._of_joints("v0", np.zeros(self.mechanism.nv))
+        v = self.placed("v0", np.zeros(self.mechanism.nv))
         if not self.mechanism.loops or not v.any():
             return v
         joints = self._named("v0")
@@ -97,7 +95,7 @@ class Cases:
 
     @cached_property
     def tau(self) -> np.ndarray:
-        return self._of_joints("tau", np.zeros(self.mechanism.nv))
+        return self.placed("tau", np.zeros(self.mechanism.nv))
 
     def _named(self, head: str) -> list[str]:
         """The joints that such numbers are given of by name."""
@@ -107,40 +105,26 @@ class Cases:
         """Whether something so named, of all joints or of one, varies."""
         return any(name.partition(".")[0] == head for name in self.values)
 
-    @property
-    def feedback(self) -> dict[str, np.ndarray]:
-        """Target and gains that vary, (cases, nq) and (cases, nv)."""
-        start = {"target": np.array(self.mechanism.initial), "kp": self._still, "kd": self._still}
-        return {name: self._of_joints(name, start[name]) for name in FEEDBACK if self.varies(name)}
-
-    @property
-    def ctrl(self) -> np.ndarray | None:
-        """(cases, n_ctrl): inputs of actuators, if they vary."""
-        names = list(self.mechanism.actuator_names)
-        if not self.varies(CTRL):
-            return None
-        found = np.zeros((self.count, len(names)))
-        for name, values in self.values.items():
-            if name == CTRL:
-                found[:] = values
-            elif name.startswith(f"{CTRL}."):
-                found[:, names.index(name.partition(".")[2])] = values
-        return found
-
-    @property
-    def _still(self) -> np.ndarray:
-        return np.zeros(self.mechanism.nv)
-
-    def _of_joints(self, head: str, otherwise: np.ndarray) -> np.ndarray:
-        """(cases, nq) or (cases, nv): of all joints, with those of single joints in their places."""
-        found = np.tile(otherwise, (self.count, 1))
+    def placed(self, head: str, otherwise: np.ndarray) -> np.ndarray:
+        """(cases, ..., n): ``otherwise`` (..., n), the same of all cases or (cases, ..., n), with what varies of all
+        joints or actuators in its place, and then of single ones."""
+        lead = otherwise.ndim - 1
+        rows = otherwise if lead > 1 else otherwise[None]
+        found = np.array(np.broadcast_to(rows, (self.count, *rows.shape[1:])), float)
+        among = (slice(None), *[None] * (found.ndim - 2))
         if head in self.values:
-            found[:] = self.values[head]
-        place = self.mechanism.q_index if head in OF_POSITIONS else self.mechanism.v_index
+            found[:] = self.values[head][among]
         for name, values in self.values.items():
             if name.startswith(f"{head}."):
-                found[:, place(name.partition(".")[2])] = values.reshape(self.count, -1)
+                found[..., self._place(head, name.partition(".")[2])] = values.reshape(self.count, -1)[among]
         return found
+
+    def _place(self, head: str, name: str) -> slice:
+        """Where numbers of a joint or actuator are."""
+        if head == CTRL:
+            place = self.mechanism.actuator_names.index(name)
+            return slice(place, place + 1)
+        return self.mechanism.q_index(name) if head in OF_POSITIONS else self.mechanism.v_index(name)
 
     # Numbers of the mechanism ----------------------------------------------------------------------------------------
 
@@ -158,7 +142,7 @@ class Cases:
     def of_joints(self) -> dict[str, np.ndarray]:
         """(cases, nv): damping, armature, dry friction and stiffness of springs, where they vary."""
         return {
-            head: self._of_joints(head, np.array(getattr(self.mechanism, head)))
+            head: self.placed(head, np.array(getattr(self.mechanism, head)))
             for head in OF_MECHANISM
             if self.varies(head)
         }

@@ -17,6 +17,7 @@ import linkwise as lw
 
 from . import options
 from .cases import Case, Cases
+from .driving import driven
 from .errors import StudyError
 from .quantities import Unit, joint_units
 
@@ -64,7 +65,8 @@ class Rollout(Computation):
     """Motions by ``lw.rollout``: "positions" (case, t, q) and "velocities" (case, t, v).
 
     dt, steps, method, every, final_only, coordinates   as in ``lw.rollout``; final_only keeps no axis t
-    tau, wrenches, feedback, ctrl   what drives all cases; where tau, ctrl, target, kp or kd vary, these take its place
+    tau, wrenches, feedback, ctrl   what drives all cases; tau, ctrl, target, kp or kd that vary take its place, those
+                 of single joints or actuators theirs alone
     frames       names of frames whose world positions are kept too: "position.NAME" (case, t, xyz)
     measure      measure(cases, t, q, v) -> {name: (case, ...)}: what is kept in place of the states, of all cases of
                  a chunk at once; t is (times,), q (cases, times, nq), without the axis of times with final_only
@@ -105,7 +107,8 @@ class Rollout(Computation):
             cases.mechanism,
             cases.q,
             cases.v,
-            **self._driven(cases),
+            **driven(cases, self.tau, self.ctrl, self.feedback),
+            wrenches=self.wrenches,
             **self._options,
             parameters={**cases.parameters, **cases.of_joints, **cases.of_contacts},
         )
@@ -124,21 +127,6 @@ class Rollout(Computation):
     def _options(self) -> dict[str, Any]:
         kept = {"final_only": True} if self.final_only else {"every": self.every}
         return {"dt": self.dt, "steps": self.steps, "method": self.method, "coordinates": self.coordinates, **kept}
-
-    def _driven(self, cases: Cases) -> dict[str, Any]:
-        """Forces and gains, of every case where they vary."""
-        feedback = self.feedback
-        if cases.feedback:
-            if feedback is not None and not isinstance(feedback, Mapping):
-                raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
-            given = cases.feedback
-            if "target" in given:
-                given["target"] = given["target"][:, None, :]  # the same at all times
-            feedback = {**(feedback or {}), **given}
-            feedback.setdefault("target", np.array(cases.mechanism.initial))
-        tau = cases.tau[:, None, :] if cases.varies("tau") else self.tau
-        ctrl = self.ctrl if cases.ctrl is None else cases.ctrl[:, None, :]
-        return {"tau": tau, "wrenches": self.wrenches, "feedback": feedback, "ctrl": ctrl}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         if self.measure is not None:
@@ -159,6 +147,9 @@ class Rollout(Computation):
         if mech.loops:
             return SLOW_CASES_PER_CHUNK * 4
         records = 1 if self.final_only else self.steps // max(1, self.every) + 1
+        target: Any = self.feedback.get("target") if isinstance(self.feedback, Mapping) else None
+        if any(np.ndim(x) > 1 for x in (self.tau, self.ctrl, target)):  # by step, for every case where some vary
+            records = max(records, self.steps)
         return max(1, min(CASES_PER_CHUNK, BYTES_PER_CHUNK // (8 * records * (mech.nq + mech.nv))))
 
 

@@ -1,44 +1,157 @@
-"""A study as plain data: what is stored beside its results, and compared before it is resumed."""
+"""A study as plain data: what is stored beside its results, and compared before it is resumed.
+
+Functions of the user are described by their code and all that they look at: values of enclosing functions, defaults,
+global variables, attributes of modules; what libraries have is described by its name.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
 import hashlib
 import math
+import pickle
+import sys
+import sysconfig
 import types
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 LONG = 64  # numbers; longer arrays are told by their digest
+INCOMPARABLE = "cannot be compared"  # in place of a digest
+LIBRARIES = tuple(Path(path) for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+OWN = __name__.partition(".")[0]
 
 
-def described(value: Any) -> Any:
-    """A value as JSON has it; two that compute the same are described alike, in every process."""
+def described(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """A value as JSON has it; two that compute the same are described alike, in every process.  ``within`` are the
+    identities of what it is a part of."""
+    if id(value) in within:
+        return {"type": "what it is a part of", "levels": len(within) - within.index(id(value))}
+    plain = _plain(value)
+    if plain is not None or value is None:
+        return plain
+    within = (*within, id(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init and f.compare}
-        return {"type": type(value).__name__} | {name: described(one) for name, one in fields.items()}
+        return _kind(value, within) | _all(fields, within)
     if isinstance(value, Mapping):
-        return {str(key): described(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return _array(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [described(one) for one in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
-    if isinstance(value, np.generic):
-        return described(value.item())
+        return _all(value, within)
+    if isinstance(value, (list, tuple)):
+        return [described(one, within) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((described(one, within) for one in value), key=repr)
+    if isinstance(value, functools.partial):
+        made = {"of": value.func, "args": value.args, "keywords": value.keywords}
+        return {"type": "partial"} | _all(made, within)
+    if isinstance(value, types.MethodType):
+        return {"type": "method"} | _all({"function": value.__func__, "of": value.__self__}, within)
+    if isinstance(value, types.FunctionType) and not _of_a_library(value):
+        return _function(value, within)
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    if isinstance(value, type) and not _of_a_library(value):
+        return {"type": "class", "name": value.__qualname__} | _done(value, within)
+    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
+        return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
+    return _object(value, within)
+
+
+def _all(values: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
+    return {str(name): described(one, within) for name, one in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, strings and arrays, those of other libraries included; None of all else."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _array(np.asarray(value))
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, functools.partial):
-        return {"type": "partial", "of": described(value.func), "with": described([value.args, value.keywords])}
-    if isinstance(value, (types.FunctionType, types.MethodType)):
-        return {"type": "function", "name": value.__qualname__, "code": _digest(_code(value.__code__))}
-    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return {"type": type(value).__name__} | {name: described(one) for name, one in sorted(_state(value).items())}
+    if isinstance(value, (bytes, bytearray)):
+        return {"type": "bytes", "digest": _digest(bytes(value))}
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        found = value.detach().cpu() if hasattr(value, "detach") else value  # tensors that have gradients
+        return _array(np.asarray(found))
+    return None
+
+
+def _function(function: types.FunctionType, within: tuple[int, ...]) -> dict[str, Any]:
+    code, given = function.__code__, function.__kwdefaults__ or {}
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    looked_at = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    looked_at |= _globals_of(code, function.__globals__)
+    first = code.co_argcount - len(function.__defaults__ or ())
+    given = dict(zip(code.co_varnames[first:], function.__defaults__ or (), strict=False)) | given
+    found = {"type": "function", "name": function.__qualname__, "code": _digest(_code(code))}
+    parts = {"defaults": given, "captured": looked_at}
+    return found | {name: _all(values, within) for name, values in parts.items() if values}
+
+
+def _globals_of(code: types.CodeType, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What code looks at, by name, functions inside it included; of modules of the user the attributes."""
+    found: dict[str, Any] = {}
+    for inner in _codes(code):
+        instructions = list(dis.get_instructions(inner))
+        names = {one.argval for one in instructions if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        attributes = sorted({str(one.argval) for one in instructions if one.opname in ("LOAD_ATTR", "LOAD_METHOD")})
+        for name in sorted(names & {*known}):
+            value = found[name] = known[name]
+            if isinstance(value, types.ModuleType) and not _is_library(value):
+                found |= {f"{name}.{one}": getattr(value, one) for one in attributes if hasattr(value, one)}
+    return found
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _codes(one)
+
+
+def _of_a_library(what: types.FunctionType | type) -> bool:
+    module = sys.modules.get(what.__module__ or "")
+    return module is not None and _is_library(module)
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    """What is installed, and changes with versions alone."""
+    file = getattr(module, "__file__", None)
+    if module.__name__.partition(".")[0] == OWN or module.__name__ in sys.builtin_module_names:
+        return True
+    return file is not None and any(folder in Path(file).parents for folder in LIBRARIES)
+
+
+def _object(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
+    """An object by what it is made of, or, where only its library knows that, by its pickle."""
+    state = _state(value)
+    if state is not None:
+        return _kind(value, within) | {name: described(one, within) for name, one in sorted(state.items())}
+    try:
+        digest = _digest(pickle.dumps(value))
+    except Exception:  # whatever an object of another library raises
+        digest = INCOMPARABLE
+    return {"type": type(value).__name__, "digest": digest}
+
+
+def _kind(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
+    """The name of an object's class, and what a class of the user does."""
+    return {"type": type(value).__name__} | _done(type(value), within)
+
+
+def _done(own: type, within: tuple[int, ...]) -> dict[str, Any]:
+    """Methods of a class of the user, those of its bases included."""
+    methods: dict[str, Any] = {}
+    for base in reversed(own.__mro__):
+        if base is not object and not _of_a_library(base):
+            plain = {name: getattr(one, "__func__", getattr(one, "fget", one)) for name, one in vars(base).items()}
+            methods |= {name: one for name, one in plain.items() if isinstance(one, types.FunctionType)}
+    return {"methods": _all(methods, (*within, id(own)))} if methods else {}
 
 
 def differences(before: Any, now: Any, at: str = "") -> Iterator[str]:
@@ -63,23 +176,46 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def incomparable(record: Any, at: str = "") -> Iterator[str]:
+    """Places in a description of what changes unseen."""
+    if isinstance(record, dict):
+        if record.get("digest") == INCOMPARABLE:
+            yield f"{at} ({record['type']})"
+        for name, one in record.items():
+            yield from incomparable(one, f"{at}.{name}".lstrip("."))
+    elif isinstance(record, list):
+        for k, one in enumerate(record):
+            yield from incomparable(one, f"{at}[{k}]")
+
+
 def _array(value: np.ndarray) -> Any:
-    if value.size <= LONG:
+    if value.size <= LONG or value.dtype.hasobject:
         return described(value.tolist())
     return {"type": "array", "shape": list(value.shape), "dtype": str(value.dtype), "digest": _digest(value.tobytes())}
 
 
 def _code(code: types.CodeType) -> bytes:
     """What a function does, without where it is written."""
-    constants = [_code(one) if isinstance(one, types.CodeType) else repr(one).encode() for one in code.co_consts]
+    constants = [_code(one) if isinstance(one, types.CodeType) else _constant(one) for one in code.co_consts]
     return b"|".join([code.co_code, repr((code.co_names, code.co_varnames)).encode(), *constants])
 
 
-def _state(value: Any) -> dict[str, Any]:
-    """What an object of another library is made of: of frozen distributions of SciPy, their name and numbers."""
+def _constant(value: Any) -> bytes:
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode()
+
+
+def _state(value: Any) -> dict[str, Any] | None:
+    """What an object is made of, by name: of frozen distributions of SciPy their name and numbers, of modules of torch
+    all that they learn; None if it does not tell."""
     if hasattr(value, "dist") and hasattr(value, "kwds"):
         return {"name": value.dist.name, "args": value.args, "kwds": value.kwds}
-    return {name: one for name, one in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
+    if hasattr(value, "state_dict"):
+        return {"structure": repr(value), **value.state_dict()}
+    if not hasattr(value, "__dict__"):
+        return None
+    if type(value).__module__.partition(".")[0] == OWN:
+        return {name: one for name, one in vars(value).items() if not name.startswith("_")}
+    return None if _of_a_library(type(value)) else dict(vars(value))
 
 
 def _digest(data: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .errors import StudyError, library
-from .record import differences
+from .record import differences, incomparable
 from .results import Results
 
 if TYPE_CHECKING:
@@ -100,6 +101,13 @@ def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any
         raise StudyError(
             f"{folder} has results of another study: {'; '.join(found[:MOST_DIFFERENCES])}{more}. Give another name, "
             "or delete the folder"
+        )
+    unseen = list(islice(incomparable(now["definition"]), MOST_DIFFERENCES))
+    if unseen:
+        warnings.warn(
+            f"{folder} is resumed, as the study seems to be the same; whether {', '.join(unseen)} changed since is not "
+            "known: such objects cannot be pickled",
+            stacklevel=4,
         )
 
 

@@ -1,0 +1,62 @@
+"""What drives the rollouts of a study: what ``Rollout`` gives, with numbers that vary in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..simulation.rollout_inputs import drive_array
+from .cases import Cases
+from .errors import StudyError
+
+FEEDBACK = ("target", "kp", "kd")
+IN_TIME = ("tau", "ctrl", "target")  # which may change from step to step
+
+
+def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
+    """The same arguments of ``lw.rollout``, of every case where they vary."""
+    return {
+        "tau": _placed(cases, "tau", tau),
+        "ctrl": _placed(cases, "ctrl", ctrl),
+        "feedback": _feedback(cases, feedback),
+    }
+
+
+def _feedback(cases: Cases, feedback: Any) -> Any:
+    varied = [name for name in FEEDBACK if cases.varies(name)]
+    if not varied:
+        return feedback
+    if feedback is not None and not isinstance(feedback, Mapping):
+        raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
+    given = dict(feedback or {})
+    given.setdefault("target", np.array(cases.mechanism.initial))
+    return given | {name: _placed(cases, name, given.get(name)) for name in varied}
+
+
+def _placed(cases: Cases, head: str, given: Any) -> Any:
+    """What is given, with what varies of all joints or actuators, or of single ones, in its place."""
+    if not cases.varies(head):
+        return given
+    if head in cases.values:  # of all: nothing is left of what is given
+        given = None
+    if callable(given):  # which lw.rollout refuses, unless it is held
+        held: Any = given
+        return replace(held, function=Replacing(cases, head, held.function)) if hasattr(held, "period") else held
+    values = drive_array(cases.mechanism, head, given)
+    return cases.placed(head, values[None] if head in IN_TIME and values.ndim == 1 else values)
+
+
+@dataclass(frozen=True, eq=False)
+class Replacing:
+    """A controller that is asked for all cases at once, of which single joints or actuators vary."""
+
+    cases: Cases
+    head: str
+    function: Callable[..., Any]
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        found = drive_array(self.cases.mechanism, self.head, self.function(t, q, v))
+        return self.cases.placed(self.head, np.broadcast_to(found, (len(self.cases), 1, found.shape[-1])))[:, 0]
