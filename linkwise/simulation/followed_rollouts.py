@@ -21,6 +21,7 @@ from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import METHODS, Tableau
 from ..mechanics.elements.law import Acting
+from ..mechanics.elements.of_mechanism import for_explicit_steps
 from ..mechanism import Mechanism, MechanismError
 from .rollout_passages import Passages
 from .shorter_steps import ShorterSteps
@@ -58,7 +59,9 @@ class Followed:
     passages: Passages = field(init=False)
 
     def __post_init__(self) -> None:
-        self.passages = Passages(self.mech, self.acting, self.given)
+        longest = float(np.abs(self.given["dt"]).max(initial=0.0))
+        self._explicit = for_explicit_steps(self.acting, longest)  # near singular positions nothing is implicit
+        self.passages = Passages(self.mech, self._explicit, self.given)
         self.unresolved, self.lost = (np.full(len(self.given["q"]), -1) for _ in range(2))
         self._steps = self.given["tau"].shape[1]
         self._state_names = [name for name in ("q", "v", ACTIVATION) if name in self.given]
@@ -66,7 +69,8 @@ class Followed:
 
     def _kernel(self, method: str) -> Callable[..., tuple[np.ndarray, ...]]:
         """One compiled step."""
-        return kernel_function(self.mech, OneStep(method, self.acting, self._more), None)
+        acting = self.acting if method == self.method else self._explicit
+        return kernel_function(self.mech, OneStep(method, acting, self._more), None)
 
     def records(self, like: Records) -> list[np.ndarray]:
         """q, v and activations if there are any, (n, records, ...), as ``like`` keeps them."""
@@ -235,7 +239,7 @@ class Followed:
     ) -> tuple[np.ndarray, ...]:
         """The states after a step of some; NaN where loops cannot be closed."""
         try:
-            return decomposed_step(self.mech, self.method, self.acting, q, v, dt[:, None], tau, **others)
+            return decomposed_step(self.mech, self.method, self._explicit, q, v, dt[:, None], tau, **others)
         except MechanismError:
             if len(which) == 1:
                 self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])

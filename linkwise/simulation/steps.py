@@ -271,22 +271,10 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
                 f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
                 f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
-    tied = " and ".join(
-        name for name, some in (("loops or couplings", mech.loops), ("mimic joints", mech.mimic_joints)) if some
-    )
     contacts = [law for law in acting.laws if isinstance(law, CompliantContact)]
-    if implicit and tied and contacts:
-        least = min(pair.step for pair in mech.contact_pairs if mech.acts("contact", pair.name))
-        if step > least * (1.0 + SLACK):
-            yield (
-                f"steps of {step:g} s are longer than the {least:g} s that contacts of mechanism {mech.name!r} are "
-                f"made for, which {method!r} takes explicitly here because of {tied}: they are softer in these steps, "
-                f"as mech.with_contact(step={step:g}) makes them; take steps of {least:g} s for contacts as they are"
-            )
-        return
     made_for = [law.longest_step(mech, implicit) for law in contacts]
     if made_for and step > min(made_for) * (1.0 + SLACK):
-        other = f"; or take steps of {min(made_for):g} s" if implicit or tied else ""
+        other = f"; or take steps of {min(made_for):g} s" if implicit else ""
         other = other or "; method='semi_implicit' takes contact with the ground implicitly"
         yield (
             f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "

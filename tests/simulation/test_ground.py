@@ -301,7 +301,7 @@ def test_robots_stand_for_ten_seconds_of_simulation(make):
 
 
 def test_contact_of_mechanisms_with_mimic_joints_in_semi_implicit_steps():
-    """Explicit there: fixed steps end where adaptive ones do, up to creeping, also where they are too long."""
+    """Fixed steps end where adaptive ones do, up to creeping, also where they are long."""
     mech = lw.load("""<mujoco><worldbody><geom type="plane" size="3 3 .1"/>
       <body name="sled" pos="0 0 0.2"><joint name="x" type="slide" axis="1 0 0"/>
         <joint name="z" type="slide" axis="0 0 1"/><joint name="pitch" axis="0 1 0"/>

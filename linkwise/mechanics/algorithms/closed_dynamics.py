@@ -19,6 +19,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, is_constant, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
+from .configuration import kick_bias
 from .loop_constraints import constraints, driven_rates
 
 CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
@@ -67,9 +68,20 @@ class ArticulatedCluster(Protocol):
 
 class ClosedMotion:
     """A closed mechanism at one state: sweeps over its clusters.  A cluster of one link that nothing ties is the step
-    of articulated bodies (jain1995 4.8)."""
+    of articulated bodies (jain1995 4.8).
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], wrenches, fronts: Fronts):
+    resistances   of links to changes of their velocities in a step, at origins in user frames: ``Resistances.links``
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        wrenches,
+        fronts: Fronts,
+        resistances: Mapping[int, ArticulatedInertia] | None = None,
+    ):
         self.clusters = clusters(tree.mechanism)
         if all(cluster.parent < 0 for cluster in self.clusters):
             tree = tree.regrouped
@@ -86,6 +98,26 @@ class ClosedMotion:
             self.loads = [
                 Load(None, user.force_back(Force.of(list(w))) * -1.0) for user, w in zip(users, wrenches, strict=True)
             ]
+        if resistances:
+            self._resist(resistances, v)
+
+    def _resist(self, resistances: Mapping[int, ArticulatedInertia], v: Sequence[Scalar]) -> None:
+        """Resistances as inertia, less what they would do at the accelerations that links have where velocities do not
+        change in a step (``Joint.kick_bias``): what is left resists changes."""
+        tree = self.at.tree
+        unchanged = tree.velocities([-k for k in kick_bias(tree, v)])
+
+        def step(i: int, parent: Motion | None) -> Motion:
+            kinematics = self.at.joint_kinematics[i]
+            behind = propagate_acceleration_with_biases(
+                kinematics, self.spins[i], self.ground if parent is None else parent
+            )
+            return behind + kinematics.relative_motion(unchanged[i])
+
+        accelerations = base_to_tip(tree.links, "accelerations at constant velocities", step)
+        for i, own in resistances.items():
+            inertia = tree.links[i].user.inertia_back(own)
+            self.loads[i] = self.loads[i].with_part(inertia, (inertia @ accelerations[i]) * -1.0)
 
     @cached_property
     def motions(self) -> dict[Cluster, Solution]:

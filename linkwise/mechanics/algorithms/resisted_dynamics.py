@@ -10,7 +10,8 @@ else:
 so that the articulated-body recursion with P of M + h C and D of R + h B solves it, at the cost of the recursion itself
 (the biased form, rodriguez1992 Algorithm 3, whose bias forces are those of M; any form where C is zero).  Where
 velocities change by dv/dt + k in a step (``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt
-above once the mass matrix times k is added to T.
+above once the mass matrix times k is added to T.  Loops and mimic joints tie links into clusters, on whose links h C is
+a load like others (``ClosedMotion``).
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...mechanism.clusters import clusters
 from ..operators.plan import applied, apply, plan_for, specialized
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import ArticulatedInertia
 from . import expressions as ex
+from .closed_dynamics import ClosedMotion
 from .configuration import kick_bias
 from .dynamics import forward_dynamics
 
@@ -50,11 +53,6 @@ class Resisted(Configuration):
         return self._inertias[i]
 
 
-def links_may_resist(tree: Tree) -> bool:
-    """Whether joints can be taken one at a time, as the recursion does."""
-    return not tree.mechanism.mimic_joints
-
-
 def with_resisting_joints(tree: Tree, resistances: Resistances) -> Tree:
     """The tree with h B added to its rotor inertias."""
     if not resistances.joints:
@@ -74,6 +72,9 @@ def resisted_forward_dynamics(
     transported = [i for i, body in enumerate(mechanism.bodies) if body.kind.transported]
     if not resistances.links and not any(i in resistances.joints for i in transported):
         return forward_dynamics(resisting, q, v, tau, wrenches)
+    if mechanism.mimic_joints and resistances.links:
+        untied = ((),) * len(clusters(mechanism))
+        return ClosedMotion(resisting, q, v, wrenches, untied, resistances.links).under(tau)
     bias = kick_bias(tree, v)
     if transported:
         kicked = apply(ex.MASS_MATRIX @ ex.v, tree, q, v=bias)

@@ -23,10 +23,10 @@ class CompliantContact(ForceLaw):
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
         contacts = Contacts(at.tree, at.q, at.v, self.pairs, self.explicit_step, at.reached)
         links = at.tree.links
-        for i, wrench in contacts.wrenches(0.0 if at.link_step is None else at.link_step).items():
+        for i, wrench in contacts.wrenches(0.0 if at.step is None else at.step).items():
             at.push_frame(links[i].name, wrench)
-        if at.link_step is not None:
-            for i, inertia in contacts.resistances(at.link_step).items():
+        if at.step is not None:
+            for i, inertia in contacts.resistances(at.step).items():
                 at.resist(i, inertia)
         return ()
 

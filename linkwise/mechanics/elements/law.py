@@ -37,20 +37,18 @@ from ..spatial.three import ZERO
 
 
 class Implicitly(NamedTuple):
-    """That forces are to be those of the end of a step: its length, whether links resist too, or joints alone, and the
-    velocities there as far as they are known."""
+    """That forces are to be those of the end of a step: its length, and the velocities there as far as they are
+    known."""
 
     step: Scalar
-    links: bool = True
     reached: Sequence[Scalar] | None = None
 
 
 class Situation:
     """A mechanism at one state, as a law sees it, and what laws have added so far.
 
-    step        where forces at joints are to be those of the end of a step, its length, else None: laws then say how
-                they resist a change of velocities (``resist_joint``)
-    link_step   the same of wrenches on links (``resist``)
+    step        where forces are to be those of the end of a step, its length, else None: laws then say how they resist
+                a change of velocities, those at joints (``resist_joint``) and those on links (``resist``)
     reached     velocities by the end of that step, from a first solution, or None in that
 
     What several laws ask for (poses, velocities) is computed once, and only if one does.
@@ -61,7 +59,6 @@ class Situation:
     ) -> None:
         self.tree, self.q, self.v = tree, list(q), list(v)
         self.step = None if implicitly is None else implicitly.step
-        self.link_step = self.step if implicitly is not None and implicitly.links else None
         self.reached = None if implicitly is None else implicitly.reached
         self.resistances = Resistances({}, {})
         self._at_joints: list[Scalar] = [0.0] * tree.mechanism.nv

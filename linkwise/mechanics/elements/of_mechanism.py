@@ -43,8 +43,8 @@ def acting_on(mech: Mechanism, explicit_step: float | None = None, implicit_step
 
     explicit_step   the length of steps that evaluate forces explicitly and do not become shorter by themselves: stops
                     are then softer and friction sets in more slowly where such steps could not follow them
-    implicit_step   that of steps that take forces at joints implicitly, and contact where links may resist; 0 of steps
-                    that take all forces implicitly: friction of contacts needs no bound then
+    implicit_step   that of steps that take forces at joints and contact implicitly; 0 of steps that take all forces
+                    implicitly: friction of contacts needs no bound then
     """
     return Acting((*passive_laws(mech, explicit_step), *record_laws(mech, explicit_step, implicit_step)))
 
@@ -246,10 +246,8 @@ def record_laws(
     if touching:
         if implicit_step == 0.0:
             yield CompliantContact(tuple(_without_bound(pair) for pair in touching))
-        elif implicit_step is None or not (mech.loops or mech.mimic_joints):
+        else:
             yield CompliantContact(touching, explicit_step)
-        else:  # then contact is explicit in these steps too
-            yield CompliantContact(tuple(_made_for(pair, implicit_step) for pair in touching), implicit_step)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
@@ -263,6 +261,17 @@ def record_laws(
 def _without_bound(pair: ContactPair) -> ContactPair:
     """A contact whose friction holds whatever is inside its cone, to its slip speed."""
     return replace(pair, law=replace(pair.law, damping=math.inf))
+
+
+def for_explicit_steps(acting: Acting, step: float) -> Acting:
+    """The same laws where steps of this length take contact explicitly after all."""
+
+    def made(law: ForceLaw) -> ForceLaw:
+        if not isinstance(law, CompliantContact):
+            return law
+        return replace(law, pairs=tuple(_made_for(pair, step) for pair in law.pairs), explicit_step=step)
+
+    return Acting(tuple(map(made, acting.laws)))
 
 
 def _made_for(pair: ContactPair, step: float) -> ContactPair:

@@ -11,7 +11,6 @@ from ..algorithms.configuration import kick_bias
 from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
 from ..algorithms.resisted_dynamics import (
     Resistances,
-    links_may_resist,
     resisted_forward_dynamics,
     with_resisting_joints,
 )
@@ -40,8 +39,7 @@ def acting_step(
     def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
         return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
 
-    implicitly = _implicitly(method, dt, links_may_resist(tree))
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, implicitly)
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt))
     return advanced(method, tree, q, v, dt, accelerations, activation)
 
 
@@ -51,13 +49,13 @@ def implicit_share(method: Method | Partitioned) -> float | None:
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
-def _implicitly(method: Method, dt: Any, links: bool) -> Implicitly | None:
+def _implicitly(method: Method, dt: Any) -> Implicitly | None:
     """Steps back in time, in which damping feeds energy, are explicit: their length counts as zero."""
     share = implicit_share(method)
     if share is None:
         return None
     length = share * (dt.item() if hasattr(dt, "item") else dt)
-    return Implicitly(select(0.0 < length, length, 0.0), links)
+    return Implicitly(select(0.0 < length, length, 0.0))
 
 
 def closed_acting_step(
@@ -79,10 +77,11 @@ def closed_acting_step(
     stages: list[ClosedMotion] = []
 
     def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
-        stages.append(ClosedMotion(with_resisting_joints(tree, resistances), q, v, pushes, fronts))
+        resisting = with_resisting_joints(tree, resistances)
+        stages.append(ClosedMotion(resisting, q, v, pushes, fronts, resistances.links))
         return stages[-1].under(forces)
 
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt, links=False))
+    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt))
     return closed_advanced(method, tree, q, v, dt, accelerations, stages, fronts, settled, activation)
 
 
@@ -143,8 +142,7 @@ def _rates(
 ) -> Callable[..., Vector]:
     """Accelerations and rates of activations at (q, v, activations); where laws ask for it, of steps solved once more
     with the velocities that the step before has reached."""
-    links = implicitly is not None and implicitly.links
-    again = links and any(law.corrects_steps(tree.mechanism) for law in acting.laws)
+    again = implicitly is not None and any(law.corrects_steps(tree.mechanism) for law in acting.laws)
 
     def solved(
         q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
