@@ -52,6 +52,7 @@ def rollout(
             "linkwise.rollout takes controllers, without gradients"
         )
     driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": ctrl}
+    _refuse_controllers(driven)
     given = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
     }
@@ -80,6 +81,18 @@ def rollout(
     else:
         q, v, *_ = _Rollout.apply(call, *tensors.values())
     return q, v
+
+
+def _refuse_controllers(driven: Mapping[str, Any]) -> None:
+    """Functions of the state, whose gradients would be lost."""
+    for name, x in driven.items():
+        if callable(x) and not isinstance(x, Tensor):
+            raise TypeError(
+                f"rollout: {name} must be a tensor, given before the motion, not a function of the state: gradients "
+                "through a controller are those of a loop of yours over "
+                "linkwise.torch.differentiable(linkwise.step_kernel(mech, dt, method), 'state'), asked in every step; "
+                "linkwise.rollout takes linkwise.held(control, period), without gradients"
+            )
 
 
 def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:

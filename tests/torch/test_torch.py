@@ -141,6 +141,30 @@ def test_no_gradient_of_a_rollout_is_lost():
     assert lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=plain)[0].shape == (3, 3)
 
 
+def test_policies_are_refused_at_once_and_the_loop_that_is_advised_has_their_gradients():
+    mech, dt, steps = lw.mechanisms.planar_arm(1), 0.01, 5
+    weight = torch.tensor([[-3.0]], dtype=torch.float64, requires_grad=True)
+    policy = lw.held(lambda t, q, v: torch.as_tensor(q) @ weight.detach().T, dt)
+    start = torch.tensor([[0.3]], dtype=torch.float64, requires_grad=True)
+    for given in ({"tau": policy}, {"tau": None, "ctrl": policy}):
+        with pytest.raises(TypeError, match="(tau|ctrl) must be a tensor.*differentiable.linkwise.step_kernel"):
+            lwt.rollout(mech, start, None, given.pop("tau"), dt, steps, **given)
+    step = lwt.differentiable(lw.step_kernel(mech, dt, "rk4"), "state")
+
+    def end(weight):
+        q, v = start, torch.zeros_like(start)
+        for _ in range(steps):
+            q, v = step(q, v, q @ weight.T, torch.tensor(dt, dtype=torch.float64)).split(1, dim=-1)
+        return q
+
+    end(weight).sum().backward()
+    expected, _ = lw.rollout(mech, start.detach().numpy(), None, policy, dt, steps, final_only=True)
+    np.testing.assert_allclose(end(weight).detach(), expected, atol=1e-14)
+    with torch.no_grad():
+        slope = (end(weight + 1e-6) - end(weight - 1e-6)) / 2e-6
+    np.testing.assert_allclose(weight.grad, slope, rtol=1e-6)
+
+
 def test_second_derivatives_of_rollouts_are_refused_with_what_has_them():
     q, v, tau = tensors(ARM)
 
