@@ -25,7 +25,6 @@ from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.quaternions import with_unit_quaternions
-from .actuation import actuated_coordinates
 
 REASON = "a control law: errors of positions and rotations, and what a model makes of them"
 Reference = Callable[[float], np.ndarray]
@@ -188,6 +187,10 @@ class CompiledControl:
             raise MechanismError("rollout: a controller with a reference takes one dt for all states")
         return np.array([self.reference((k + 0.5) * float(dt)) for k in range(max(steps, 1))])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without machine code, which is compiled, or found, again."""
+        return {name: x for name, x in vars(self).items() if name != "_kernel"}
+
     @cached_property
     def _kernel(self) -> Callable[..., Any]:
         law, mech = self.law, self.mech
@@ -205,23 +208,6 @@ class CompiledControl:
 
 
 # -- what callers give --------------------------------------------------------------------------------------
-
-
-def require_motors(mech: Mechanism, what: str) -> None:
-    """All joints have motors, and none is in a loop."""
-    if mech.loops:
-        raise MechanismError(
-            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.lqr of its linear model and "
-            "linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with its loops open"
-        )
-    driven = actuated_coordinates(mech, mech.initial, None)
-    if not driven.all():
-        names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
-        raise MechanismError(
-            f"{what} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
-            "none: linkwise.lqr of a linear model balances what has fewer motors; mech.with_actuated(...) says which "
-            "joints have some"
-        )
 
 
 def gains(mech: Mechanism, name: str, given: Any) -> Numbers:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.actuation import require_motors
 from ..dynamics.states import Float64Array, in_brief
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.configuration import difference
@@ -41,7 +42,6 @@ from .compiled import (
     clipped,
     gains,
     joint_reference,
-    require_motors,
     up_to,
 )
 

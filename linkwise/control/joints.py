@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.actuation import actuated_coordinates, gravity_held
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
@@ -18,7 +19,6 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
-from .actuation import actuated_coordinates, gravity_held
 from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
 
 

@@ -3,12 +3,14 @@ operational space formulation", IEEE Journal of Robotics and Automation 3, 1987)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..dynamics.actuation import require_motors
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, in_brief, real_numbers
 from ..mechanics.algorithms.configuration import difference
@@ -24,7 +26,7 @@ from ..mechanics.spatial import quaternion as quat
 from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
-from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Reference, gains, require_motors
+from .compiled import CompiledControl, Constant, ControlLaw, Numbers, gains
 from .lost_directions import length_of_arm, units_of_rates, without_lost
 
 
@@ -135,7 +137,8 @@ def operational_space_control(
         gains(mech, "posture_kp", posture_kp),
         gains(mech, "posture_kd", posture_kd),
     )
-    return CompiledControl(mech, law, _reference(frame, target, size) if callable(target) else Constant(first))
+    # A partial function, which can be pickled where the target can.
+    return CompiledControl(mech, law, partial(_asked, frame, target, size) if callable(target) else Constant(first))
 
 
 def _by_axis(name: str, given: Any, rotation: bool) -> Numbers:
@@ -147,14 +150,11 @@ def _by_axis(name: str, given: Any, rotation: bool) -> Numbers:
     return tuple(np.broadcast_to(values, (count,)).tolist())
 
 
-def _reference(frame: str, given: Any, size: int) -> Reference:
-    def at(t: float) -> np.ndarray:
-        numbers = _numbers(frame, given(t))
-        if numbers.size != size:
-            raise MechanismError(f"the target of {frame!r} is a pose at some times and a position at others")
-        return numbers
-
-    return at
+def _asked(frame: str, given: Callable[[float], Any], size: int, t: float) -> np.ndarray:
+    numbers = _numbers(frame, given(t))
+    if numbers.size != size:
+        raise MechanismError(f"the target of {frame!r} is a pose at some times and a position at others")
+    return numbers
 
 
 def _numbers(frame: str, given: Any) -> Float64Array:

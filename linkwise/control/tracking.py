@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..dynamics.actuation import require_motors
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.dynamics import inverse_dynamics
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, require_mechanism
-from .compiled import CompiledControl, ControlLaw, Numbers, gains, joint_reference, require_motors
+from .compiled import CompiledControl, ControlLaw, Numbers, gains, joint_reference
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from ..mechanism.naming import ANGLES
 from .states import Float64Array, at_rest, real_numbers
 
 
-def coordinates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
-    """(nq,): the initial configuration with these coordinates of joints, loops as they are then."""
-    q = mech.initial.copy()
+def coordinates_by_joint(
+    mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
+) -> Float64Array:
+    """(nq,): the initial configuration, or ``others``, with these coordinates of joints, loops as they are then."""
+    q = (mech.initial if others is None else others).copy()
     orientations: dict[str, dict[str, float]] = {}
     for joint, values in named.items():
         if joint not in mech.joint_names and _one_coordinate(mech, what, joint, values, q, orientations):
@@ -72,9 +74,11 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
     )
 
 
-def configuration_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any]) -> Float64Array:
+def configuration_by_joint(
+    mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
+) -> Float64Array:
     """(nq,): the same with loops closed, the named joints held."""
-    q = coordinates_by_joint(mech, what, named)
+    q = coordinates_by_joint(mech, what, named, others)
     if not mech.loops:
         return q
     from .closed.assembly import assemble  # here, as functions of closed mechanisms take states by joint too

@@ -13,8 +13,8 @@ from ..compiler.kernel import KernelError
 from ..compiler.requests import parameter_arrays
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
 from ..compiler.store import is_single
-from ..control.actuation import actuated_coordinates
 from ..control.compiled import CompiledControl
+from ..dynamics.actuation import actuated_coordinates
 from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.passive import Passive

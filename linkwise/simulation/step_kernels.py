@@ -10,7 +10,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
-from ..control.actuation import actuated_coordinates
+from ..dynamics.actuation import actuated_coordinates
 from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive

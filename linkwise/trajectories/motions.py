@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +16,7 @@ from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
-from .laws import RAMP, law_of, peaks, trapezoid
+from .laws import RAMP, Law, law_of, peaks, trapezoid
 from .paths import Path, line
 
 
@@ -48,6 +50,25 @@ class Motion:
         """(..., nv): joint forces that the motion takes, by inverse dynamics."""
         return inverse_dynamics(self.mechanism, *self(t))
 
+    def save(self, path: str | os.PathLike[str], count: int = 201) -> None:
+        """Write ``sample(count)`` to a file: ``.csv`` for a table with columns t, q.elbow, ..., v.elbow, ...,
+        a.elbow, ..., ``.npz`` for arrays t, q, v and a.  ``pickle`` keeps the motion itself."""
+        ending = os.path.splitext(path)[1].lower()
+        if ending not in (".csv", ".npz"):
+            raise MechanismError(
+                f"{os.fspath(path)!r} has no ending that motions are saved with: .csv (a table), .npz (arrays)"
+            )
+        arrays = dict(zip(("t", "q", "v", "a"), self.sample(count), strict=True))
+        if ending == ".npz":
+            np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
+            return
+        positions, rates = (self.mechanism.coordinate_names(quantity) for quantity in ("q", "v"))
+        names = [f"{what}.{x}" for what, own in (("q", positions), ("v", rates), ("a", rates)) for x in own]
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")  # names with commas are quoted
+            writer.writerow(["t", *names])
+            writer.writerows(np.column_stack(list(arrays.values())).tolist())
+
     def __str__(self) -> str:
         return f"motion of {self.mechanism.name} over {self.duration:.4g} s"
 
@@ -61,13 +82,19 @@ def along(path: Path, duration: float | None = None) -> Motion:
     total = whole if duration is None else float(duration)
     if not 0.0 < total < np.inf:
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
-    scale = whole / total
+    return Motion(path, total, partial(_evenly, path.start, whole / total, total))
 
-    def law(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        inside = np.where((t >= 0.0) & (t <= total), 1.0, 0.0)
-        return path.start + np.clip(t, 0.0, total) * scale, inside * scale, np.zeros_like(inside)
 
-    return Motion(path, total, law)
+# Laws of motions are functions of modules with their numbers, not local ones: those cannot be pickled.
+
+
+def _evenly(start: float, rate: float, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    inside = np.where((t >= 0.0) & (t <= duration), 1.0, 0.0)
+    return start + np.clip(t, 0.0, duration) * rate, inside * rate, np.zeros_like(inside)
+
+
+def _within(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return law(t, duration)
 
 
 def point_to_point(
@@ -81,6 +108,8 @@ def point_to_point(
 ) -> Motion:
     """From rest in q0 to rest in q1, all joints together.
 
+    q0, q1         configurations (nq,), or {joint: coordinates}: the others are as in ``mech.initial``, and at q1 as
+                   in q0; None for ``mech.initial``
     duration       seconds; None for the shortest in which no joint exceeds ``mech.v_limit`` or ``acceleration``
     law            "cycloid" (saha1999 38), "quintic", "trapezoid", or a function ``law(t, duration)`` that gives s,
                    ds/dt and d2s/dt2
@@ -101,7 +130,7 @@ def point_to_point(
         duration = _shortest(way, peaks(chosen), *_needs(mech, way, acceleration))
     total = float(duration)
     chosen(np.zeros(()), total)  # says what is wrong with the duration
-    return Motion(path, total, lambda t: chosen(t, total))
+    return Motion(path, total, partial(_within, chosen, total))
 
 
 def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
@@ -134,7 +163,7 @@ def bounds_of(mech: Mechanism, name: str, given: Any, otherwise: np.ndarray) -> 
     """(nv,): positive bounds, from one number, nv of them, those of joints by name, or None for ``otherwise``."""
     if given is None:
         return otherwise
-    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, dict) else real_numbers(name, given)
+    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, Mapping) else real_numbers(name, given)
     if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
         raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
     return np.broadcast_to(values, (mech.nv,))

@@ -7,6 +7,7 @@ are free), x' = D v and x'' = D a + b, with D and b of ``difference(q_k, q)`` (`
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_banded
 
 from ..compiler.store import float64_function
+from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import difference, integrate
 from ..mechanism import Mechanism, MechanismError, require_mechanism
@@ -81,8 +83,11 @@ class Path:
 
 def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
     """From q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the shortest
-    rotation and a screw for joints that move freely."""
-    first, last = (_configurations(mech, name, q, 1) for name, q in (("q0", q0), ("q1", q1)))
+    rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}: the
+    others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
+    require_mechanism(mech)
+    first = _configurations(mech, "q0", _by_joint(mech, "q0", q0, mech.initial), 1)
+    last = _configurations(mech, "q1", _by_joint(mech, "q1", q1, first), 1)
     coefficients = np.zeros((1, 5, mech.nv))
     coefficients[0, 0] = difference(mech, first, last)
     warn_beyond_limits(mech, np.array([first, last]))
@@ -96,7 +101,8 @@ def spline(
     velocities: Any = None,
     accelerations: Any = None,
 ) -> Path:
-    """A path through configurations (n, nq), twice differentiable, for any joints.
+    """A path through configurations (n, nq), twice differentiable, for any joints; some of them may be given as {joint:
+    coordinates}: the others are as in the one before, first as in ``mech.initial``.
 
     at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
                     path from 0 to 1
@@ -108,7 +114,7 @@ def spline(
     vectors; pieces are then of fifth degree, and meet in the same way.
     """
     require_mechanism(mech)
-    q = _configurations(mech, "waypoints", waypoints, 2)
+    q = _configurations(mech, "waypoints", _all_by_joint(mech, waypoints), 2)
     if len(q) < 2:
         raise MechanismError(f"a spline goes through two waypoints or more, got {len(q)}")
     ways = difference(mech, q[:-1], q[1:])
@@ -191,6 +197,23 @@ def _pieces(
     ends = np.stack([step * v[:-1], step**2 * a[:-1], ways, step * v_end, step**2 * a_end], axis=1)
     powers = h[:, None, None] ** -np.arange(1.0, 6.0)[:, None]
     return (HERMITE @ ends) * powers
+
+
+def _by_joint(mech: Mechanism, name: str, given: Any, before: np.ndarray) -> Any:
+    """A configuration of which some joints are given, the others as ``before``; None is the initial one."""
+    if given is None:
+        return mech.initial
+    return configuration_by_joint(mech, name, given, before) if isinstance(given, Mapping) else given
+
+
+def _all_by_joint(mech: Mechanism, waypoints: Any) -> Any:
+    if not (isinstance(waypoints, Sequence) and any(one is None or isinstance(one, Mapping) for one in waypoints)):
+        return waypoints
+    found, before = [], mech.initial
+    for k, one in enumerate(waypoints):
+        before = real_numbers(f"waypoint {k}", _by_joint(mech, f"waypoint {k}", one, before))
+        found.append(before)
+    return found
 
 
 def _configurations(mech: Mechanism, name: str, given: Any, axes: int) -> Float64Array:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.actuation import require_motors
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -54,6 +55,7 @@ def time_optimal(
     points         steps along the path, in each of which d2s/dt2 is constant
 
     Joint forces are those of ``inverse_dynamics``: gravity and inertia, without what else may act on the mechanism.
+    Where they are bounded every joint needs a motor: nothing else moves a floating base along a path.
     """
     path = path.path if isinstance(path, Motion) else path
     if not isinstance(path, Path):
@@ -67,6 +69,8 @@ def time_optimal(
             "function alone; plan along mech.spanning_tree if the loops are meant to be open"
         )
     efforts = bounds_of(mech, "effort", effort, mech.effort_limit)
+    if np.isfinite(efforts).any():
+        require_motors(mech, "time_optimal", "effort=np.inf plans within bounds of velocities and accelerations alone")
     velocities = bounds_of(mech, "velocity", velocity, mech.v_limit)
     accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
     if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
@@ -188,13 +192,21 @@ def _motion(path: Path, places: np.ndarray, x: np.ndarray, u: np.ndarray) -> Mot
         k = int(np.argmin(together > 0.0))
         raise InfeasiblePathError(f"at s = {places[k]:.4g} of the path the bounds allow no motion: raise them")
     times = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(places) / together)])
+    return Motion(path, float(times[-1]), _InSteps(times, places, speed, u))
 
-    def law(t: np.ndarray) -> tuple[Float64Array, Float64Array, Float64Array]:
-        inside = np.where((t >= 0.0) & (t <= times[-1]), 1.0, 0.0)
-        at = np.clip(t, 0.0, times[-1])
-        k = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(u) - 1)
-        since = at - times[k]
-        rate = speed[k] + u[k] * since
-        return places[k] + since * (speed[k] + 0.5 * u[k] * since), inside * rate, inside * u[k]
 
-    return Motion(path, float(times[-1]), law)
+@dataclass(frozen=True, eq=False)
+class _InSteps:
+    """A law of time whose d2s/dt2, u, is constant in every step; s, ds/dt are ``places``, ``speed`` at ``times``."""
+
+    times: np.ndarray
+    places: np.ndarray
+    speed: np.ndarray
+    u: np.ndarray
+
+    def __call__(self, t: np.ndarray) -> tuple[Float64Array, Float64Array, Float64Array]:
+        inside = np.where((t >= 0.0) & (t <= self.times[-1]), 1.0, 0.0)
+        at = np.clip(t, 0.0, self.times[-1])
+        k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.u) - 1)
+        since, u, speed = at - self.times[k], self.u[k], self.speed[k]
+        return self.places[k] + since * (speed + 0.5 * u * since), inside * (speed + u * since), inside * u

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -434,3 +436,28 @@ def test_controllers_say_what_they_are_in_a_line(puma):
 def test_what_cannot_be_done_is_said(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+class Swinging:
+    """A target that moves, of a class that can be imported."""
+
+    def __call__(self, t: float) -> np.ndarray:
+        return np.array([0.4 + 0.1 * np.sin(t), 0.2, 0.3])
+
+
+def test_controllers_survive_pickling_and_copies_used_or_not(puma, motion):
+    q, v = np.full(6, 0.1), np.full(6, -0.2)
+    for make in (
+        lambda: lw.joint_feedback(puma, np.zeros(6), 10.0, 1.0),
+        lambda: lw.computed_torque(puma, motion),
+        lambda: lw.decoupled_tracking(puma, motion),
+        lambda: lw.operational_space_control(puma, "link6", Swinging()),
+        lambda: lw.saturated(puma, lw.computed_torque(puma, motion), 20.0),
+        lambda: lw.held(lw.computed_torque(puma, motion), 0.01),
+        lambda: lw.lqr(lw.linearize(puma, np.zeros(6), None, lw.gravity_force(puma, np.zeros(6)))),
+    ):
+        control = make()
+        unused = pickle.dumps(control)
+        expected = control(0.2, q, v)
+        for again in (pickle.loads(unused), pickle.loads(pickle.dumps(control)), copy.deepcopy(control)):
+            np.testing.assert_allclose(again(0.2, q, v), expected, rtol=1e-12, atol=1e-12)

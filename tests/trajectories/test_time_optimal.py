@@ -110,3 +110,21 @@ def test_limits_of_the_joints_are_the_default_and_joints_may_rotate_freely():
 def test_what_cannot_be_done_is_said(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call(lw.mechanisms.planar_arm(2))
+
+
+def test_nothing_but_motors_moves_a_base():
+    """Within bounds of joint forces; those of velocities need no motor to be planned for."""
+    robot = lw.mechanisms.random_tree(4, 2, ("revolute",), floating_base=True)
+    start = lw.neutral(robot)
+    end = lw.integrate(robot, start, np.r_[np.zeros(3), 0.5, 0.0, 0.0, np.full(robot.nv - 6, 0.4)], 1.0)
+    path = tr.line(robot, start, end)
+    base = robot.joint_names[0]
+    with pytest.raises(
+        lw.MechanismError, match=f"time_optimal needs a motor at every joint, and {base!r}.*effort=np.inf"
+    ):
+        tr.time_optimal(path, effort=50.0, velocity=2.0)
+    motion = tr.time_optimal(path, effort=np.inf, velocity=2.0)
+    assert np.abs(motion.sample()[2]).max() == pytest.approx(2.0, rel=1e-6)
+    cart_pole = lw.mechanisms.cart_pole().with_actuated(("rail",))
+    with pytest.raises(lw.MechanismError, match="needs a motor at every joint"):
+        tr.time_optimal(tr.line(cart_pole, np.zeros(2), np.ones(2)), effort=10.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import csv
+import pickle
 import warnings
 
 import numpy as np
@@ -143,3 +146,54 @@ def test_paths_beyond_limits_are_told():
         warnings.simplefilter("error")
         lw.trajectories.point_to_point(arm, np.zeros(2), [2.9, 4.0], duration=2.0)
         lw.trajectories.spline(arm, [[0.0, 0.0], [2.9, 0.0]], at=[0.0, 1.0])
+
+
+def test_configurations_by_joint(tmp_path):
+    """Joints that are not named stay where they are; the start is the initial configuration of the mechanism."""
+    arm = lw.mechanisms.puma560()
+    start, end = np.full(6, 0.2), np.array([1.0, 0.2, 0.2, 0.2, -0.3, 0.2])
+    for q0, q1, first, last in (
+        (start, {"joint1": 1.0, "joint5": -0.3}, start, end),
+        (None, {"joint1": 1.0}, arm.initial, [1.0, *arm.initial[1:]]),
+        ({"joint2": 0.4}, None, [arm.initial[0], 0.4, *arm.initial[2:]], arm.initial),
+    ):
+        motion = tr.point_to_point(arm, q0, q1, 1.0)
+        np.testing.assert_allclose(motion([0.0, 1.0])[0], [first, last], atol=1e-14)
+    path = tr.spline(arm, [start, {"joint1": 1.0, "joint5": -0.3}, {"joint5": 0.4}], at=[0.0, 1.0, 2.0])
+    np.testing.assert_allclose(path([1.0, 2.0])[0], [end, [1.0, 0.2, 0.2, 0.2, 0.4, 0.2]], atol=1e-14)
+    with pytest.raises(lw.MechanismError, match="joint9"):
+        tr.point_to_point(arm, None, {"joint9": 1.0})
+
+
+def test_motions_survive_pickling_and_copies():
+    arm = lw.mechanisms.puma560()
+    path = tr.spline(arm, np.array([np.zeros(6), np.full(6, 0.4), np.full(6, -0.1)]))
+    motions = [
+        tr.point_to_point(arm, np.zeros(6), np.full(6, 0.3), 0.7, law) for law in ("cycloid", "quintic", "trapezoid")
+    ]
+    motions += [tr.along(path, 2.0), tr.time_optimal(path, effort=200.0, velocity=3.0)]
+    for motion in motions:
+        t = np.linspace(-0.1, 1.1, 41) * motion.duration
+        for again in (pickle.loads(pickle.dumps(motion)), copy.deepcopy(motion)):
+            assert again.duration == motion.duration
+            for one, other in zip(again(t), motion(t), strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_motions_as_tables(tmp_path):
+    body = lw.mechanisms.random_tree(3, 1, ("revolute",), floating_base=True)
+    motion = tr.along(tr.spline(body, lw.random_state(body, np.random.default_rng(0), (3,))[0], at=[0.0, 1.0, 1.5]))
+    motion.save(tmp_path / "motion.npz", 11)
+    motion.save(str(tmp_path / "motion.csv"), 11)
+    with open(tmp_path / "motion.csv", newline="", encoding="utf-8") as file:
+        names, *rows = csv.reader(file)
+    table = dict(zip(names, np.array(rows, dtype=float).T, strict=True))
+    t, q, v, a = motion.sample(11)
+    for k, name in enumerate(body.coordinate_names("v")):
+        np.testing.assert_array_equal(table[f"a.{name}"], a[:, k])
+    np.testing.assert_array_equal(table[f"q.{body.coordinate_names('q')[-1]}"], q[:, -1])
+    with np.load(tmp_path / "motion.npz") as file:
+        for one, other in zip((t, q, v, a), (file[name] for name in "tqva"), strict=True):
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(lw.MechanismError, match="no ending"):
+        motion.save("motion.txt")

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics import closed
-from ..dynamics.trees import gravity_force
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
+from . import closed
+from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
+BALANCED = "linkwise.lqr of a linear model balances what has fewer motors"
 REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves
 
 
@@ -44,6 +45,22 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
             raise MechanismError(f"joint {name!r} mimics {mimic.joint!r} and has no force of its own: actuate that one")
         chosen[mech.v_index(name)] = True
     return chosen
+
+
+def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
+    """All joints have motors, and none is in a loop; ``instead`` is what can be done where some have none."""
+    if mech.loops:
+        raise MechanismError(
+            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.lqr of its linear model and "
+            "linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with its loops open"
+        )
+    driven = actuated_coordinates(mech, mech.initial, None)
+    if not driven.all():
+        names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
+        raise MechanismError(
+            f"{what} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
+            f"none: {instead}; mech.with_actuated(...) says which joints have some"
+        )
 
 
 def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
