@@ -104,6 +104,34 @@ def test_quaternions_of_a_motion_do_not_jump_to_their_opposites():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("base", ["slides and a hinge", "free"])
+def test_walkers_that_go_far_are_followed_whatever_their_base_is_made_of(base):
+    """A torso with a leg that goes 20 m: on slides along x and z and a hinge, as planar walkers of MJCF, or free."""
+    builder = lw.Builder().link("torso", 5.0, inertia=np.eye(3)).link("leg", 1.0, inertia=np.eye(3))
+    if base == "free":
+        builder.joint("root", lw.Floating(), "ground", "torso")
+    else:
+        builder.link("along").link("upwards").joint("x", lw.Prismatic((1, 0, 0)), "ground", "along")
+        builder.joint("z", lw.Prismatic((0, 0, 1)), "along", "upwards")
+        builder.joint("root", lw.Revolute((0, 1, 0)), "upwards", "torso")
+    builder.joint("hip", lw.Revolute((0, 1, 0)), "torso", "leg", (0.5, 0, 0))
+    builder.shape("body", "torso", "sphere", 0.3).shape("shank", "leg", "capsule", (0.05, 0.3))
+    mech = builder.build()
+    q = np.tile(mech.initial, (21, 1))
+    q[:, mech.q_index("root").start + 4 if base == "free" else 0] = np.linspace(0.0, 20.0, 21)
+    data = data_of(lw.viewer.page(mech, q, 0.1 * np.arange(21)))
+    assert data["follow"] and data["links"][data["base"]] == "torso"
+    assert not data_of(lw.viewer.page(mech, q[:2], [0.0, 0.1]))["follow"]
+
+
+def test_carriages_between_ends_are_not_followed():
+    builder = lw.Builder().link("cart", 1.0, inertia=np.eye(3))
+    builder.joint("x", lw.Prismatic((1, 0, 0)), "ground", "cart", limits=lw.Limits(-20.0, 20.0))
+    mech = builder.shape("box", "cart", "box", (0.1, 0.1, 0.1)).build()
+    q = np.linspace(0.0, 20.0, 21)[:, None]
+    assert not data_of(lw.viewer.page(mech, q, 0.1 * np.arange(21)))["follow"]
+
+
 def test_sliders_have_the_limits_of_joints():
     build = lw.Builder()
     for name, kind, limits in (

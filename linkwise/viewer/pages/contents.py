@@ -72,6 +72,7 @@ def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
         "q": _rounded(shown.q, 17),
         "box": _rounded(whole),
         "follow": box is not travelled,
+        "base": _base(mech),
         "places": _rounded(places),
         "up": _rounded(view.up),
         "toward": _rounded(toward),
@@ -172,8 +173,30 @@ def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray
     frames = shown.motion.q.reshape(-1, shown.mech.nq)
     whole = box(frames[np.linspace(0, len(frames) - 1, MOMENTS).astype(int)])
     far = np.linalg.norm(whole[1] - whole[0]) > FAR * np.linalg.norm(first[1] - first[0])
-    travels = any(isinstance(body.kind, (lw.Floating, lw.Planar)) for body in shown.mech.bodies if body.parent < 0)
-    return (first if far and travels else whole), whole
+    return (first if far and _travels(shown.mech) else whole), whole
+
+
+def _base(mech: lw.Mechanism) -> int:
+    """The first link from the ground that is a body of its own, with mass, branches or nothing beyond it: those before
+    only compose its joint of several, as planar walkers have slides along x and z and a hinge."""
+    on_ground = [i for i, body in enumerate(mech.bodies) if body.parent < 0]
+    link = on_ground[0]
+    while len(on_ground) == 1 and not mech.bodies[link].mass:
+        beyond = [i for i, body in enumerate(mech.bodies) if body.parent == link]
+        if len(beyond) != 1:
+            break
+        link = beyond[0]
+    return link
+
+
+def _travels(mech: lw.Mechanism) -> bool:
+    """Whether its base may go anywhere: by a free or planar joint, or along slides without ends."""
+    link, endless = _base(mech), False
+    while link >= 0:
+        body = mech.bodies[link]
+        slides = isinstance(body.kind, lw.Prismatic) and math.isinf(body.limits.upper[0] - body.limits.lower[0])
+        endless, link = endless or slides or isinstance(body.kind, (lw.Floating, lw.Planar)), body.parent
+    return endless
 
 
 def _corners(part: Part) -> np.ndarray:

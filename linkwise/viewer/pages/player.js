@@ -191,7 +191,7 @@ class Player {
 
   // Where the first link is.
   origin() {
-    return [this.poses[3], this.poses[7], this.poses[11]];
+    return [3, 7, 11].map((k) => this.poses[16 * this.data.base + k]);
   }
 
   draw() {
@@ -300,7 +300,7 @@ class Player {
     } });
     const bar = element("div", { className: "bar" }, this.button, this.scrubber, this.clock, speeds, curves,
       element("label", { title: "again and again" }, again, "loop"));
-    if (this.data.follow) bar.append(element("label", { title: "look at the first link wherever it goes" }, follow, "follow"));
+    if (this.data.follow) bar.append(element("label", { title: "look at the base wherever it goes" }, follow, "follow"));
     return bar;
   }
 
