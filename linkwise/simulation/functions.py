@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,9 @@ def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray,
     array again and again, and the integration is none the worse for it.
     """
     given = function(t, q.copy(), v.copy())
+    if isinstance(given, Mapping):
+        made = ": linkwise.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
+        raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
     try:
         values = np.asarray(given)
     except ValueError as ragged:

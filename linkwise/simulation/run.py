@@ -44,6 +44,7 @@ from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
 from .variables import Momenta, TotalRates
 
+NOT_SAID = math.nan  # of a duration, which is then refused: all arguments before it may be left out
 NOT_FREE = (
     "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts "
     "on the mechanism by itself (mech.with_acting(False) switches it off)"
@@ -60,9 +61,9 @@ class SimulationError(MechanismError):
 
 def simulate(
     mech: Mechanism,
-    q0: ByJoint | None,
-    v0: ByJoint | None,
-    duration: float,
+    q0: ByJoint | None = None,
+    v0: ByJoint | None = None,
+    duration: float = NOT_SAID,
     control: Any = None,
     method: str | None = None,
     step: float | None = None,
@@ -91,8 +92,8 @@ def simulate(
     q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
                     closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
                     held, and others move the least that keeps them closed while the named ones have their velocities
-    control         joint forces: None (zero); ``control(t, q, v) -> tau``, or ``lw.held(control, period)``, asked at a
-                    rate; an array (nv,), constant; or (steps, nv), each row held for an equal part of the duration
+    control         joint forces: None (zero); ``control(t, q, v) -> tau`` or {joint: force}, or ``lw.held(control,
+                    period)``, asked at a rate; an array (nv,), constant; or (steps, nv), held for equal times each
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
                     and ``atol``, their steps no longer than ``step``; "rk4" and "semi_implicit": steps of ``step``
                     (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed.  None

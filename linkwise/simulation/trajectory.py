@@ -368,6 +368,12 @@ class Trajectory:
             raise MechanismError("a trajectory without samples cannot be drawn")
         return plot_trajectory(self, path, **options)
 
+    def animate(self, path: str | Path, **options: Any) -> Path:
+        """A moving picture, ``.gif`` or ``.mp4``; options are those of ``lw.viewer.animate``: trail, fps, speed."""
+        from ..viewer import animate
+
+        return animate(self, path=path, **options)
+
     def view(self, **options: Any) -> Any:
         """Play it in the browser, a batch side by side; options and result are those of ``lw.view``, which needs viser:
         pip install 'linkwise[view]'."""

@@ -228,3 +228,19 @@ def test_trajectories_without_samples():
     assert unseen.q.shape == (0, 2) and unseen.energy.shape == (0,) and unseen.end.t == 0.1
     with pytest.raises(MechanismError, match="without samples cannot be drawn"):
         unseen.plot()
+
+
+def test_all_but_the_duration_may_be_left_out(tmp_path):
+    mech = lw.mechanisms.four_bar().with_initial([0.4, -0.4299, 0.1446])
+    motion = lw.simulate(mech, duration=0.1)
+    np.testing.assert_allclose(motion.q[0], lw.closed.assemble(mech), atol=1e-9)
+    assert not motion.v[0].any() and motion.t[-1] == pytest.approx(0.1)
+    with pytest.raises(lw.MechanismError, match="duration must be a positive number"):
+        lw.simulate(mech)
+    assert motion.animate(tmp_path / "motion.gif", fps=10.0, dpi=40).exists()
+
+
+def test_pushes_by_link_are_named_by_wrenches_at():
+    mech = lw.mechanisms.planar_arm(2)
+    with pytest.raises(lw.SimulationError, match="wrenches gives a dictionary.*linkwise.wrenches_at makes one"):
+        lw.simulate(mech, duration=0.1, wrenches=lambda t, q, v: {"link2": np.zeros(6)})

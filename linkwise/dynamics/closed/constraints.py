@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
+from ...mechanism.model import NO_JOINTS
 from ..by_joint import taking_joints
 from ..states import ByJoint, Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
@@ -47,10 +48,10 @@ def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array
 
 
 def degrees_of_freedom(
-    mech: Mechanism, q: ByJoint, tolerance: float | None = None, active: ArrayLike | None = None
+    mech: Mechanism, q: ByJoint = NO_JOINTS, tolerance: float | None = None, active: ArrayLike | None = None
 ) -> int | NDArray[np.intp]:
-    """nv minus the rank of G at q, of all loops or those that are ``active`` (..., number of loops): an integer, or an
-    array of them for a batch.
+    """nv minus the rank of G at q (by default near ``mech.initial``, loops closed), of all loops or those that are
+    ``active`` (..., number of loops): an integer, or an array of them for a batch.
 
     Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
     those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant

@@ -287,6 +287,7 @@ def test_without_a_guess_it_starts_from_the_initial_configuration():
     assert turned == mech and turned.initial[0] == 0.4  # nothing of its dynamics has changed
     np.testing.assert_allclose(lw.closed.assemble(turned), turned.initial, atol=1e-12)
     np.testing.assert_allclose(lw.closed.assemble(mech), np.zeros(3), atol=1e-12)
+    assert lw.closed.degrees_of_freedom(mech) == 1 and lw.closed.degrees_of_freedom(lw.mechanisms.five_bar()) == 2
     found = lw.closed.range_of_motion(
         turned.with_limits({"crank_joint": lw.Limits(0.3, 0.5)}), "crank_joint", limits=True
     )
