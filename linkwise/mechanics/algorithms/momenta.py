@@ -23,7 +23,7 @@ import numpy as np
 from ...mechanism import Mechanism
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
-from ..recursions.tree import Configuration, Tree
+from ..recursions.tree import AsAsked, Tree
 from ..scalar import Scalar
 from . import expressions as ex
 from .momenta_by_pairs import FlowByPairs
@@ -65,7 +65,7 @@ def flow_of_momenta(
         return FlowByPairs(tree, q, p)
     if form == FIXED_AXES:
         return FlowOfMomenta(FixedAxes(tree.regrouped if _is_solid_in_its_plane(tree.original) else tree, q), p, True)
-    at = Configuration(tree.regrouped if ex.is_solid(tree.original) else tree, q)
+    at = AsAsked(tree.regrouped if ex.is_solid(tree.original) else tree, q)
     return FlowOfMomenta(at, p, swept=form == FILTER_AND_SWEEP)
 
 

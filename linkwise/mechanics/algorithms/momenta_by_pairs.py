@@ -23,18 +23,19 @@ from .momentum_flows import Flow, FromLastToFirst
 
 
 class FlowByPairs(Flow):
-    """From p, of a tree that ``rotates_in_a_plane``."""
+    """From p, of a tree that ``rotates_in_a_plane``.  Velocities do not depend on the angles of the first joints, whose
+    sines and cosines come after them: the machine computes these while it divides."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
         if isinstance(tree.links, LinksOfKinds):
             raise NotRolled("links that are no neighbours make pairs")
-        super().__init__(Configuration(tree, q))
-        self._parents, self._given = [link.parent for link in tree.links], list(p)
-        self._first, self._second = self._moments_about_joints()
+        self._links, self._given = tree.links, list(p)
+        self._parents = [link.parent for link in tree.links]
         self._paired: list[list[int]] = [[] for _ in tree.links]  # the links that each makes pairs with
         self._across: list[list[Scalar]] = [[] for _ in tree.links]  # r x h of these, for the rate of its momentum
-        self._weights: list[Scalar] = []  # their moments, each of one link
-        self._solved = FromLastToFirst(self._mass_matrix(), self._differences())
+        self._seen: list[tuple[int, Vector3]] = []  # the first link on the way to each, and h in its axes
+        self._solved = FromLastToFirst(self._mass_matrix(tree.coordinates(q)), self._differences())
+        super().__init__(Configuration(tree, q))
 
     @property
     def velocities(self) -> list[Scalar]:
@@ -50,8 +51,8 @@ class FlowByPairs(Flow):
         return self._solved.total_rates(normalized)
 
     def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
-        spins = self._solved.velocities
-        found, weights = list(self._weights), list(self._weights)
+        spins, weights = self._solved.velocities, [self._weight(*seen) for seen in self._seen]
+        found = list(weights)
         for j, _ in self._children_first():
             found[j] = spins[j] * dot(self._across[j], (spins[a] for a in self._paired[j])) + found[j]
         for j, a in self._children_first():
@@ -60,48 +61,47 @@ class FlowByPairs(Flow):
         motions = (kinematics.motion[0] for kinematics in self.at.joint_kinematics)
         return [[x + push.dot(h)] for x, push, h in zip(carried, pushes, motions, strict=True)]
 
+    def _weight(self, first: int, h: Vector3) -> Scalar:
+        """The moment of the weight of a link, whose h is in the axes of the ``first`` link on the way to it."""
+        transform = self.at.joint_kinematics[first].transform
+        axis = transform.vector_back(Vector3(0.0, 0.0, 1.0))
+        return transform.vector_back(h).cross(self.tree.gravity).dot(axis)
+
     # -- the mass matrix of velocities against the base ------------------------------------------------------
 
-    def _moments_about_joints(self) -> tuple[list[Vector3], list[Scalar]]:
+    def _mass_matrix(self, coordinates: Sequence[Sequence[Scalar]]) -> Matrix:
+        """Its elements, and on the way what else depends on where first moments point."""
+        n, moments = len(self._parents), self._moments_about_joints()
+        found = [[0.0] * n for _ in range(n)]
+        for j, (first, second) in enumerate(moments):
+            (rotor,) = self._links[j].armature
+            found[j][j] = found[j][j] + second + rotor
+            on, h = j, first
+            while (a := self._parents[on]) >= 0:
+                transform = self._links[on].joint_kinematics(coordinates[on]).transform
+                r, h = transform.position(), transform.vector_back(h)
+                found[a][j] = h.x * r.x + h.y * r.y
+                self._pair(a, j, r.x * h.y - r.y * h.x)
+                on = a
+            self._seen.append((on, h))
+            if (a := self._parents[j]) >= 0:  # a rotor rotates with the joint, not with the link
+                found[a][a], found[a][j] = found[a][a] + rotor, found[a][j] - rotor
+        return [[found[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+
+    def _pair(self, a: int, j: int, across: Scalar) -> None:
+        for one, other, sign in ((a, j, 1.0), (j, a, -1.0)):
+            self._paired[one].append(other)
+            self._across[one].append(across * sign)
+
+    def _moments_about_joints(self) -> list[tuple[Vector3, Scalar]]:
         """h and J of every link."""
-        inertias = [link.inertia for link in self.tree.links]
+        inertias = [link.inertia for link in self._links]
         mass, first, second = (list(part) for part in zip(*((x.mass, x.h, x.moment.zz) for x in inertias), strict=True))
         for j, a in self._children_first():
-            r = self.tree.links[j].place.position()
+            r = self._links[j].place.position()
             mass[a], first[a] = mass[a] + mass[j], first[a] + r * mass[j]
             second[a] = second[a] + (r.x * r.x + r.y * r.y) * mass[j]
-        return first, second
-
-    def _mass_matrix(self) -> Matrix:
-        """Its elements, and on the way what else depends on where first moments point."""
-        n = len(self._parents)
-        found = [[self._second[j] if i == j else 0.0 for j in range(n)] for i in range(n)]
-        for j, first in enumerate(self._first):
-            for a, r, h in self._seen_on_the_way(j, first):
-                found[a][j] = found[j][a] = h.x * r.x + h.y * r.y
-                across = r.x * h.y - r.y * h.x
-                for one, other, sign in ((a, j, 1.0), (j, a, -1.0)):
-                    self._paired[one].append(other)
-                    self._across[one].append(across * sign)
-        for j, a in enumerate(self._parents):
-            (rotor,) = self.tree.links[j].armature
-            found[j][j] = found[j][j] + rotor
-            if a >= 0:  # it rotates with the joint, not with the link
-                found[a][a] = found[a][a] + rotor
-                found[a][j] = found[j][a] = found[a][j] - rotor
-        return found
-
-    def _seen_on_the_way(self, j: int, first: Vector3) -> Iterator[tuple[int, Vector3, Vector3]]:
-        """The links that carry link j: their number, r and h in their axes; and its weight, in those of the ground."""
-        while True:
-            a, transform = self._parents[j], self.at.joint_kinematics[j].transform
-            first = transform.vector_back(first)
-            if a < 0:
-                axis = transform.vector_back(Vector3(0.0, 0.0, 1.0))
-                self._weights.append(first.cross(self.tree.gravity).dot(axis))
-                return
-            yield a, transform.position(), first
-            j = a
+        return list(zip(first, second, strict=True))
 
     def _differences(self) -> list[Scalar]:
         """The momenta that belong to velocities against the base."""

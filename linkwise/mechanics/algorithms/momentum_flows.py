@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..links.factor import Factor
@@ -89,10 +90,13 @@ class FlowOfLinks(Flow):
 
     def __init__(self, at: Configuration):
         super().__init__(at)
-        self._planar = _is_planar(self.at)
         self._first_moments: dict[int, list[Scalar]] = {}
         self._weights: dict[int, Vector3] = {}
         self._carried: dict[int, Force] = {}
+
+    @cached_property
+    def _planar(self) -> bool:
+        return _is_planar(self.at)
 
     def carried(self, i: int) -> Force:
         """h_i."""

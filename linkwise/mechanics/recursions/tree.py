@@ -4,7 +4,7 @@ one configuration."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -163,13 +163,19 @@ class Configuration:
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree = tree
         self.coordinates = tree.coordinates(q)
-        self.joint_kinematics: list[JointKinematics] = tree.joint_kinematics(q)
+        self.joint_kinematics: Sequence[JointKinematics] = self._all_joints()
         self.neighbours = tree.neighbours
         self._inertias: dict[int, ArticulatedInertia] = {}
         self._joints: dict[int, Articulation] = {}
         self._composites: dict[tuple[int, bool], RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
+
+    def _all_joints(self) -> Sequence[JointKinematics]:
+        return [self._joint(i) for i in range(len(self.tree.links))]
+
+    def _joint(self, i: int) -> JointKinematics:
+        return self.tree.links[i].joint_kinematics(self.coordinates[i])
 
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
@@ -228,6 +234,30 @@ class Configuration:
         frame = self.tree.mechanism.frame(name)
         fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
         return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
+
+
+class AsAsked(Configuration):
+    """The same, with joints that are computed when a sweep first comes to them: the sines and cosines of the next joint
+    are then at hand while the machine divides for the one before."""
+
+    def _all_joints(self) -> Sequence[JointKinematics]:
+        return _AsAsked(len(self.tree.links), self._joint)
+
+
+class _AsAsked(Sequence[Any]):
+    """``count`` values, each made when it is first asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], Any]):
+        self._made: list[Any] = [None] * count
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, i: Any) -> Any:
+        if self._made[i] is None:
+            self._made[i] = self._make(i)
+        return self._made[i]
 
 
 def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_user_origins: bool = False) -> Tree:
