@@ -23,7 +23,7 @@ import numpy as np
 from ...mechanism import Mechanism
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
-from ..recursions.tree import AsAsked, Tree
+from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
 from . import expressions as ex
 from .momenta_by_pairs import FlowByPairs
@@ -40,6 +40,7 @@ FILTER, FILTER_AND_SWEEP, ELIMINATION = "filter", "filter_and_sweep", "eliminati
 #: Where links rotate in one plane: the filter and the sweep in axes that do not rotate; elimination pair by pair.
 IN_A_PLANE = FIXED_AXES, PAIRS = "fixed_axes", "pairs"
 FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
+FEW = 8  # links: of more there is always something to compute while the machine divides
 
 
 def velocities(mechanism: Mechanism, form: str) -> Expression:
@@ -65,7 +66,8 @@ def flow_of_momenta(
         return FlowByPairs(tree, q, p)
     if form == FIXED_AXES:
         return FlowOfMomenta(FixedAxes(tree.regrouped if _is_solid_in_its_plane(tree.original) else tree, q), p, True)
-    at = AsAsked(tree.regrouped if ex.is_solid(tree.original) else tree, q)
+    configuration = AsAsked if len(tree.links) <= FEW else Configuration
+    at = configuration(tree.regrouped if ex.is_solid(tree.original) else tree, q)
     return FlowOfMomenta(at, p, swept=form == FILTER_AND_SWEEP)
 
 
