@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.store import stored
 from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import state_by_joint
+from ..dynamics.compliant_contact import contact_points
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import ForceDerivatives, Resolved, no_controls, resolved
-from ..dynamics.states import real_numbers
+from ..dynamics.states import checked_arrays, real_numbers
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from .coordinates import coordinate_names, named_rows
@@ -47,6 +50,19 @@ class Driven:
 
     def rates(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.elements.forces_and_rates(q, v, self.ctrl, self.activation)[1]
+
+
+def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
+    """The mechanism without its contacts, where none of those that act touches: they do nothing near there, and their
+    derivatives take long to compile.  None where one touches, or none acts."""
+    if not isinstance(mech, Mechanism) or "contact" not in mech.acting:
+        return None
+    (at,) = checked_arrays(mech, q=mech.initial if q is None else state_by_joint(mech, {"q": q})["q"])
+    gaps = contact_points(mech, at, np.zeros(mech.nv)).gap
+    margins = [pair.law.margin if mech.acts("contact", pair.name) else -np.inf for pair in mech.contact_parts]
+    if not (gaps > margins).all():
+        return None
+    return stored(mech, away_from_contact, lambda: mech.with_acting(contact=False))
 
 
 def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Driven | None:

@@ -18,7 +18,7 @@ from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
-from .actuated import ACTIVATION, Model, driven, extended, inputs_of
+from .actuated import ACTIVATION, Model, away_from_contact, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
 from .local_form import LocalForm, local_form, plain_model
 from .state_space import StateSpace
@@ -72,6 +72,9 @@ def linearize(
     usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is None
     if usual and form == "local" and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain
+    if (away := away_from_contact(mech, q)) is not None:
+        options = independent, inputs, outputs, passive, wrenches, form, projection, ctrl, activation
+        return replace(linearize(away, q, v, tau, *options), mechanism=mech)
     acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, None, elements=acting)

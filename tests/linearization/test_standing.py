@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.linearization.actuated import away_from_contact
 
 WALKER = """<mujoco model="walker"><option gravity="0 0 -9.81"/><default><geom friction="0.9"/></default><worldbody>
   <geom name="floor" type="plane" size="1 1 1"/>
@@ -206,3 +207,23 @@ def test_a_balancer_that_rolls_is_regulated_without_its_place():
     np.testing.assert_allclose(values[6:], 0.0, atol=1e-9)
     assert values[:6].max() < -0.1
     np.testing.assert_array_equal(regulator.gain[:, [model.state_names.index(name) for name in place]], 0.0)
+
+
+def test_contacts_that_touch_nothing_are_left_out_of_models():
+    """They do nothing near there, and derivatives of many shapes take long to compile; where one touches, all count."""
+    builder = (
+        lw.Builder().link("body", 2.0, inertia=(0.1, 0.1, 0.1)).joint("z", lw.Prismatic((0, 0, 1)), "ground", "body")
+    )
+    for k in range(3):
+        builder.shape(f"ball{k}", "body", "sphere", 0.1, (0.0, 0.0, 0.3 * k))
+    mech = builder.build("balls").with_ground(dissipation=0.0)
+    assert away_from_contact(mech, [0.1 - 1e-4]) is None
+    assert away_from_contact(mech, [[0.2], [0.05]]) is None
+    assert away_from_contact(mech.with_contact(margin=0.02), [0.11]) is None
+    above = lw.linearize(mech, {"z": 0.11})
+    assert above.mechanism is mech and away_from_contact(mech, [0.11]).contact_pairs == mech.contact_pairs
+    np.testing.assert_array_equal(above.A, [[0.0, 1.0], [0.0, 0.0]])
+    depth, law = 0.02, mech.contact_pairs[0].law
+    assert depth > law.smoothing
+    below = lw.linearize(mech, {"z": 0.1 - depth})
+    assert below.A[1, 0] == pytest.approx(-law.stiffness / 2.0)
