@@ -18,7 +18,7 @@ from .configurations import several_configurations
 from .drawing import Details, Trail, finish, make_canvas, paint, paint_trail, trail_points, with_points
 from .labels import explain_masses
 from .outlines import around
-from .skeleton import Skeleton, bounds, symbol_size
+from .skeleton import Skeleton, bounds, fineness, symbol_size
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
 MOST_FRAMES = 3000
@@ -80,6 +80,7 @@ def animate(
         points = np.concatenate([points, box])
     painted = make_canvas(None, motion.mech, chosen[0], view, points, elevation, azimuth)
     size = symbol_size(sketches[0], box, symbols)
+    painted.fineness = fineness(size, box)
     if isinstance(painted, SpaceCanvas):  # its figure is given the shape of all that will be painted
         painted.reserve(np.concatenate([points, trace]), 3.0 * size)
     # The title keeps its place from frame to frame, since the picture is arranged once.

@@ -32,6 +32,7 @@ class Canvas(ABC):
 
     strength   from 0 (white) to 1 (full colours) of what is painted next
     layer      what is painted next lies on top of every lower layer
+    fineness   width of lines of springs, dampers and gears, against the usual
     ticks      whether the world's axes are shown
     """
 
@@ -40,6 +41,7 @@ class Canvas(ABC):
         self.view = view
         self.strength = 1.0
         self.layer = 0
+        self.fineness = 1.0
         self.ticks = True
         self.artists: list[Any] = []
 

@@ -17,7 +17,7 @@ from .configurations import one_configuration, several_configurations
 from .elements import element_lines
 from .labels import explain_masses, label_joints
 from .outlines import around, floor, floor_lines, is_seen, outlines, touching
-from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, is_free, pose_of, symbol_size
+from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, fineness, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
 from .symbols import cone, symbol
 from .views import View, view_of
@@ -90,6 +90,7 @@ def draw(
     painted = make_canvas(ax, mech, q, view, points, elevation, azimuth)
     details = Details(axes=axes, frames=frames, masses=masses, shapes=box if shapes else None)
     size = symbol_size(sketch, box, symbols)
+    painted.fineness = fineness(size, box)
     paint(painted, mech, sketch, size, details)
     finish(painted, box, size, ticks, title, own=ax is None)
     if ax is None:
@@ -140,6 +141,7 @@ def snapshots(
         points = np.concatenate([points, box])
     painted = make_canvas(ax, motion.mech, chosen[0], view, points, elevation, azimuth)
     size = symbol_size(sketches[0], box, symbols)
+    painted.fineness = fineness(size, box)
     for painted.layer, sketch in enumerate(sketches):
         painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / count)
         details = Details(axes=False, masses=painted.layer == count - 1, shapes=box if shapes else None)
@@ -211,7 +213,7 @@ def _elements(to: Canvas, sketch: Sketch, size: float) -> None:
     normal = np.cross(to.view.right, to.view.up)
     for dashes, lines in element_lines(sketch.elements, size, normal).items():
         if lines:
-            to.lines(f"elements {dashes}", lines, [BLACK] * len(lines), 1.1, 2.3, dashes)
+            to.lines(f"elements {dashes}", lines, [BLACK] * len(lines), 1.1 * to.fineness, 2.3, dashes)
 
 
 def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:

@@ -20,7 +20,8 @@ import linkwise as lw
 from .elements import ElementMark, element_marks
 
 SAME_POINT = 1e-9  # metres
-USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal
+USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal, of the mechanism's
+FINEST = 0.2  # line, against the usual
 GUIDE = 0.25  # length of a guide on the ground to either side of zero, where no limits say it; share of the diagonal
 BLADE = 0.25  # half the length of a knife edge, as a share of the longest way between joints
 RIM = 32  # straight lines around a wheel
@@ -205,8 +206,8 @@ def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
 
 
 def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
-    """How large joints are drawn: a share of the picture, less where joints are close together; metres.  ``wanted`` is
-    the user's choice, against the usual."""
+    """How large joints are drawn: a share of the picture, less where joints are close together, but not less than a
+    share of the mechanism, however far it goes; metres.  ``wanted`` is the user's choice, against the usual."""
     if not (np.isfinite(wanted) and wanted > 0.0):
         raise ValueError(f"the size of symbols must be positive, 1 for the usual one, got {wanted!r}")
     diagonal = float(np.linalg.norm(box[1] - box[0]))
@@ -216,7 +217,14 @@ def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
     apart = np.linalg.norm(origins[:, None] - origins[None], axis=-1)
     nearest = np.where(apart > 1e-3 * diagonal, apart, np.inf).min(axis=1)
     typical = float(np.median(nearest)) if np.isfinite(nearest).any() else np.inf
-    return wanted * min(max(0.16 * typical, LEAST_SIZE * diagonal), USUAL_SIZE * diagonal)
+    own = min(diagonal, float(np.linalg.norm(np.ptp(sketch.points, axis=0))))
+    return wanted * min(max(0.16 * typical, LEAST_SIZE * own), USUAL_SIZE * diagonal)
+
+
+def fineness(size: float, box: np.ndarray) -> float:
+    """The width of lines of symbols of this size, against the usual: less where they are small in the picture."""
+    usual = USUAL_SIZE * float(np.linalg.norm(box[1] - box[0]))
+    return min(1.0, max(FINEST, size / usual)) if usual > 0.0 else 1.0
 
 
 # -- the shape of one link ----------------------------------------------------------------------------

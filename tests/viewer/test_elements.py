@@ -81,3 +81,23 @@ def test_springs_of_joints_that_slide_are_on_their_guides():
     (spring,) = Skeleton(mech, lw.Passive.springs({"rail": 10.0})).at(np.array([0.1, 0.0])).elements
     assert spring.kinds == ("spring",)
     np.testing.assert_allclose([spring.a, spring.b], [(-0.25, 0.0, 0.0), (0.1, 0.0, 0.0)])
+
+
+@pytest.mark.parametrize("travelled", [1.0, 10.0, 100.0])
+def test_springs_of_what_goes_far_are_no_larger_than_its_links(travelled):
+    """A walker on slides, links of 0.4 m, springs at its joints."""
+    builder = lw.Builder().link("along").joint("x", lw.Prismatic((1, 0, 0)), "ground", "along")
+    before = "along"
+    for k in range(3):
+        builder.link(f"link{k}", 1.0, (0.2, 0.0, 0.0), (0.01,) * 3)
+        hinge = lw.Revolute((0, 1, 0))
+        builder.joint(f"hinge{k}", hinge, before, f"link{k}", (0.4 * (k > 0), 0.0, 0.0), stiffness=1.0)
+        before = f"link{k}"
+    mech = builder.build()
+    q = np.zeros((5, 4))
+    q[:, 0] = np.linspace(0.0, travelled, 5)
+    (ax, *_) = lw.viewer.snapshots(mech, q, np.arange(5.0), count=5).axes
+    coils = [one for one in ax.collections if one.get_gid() == "elements solid"]
+    spirals = [path.vertices for one in coils for path in one.get_paths() if len(path.vertices) > 40]
+    assert len(spirals) == 15 and max(np.ptp(line, axis=0).max() for line in spirals) < 0.4
+    assert travelled < 10.0 or coils[0].get_linewidths()[0] < 0.8
