@@ -72,11 +72,18 @@ def _counted(kind: str, count: int) -> str:
 
 def summary(notes: Sequence[Note]) -> str:
     """All notes in one line, with counts."""
-    holding = ", ".join(note.counted for note in notes if note.constrains)
-    acting = ", ".join(note.counted for note in notes if not note.constrains)
+    holding, acting = (_all_counted([note for note in notes if note.constrains is held]) for held in (True, False))
     parts = [f"not read, so that what it holds together comes apart: {holding}"] if holding else []
     parts += [f"not acting: {acting}"] if acting else []
     return "; ".join(parts)
+
+
+def _all_counted(notes: Sequence[Note]) -> str:
+    """ "8 joints with damping, 2 plugins": those of one name together, whatever is advised about each."""
+    where: dict[str, tuple[str, ...]] = {}
+    for note in notes:
+        where[note.what] = where.get(note.what, ()) + note.where
+    return ", ".join(Note(what, places, "").counted for what, places in where.items())
 
 
 def _in_places(message: str, places: list[str]) -> str:

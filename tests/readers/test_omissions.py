@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism import from_data, to_data
+from linkwise.mechanism import Note, from_data, to_data
+from linkwise.readers.findings import summary
 from tests.readers.mujoco_oracle import mujoco
 
 BALL = '<geom size="0.1"/>'
@@ -235,9 +236,23 @@ def test_what_drives_or_collides_in_a_urdf_file_is_named():
     assert summary.category is lw.OmissionWarning
     assert str(summary.message) == (
         "text: acting: 1 joint with damping; not acting: 1 link with collision geometry, 1 unknown element, "
-        f"1 Gazebo plugin, 1 transmission, 1 ros2_control system; {ADVICE}"
+        f"1 Gazebo plugin, 1 transmission of no moving joint, 1 ros2_control system of no moving joint; {ADVICE}"
     )
     assert not loaded(robot('<material name="red"/><gazebo reference="hand"/>'))[1]
+
+
+def test_no_word_is_counted_twice():
+    """Transmissions that do not act for different reasons are of different kinds; and what has one name is added up."""
+    joint = """<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+      <joint name="{0}" type="{1}"><parent link="hand"/><child link="{0}"/></joint>"""
+    wheels = "".join(f'<transmission name="w{k}"><joint name="fixed"/></transmission>' for k in range(3))
+    wrist = '<transmission name="t"><joint name="b"/><joint name="c"/></transmission>'
+    parts = [joint.format("b", "continuous"), joint.format("c", "continuous"), joint.format("fixed", "fixed")]
+    (told,) = loaded(robot("".join(parts) + wheels + wrist))[1]
+    kinds = "3 transmissions of no moving joint, 1 transmission of several joints"
+    assert str(told.message) == f"text: not acting: {kinds}; {ADVICE}"
+    notes = [Note("plugin", ("a", "b"), "one"), Note("plugin", ("c",), "other")]
+    assert summary(notes) == "not acting: 3 plugins"
 
 
 def test_defects_of_many_links_are_one_warning():

@@ -51,6 +51,7 @@ def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, .
         known = [joint for joint in joints if joint.text("name") in mech.joint_names]
         if not known or (element.tag == "transmission" and not _is_simple(element, joints)):
             what = "transmission" if element.tag == "transmission" else "ros2_control system"
+            what += " of several joints" if known else " of no moving joint"
             details = ", ".join(_described(element, joint) for joint in joints)
             omit(element, what, _ADVICE if known else _NO_MOTOR, detail=details)
             continue
