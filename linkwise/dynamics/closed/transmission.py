@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...compiler.store import kernel_function
 from ...mechanism import Loop, Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
@@ -17,6 +18,7 @@ from .families import family
 from .named_coordinates import NamedCoordinate, named_coordinate
 from .reactions import wrenches_of_joints, wrenches_of_loops
 from .redundancy import closable_error
+from .sizes import units
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
 TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
@@ -61,6 +63,9 @@ def transmission_angle(
     hold            joints that stand still, if the output does not follow from the input otherwise
 
     Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does.
+    Where no force moves it, as in Cardan joints and in spherical linkages whose joints are all at the centre, the same
+    is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
+    it is the angle between the planes of coupler and rocker.
     """
     driver, driven = (_of_a_joint(mech, name) for name in (input, output))
     for name in names_of(hold):
@@ -74,11 +79,23 @@ def transmission_angle(
     joint = _joint_of(mech, output)
     pushes = _pushes(mech, q, forces, hold, joint)
     one = _chosen(mech, pushes, joint, at)
-    moving = _velocity_at(mech, q, joint, one.place, motion)
-    sizes = np.linalg.norm(one.force, axis=-1) * np.linalg.norm(moving, axis=-1)
-    useful = np.abs(np.einsum("...i,...i->...", one.force, moving))
-    angle = np.arcsin(np.minimum(np.divide(useful, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0.0), 1.0))
+    linear, angular = _velocity_at(mech, q, joint, one.place, motion)
+    length = units(mech).length
+    work = [np.linalg.norm(x, axis=-1) for x in (one.force, linear, one.moment, angular)]
+    scale = (work[0] + work[2] / length) * (work[1] + work[3] * length)
+    angle = np.where(
+        work[0] * work[1] > NOTHING * scale,
+        _share(one.force, linear),
+        _share(one.moment, times(one.transmitted, angular)),
+    )
     return angle if q.ndim > 1 else float(angle)
+
+
+def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
+    """(...): 90 degrees less the angle between two vectors; nan where one of them is zero."""
+    sizes = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
+    useful = np.abs(np.einsum("...i,...i->...", force, motion))
+    return np.arcsin(np.minimum(np.divide(useful, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0.0), 1.0))
 
 
 def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
@@ -138,24 +155,32 @@ def _rates(
 
 def _velocity_at(
     mech: Mechanism, q: Float64Array, joint: str, place: Float64Array, motion: Float64Array
-) -> Float64Array:
-    """(..., 3): velocity in the world of a point of the link that a joint moves, by that joint alone; of one with
-    several degrees of freedom, as these move in the motion (..., nv)."""
+) -> tuple[Float64Array, Float64Array]:
+    """(..., 3) each: the velocity in the world of a point of the link that a joint moves, and its angular velocity, by
+    that joint alone; of one with several degrees of freedom, as these move in the motion (..., nv)."""
     link, own = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
     share = motion[..., own] if own.stop - own.start > 1 else np.ones(1)
     column = times(tree.jacobian(mech, q, link, "world_aligned")[..., own], share)
-    return column[..., 3:] + np.cross(column[..., :3], place - tree.frame_pose(mech, q, link)[..., :3, 3])
+    arm = place - tree.frame_pose(mech, q, link)[..., :3, 3]
+    return column[..., 3:] + np.cross(column[..., :3], arm), column[..., :3]
 
 
 # -- forces -------------------------------------------------------------------------------------------
 
 
 class _Push(NamedTuple):
-    """A joint or loop that acts on a link: the force (..., 3) and its place (..., 3), in the world; signs are open."""
+    """A joint or loop that acts on a link, in the world; signs are open.
+
+    force, moment   (..., 3) each
+    place           (..., 3): where they act
+    transmitted     (..., 3, 3): takes from rotations the one that the joint leaves free, if there is just one
+    """
 
     name: str
     force: Float64Array
+    moment: Float64Array
     place: Float64Array
+    transmitted: Float64Array
 
 
 def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
@@ -166,19 +191,33 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
-    between = wrenches_of_loops(mech, q, multipliers)
+    between, maps = wrenches_of_loops(mech, q, multipliers), kernel_function(mech, "loop_motion_maps", None)(q)
     body, found = mech.body_index(output), []
     for k, child in enumerate(mech.bodies):
         if child.parent == body:
-            pose = tree.frame_pose(mech, q, mech.link_names[k])
-            found.append(_Push(child.joint, times(pose[..., :3, :3], inside[..., k, 3:]), pose[..., :3, 3]))
+            pose = tree.frame_pose(mech, q, child.link)
+            moment, force = (times(pose[..., :3, :3], inside[..., k, part]) for part in (slice(3), slice(3, 6)))
+            own = mech.v_index(child.joint)
+            free = np.swapaxes(tree.jacobian(mech, q, child.link, "world_aligned")[..., :3, own], -1, -2)
+            transmitted = np.eye(3) - _projection_on_one(free)
+            found.append(_Push(child.joint, force, moment, pose[..., :3, 3], transmitted))
     for k, loop in enumerate(mech.loops):
         if isinstance(loop, Loop) and body in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
             rotation, position = (np.asarray(part, float) for part in loop.pose_b)
             pose = tree.frame_pose(mech, q, loop.link_b)
-            force = times(pose[..., :3, :3] @ rotation, between[..., k, 3:])
-            found.append(_Push(loop.name, force, times(pose[..., :3, :3], position) + pose[..., :3, 3]))
+            axes = pose[..., :3, :3] @ rotation
+            moment, force = (times(axes, between[..., k, part]) for part in (slice(3), slice(3, 6)))
+            held = maps[..., mech.constraint_index(loop.name), :3] @ np.swapaxes(axes, -1, -2)
+            transmitted = np.eye(3) - _projection_on_one(decompose(held, TOGETHER).null.swapaxes(-1, -2))
+            place = times(pose[..., :3, :3], position) + pose[..., :3, 3]
+            found.append(_Push(loop.name, force, moment, place, transmitted))
     return found
+
+
+def _projection_on_one(axes: Float64Array) -> Float64Array:
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); nothing where they have several."""
+    svd = decompose(axes, TOGETHER)
+    return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 
 
 def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
@@ -191,8 +230,11 @@ def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push
                 f"available: {', '.join(names) or '(none)'}"
             )
         return pushes[names.index(at)]
-    sizes = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
-    strong = [one for one, size in zip(pushes, sizes, strict=True) if size > NOTHING * max(sizes, default=0.0)]
+    forces = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
+    moments = [float(np.abs(one.moment).max(initial=0.0)) / units(mech).length for one in pushes]
+    none = NOTHING * max((*forces, *moments), default=0.0)
+    sizes = forces if max(forces, default=0.0) > none else moments
+    strong = [one for one, size in zip(pushes, sizes, strict=True) if size > none]
     if len(strong) == 1:
         return strong[0]
     raise MechanismError(

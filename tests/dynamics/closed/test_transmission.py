@@ -199,3 +199,45 @@ def test_a_driven_mechanism_without_its_drives(three_legs):
     with pytest.raises(lw.MechanismError, match=r"'motor' of .* drives it: ask mech.without_drives\(\)"):
         lw.closed.mechanical_advantage(driven, q, "motor0", "plat.x", hold=("motor1", "motor2"))
     assert driven.without_drives().loops == mech.loops
+
+
+def spherical_four_bar(radius: float) -> lw.Mechanism:
+    """Axes of all joints through one point; link frames at this distance from it."""
+    z, (a, b, c, d) = lw.Revolute((0, 0, 1)), np.radians([30.0, 80.0, 70.0, 85.0])
+
+    def beyond(angle: float) -> np.ndarray:
+        return lw.pose((0, 0, -radius)) @ lw.pose(axis_angle=((1, 0, 0), angle)) @ lw.pose((0, 0, radius))
+
+    builder = lw.Builder()
+    for name in ("crank", "coupler", "rocker"):
+        builder.link(name, 1.0, (0, 0.1, -0.1), (0.02, 0.02, 0.02))
+    builder.joint("A", z, "ground", "crank", lw.pose((0, 0, radius))).joint("B", z, "crank", "coupler", beyond(a))
+    builder.joint("D", z, "ground", "rocker", lw.pose(axis_angle=((1, 0, 0), d)) @ lw.pose((0, 0, radius)))
+    return (
+        builder.loop("C", z, "coupler", beyond(b), "rocker", beyond(c)).frame("at_C", "coupler", beyond(b)).build("s")
+    )
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5])
+def test_spherical_linkages_drawn_anywhere(radius):
+    """The angle between the planes of coupler and rocker, by their normals."""
+    mech = spherical_four_bar(radius)
+    q = np.array([lw.closed.assemble(mech, {"A": x, "B": 0.677, "D": 1.286}, hold="A") for x in (0.5, 0.9)])
+    b, c, d = (lw.frame_pose(mech, q, name)[:, :3, 2] for name in ("coupler", "at_C", "rocker"))
+    normals = [np.cross(c, x) / np.linalg.norm(np.cross(c, x), axis=-1, keepdims=True) for x in (b, d)]
+    expected = np.arccos(np.abs(np.einsum("ki,ki->k", *normals)))
+    np.testing.assert_allclose(lw.closed.transmission_angle(mech, q, "A", "D"), expected, atol=1e-9)
+
+
+def test_a_cardan_joint():
+    """A moment along the normal of its cross turns the output shaft."""
+    builder = lw.Builder().link("in", 1.0, (0, 0, 0), (0.01,) * 3).link("out", 1.0, (0, 0, 0), (0.02,) * 3)
+    bent = lw.pose(axis_angle=((0, 0, 1), np.radians(40.0)))
+    builder.joint("I", lw.Revolute((1, 0, 0)), "ground", "in").joint("O", lw.Revolute((1, 0, 0)), "ground", "out", bent)
+    mech = builder.loop("U", lw.Universal((0, 1, 0), (0, 0, 1)), "in", None, "out", None).build("cardan")
+    for angle in (0.0, 0.3, 0.9):
+        q = lw.closed.assemble(mech, {"I": angle}, hold="I")
+        one, other = (lw.frame_pose(mech, q, name)[:3, :3] for name in ("in", "out"))
+        normal = np.cross(one[:, 1], other[:, 2])
+        expected = np.arcsin(abs(normal @ other[:, 0]) / np.linalg.norm(normal))
+        assert lw.closed.transmission_angle(mech, q, "I", "O") == pytest.approx(expected, abs=1e-9)
