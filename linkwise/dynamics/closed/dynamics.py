@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import float64_function, kernel_function
+from ...compiler.store import float64_function, kernel_function, stored
 from ...mechanism import Mechanism, MechanismError, one_of
+from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import (
@@ -102,7 +103,7 @@ def forward_dynamics(
     them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
-    if plain and method == "elimination":
+    if plain and method == "elimination" and not _lacks_inertia(mech):
         try:
             if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
                 a, _, consistency = float64_function(mech, "closed_motion")(q, v, tau)
@@ -159,6 +160,8 @@ def accelerations(
     if rank is not None and not special:
         pivots = sum(front.pivots for own in fronts(mech) for front in own)
         special = np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
+    if method == "elimination" and _lacks_inertia(mech):
+        method = "svd"
     if method != "elimination" or special:
         return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active)[1]
     a, reliability, _ = _eliminated(mech, q, v, tau, wrenches)
@@ -170,6 +173,11 @@ def accelerations(
             wrenches = np.broadcast_to(np.asarray(wrenches, dtype=float), (*batch, mech.n_links, 6))[poor]
         a[poor] = motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1]
     return a
+
+
+def _lacks_inertia(mech: Mechanism) -> bool:
+    """Whether something moves without inertia though loops are closed: the elimination would divide by zero."""
+    return bool(mech.singular_joints) and not stored(mech, _lacks_inertia, lambda: loops_resist(mech))
 
 
 def _eliminated(
@@ -195,9 +203,10 @@ def motion_under(
     tolerance: float | None = None,
     active: Float64Array | None = None,
     damping: float | None = None,
+    undetermined: bool = False,
 ) -> tuple[Terms, Float64Array]:
-    """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be
-    open."""
+    """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be open;
+    with ``undetermined``, the least where something without inertia is in balance."""
     method = "svd" if method == "elimination" else method
     at = terms(mech, q, v, tolerance, active)
     tolerance = LOOPS.rank if tolerance is None else tolerance
@@ -215,7 +224,7 @@ def motion_under(
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
         return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
-    return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank)
+    return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank, undetermined)
 
 
 def null_space_accelerations(
@@ -227,6 +236,7 @@ def null_space_accelerations(
     chosen: np.ndarray | None = None,
     tolerance: float = LOOPS.rank,
     rank: Any = None,
+    undetermined: bool = False,
 ) -> np.ndarray:
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
@@ -237,14 +247,31 @@ def null_space_accelerations(
     if basis.ndim > 2:
         diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
+    driving = times(transposed, force) - times(projected, offset)
     try:
-        y = solved(reduced, times(transposed, force) - times(projected, offset))
+        y = solved(reduced, driving)
     except np.linalg.LinAlgError:
+        if undetermined:
+            return times(basis, _in_balance(mech, reduced, driving, force)) + offset
         raise MechanismError(
             f"a degree of freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass "
-            "and inertia"
+            "and inertia; what holds it still is known without (closed.static_forces, and reactions to them)"
         ) from None
     return times(basis, y) + offset
+
+
+def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force: np.ndarray) -> np.ndarray:
+    """(..., p): the least y with K* M K y = ``driving``, where K* M K is singular.  It is unique but for motions that
+    need no forces, so that reactions are; there is one if nothing drives what has no inertia."""
+    svd = decompose(inertia, SINGULAR_TOLERANCE)
+    y = svd.solve(driving)
+    left = np.abs(times(inertia, y) - driving).max(axis=-1, initial=0.0)
+    if np.any(left > LOOPS.acceleration * np.maximum(1.0, np.abs(force).max(axis=-1, initial=0.0))):
+        raise MechanismError(
+            f"{left.max():.3g} of the forces on mechanism {mech.name!r} drives something that has no inertia: give it "
+            "mass and inertia, or the forces that hold it still (closed.static_forces)"
+        )
+    return y
 
 
 def _lagrange(

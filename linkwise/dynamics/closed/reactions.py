@@ -77,7 +77,8 @@ def loop_reactions(
     they act on joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm.  Options are those of ``forward_dynamics``.
+    multipliers of least norm.  Links without mass are no hindrance where forces are in balance, as those of
+    ``static_forces`` are.  Options are those of ``forward_dynamics``.
     """
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
@@ -108,9 +109,9 @@ def joint_wrenches(
     arrays, mask, wrenches, _ = _given(mech, q, v, tau, active, {"wrenches": wrenches})
 
     def reference(q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any) -> Float64Array:
-        a = accelerations(mech, q, v, tau, wrenches=wrenches, active=mask)
         if not mech.loops:
-            return tree.joint_wrenches(mech, q, v, a, wrenches)
+            return tree.joint_wrenches(mech, q, v, accelerations(mech, q, v, tau, wrenches=wrenches), wrenches)
+        a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True)[1]
         return wrenches_of_joints(mech, q, v, a, _multipliers(mech, {}, q, v, tau, mask, wrenches), wrenches)
 
     return by_kernel(mech, "joint_wrenches", arrays, reference, mask, wrenches)
@@ -192,7 +193,7 @@ def _reaction(
     wrenches: Any,
 ) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
-    at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, **options)
+    at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
     tolerance = options.get("tolerance")
     svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
     return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd

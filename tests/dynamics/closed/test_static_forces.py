@@ -43,3 +43,28 @@ def test_pushes_by_link_are_named_by_wrenches_at():
     mech = lw.mechanisms.slider_crank()
     with pytest.raises(lw.MechanismError, match="wrenches is a dictionary.*linkwise.wrenches_at makes one"):
         lw.closed.static_forces(mech, lw.neutral(mech), wrenches={"slider": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]})
+
+
+def test_reactions_of_links_without_mass():
+    """A four-bar of weightless bars whose rocker is turned: forces along the coupler, by the lever at the rocker."""
+    z, builder = lw.Revolute((0, 0, 1)), lw.Builder().link("crank").link("coupler").link("rocker")
+    builder.joint("A", z, "ground", "crank").joint("B", z, "crank", "coupler", (0.3, 0, 0))
+    builder.joint("D", z, "ground", "rocker", (1.0, 0, 0)).loop("C", z, "coupler", (0.9, 0, 0), "rocker", (0.7, 0, 0))
+    with pytest.warns(lw.MechanismWarning):
+        mech = builder.build("weightless", strict=False)
+    q = lw.closed.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
+    pushes = lw.wrenches_at(mech, {"rocker": [0, 0, 10.0, 0, 0, 0]})
+    tau = lw.closed.static_forces(mech, q, actuated="A", wrenches=pushes)
+    (loop,) = lw.closed.loop_reactions(mech, q, tau=tau, wrenches=pushes)
+    joints = lw.closed.joint_wrenches(mech, q, tau=tau, wrenches=pushes)
+    angle = lw.closed.transmission_angle(mech, q, "A", "D")
+    size = 10.0 / (0.7 * np.sin(angle))
+    np.testing.assert_allclose(np.linalg.norm(loop[3:]), size, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(joints[1]), [0, 0, 0, size, 0, 0], atol=1e-9)
+    np.testing.assert_allclose(joints[0, 2], tau[0], rtol=1e-10)
+    for call in (lw.closed.loop_reactions, lw.closed.joint_wrenches):
+        with pytest.raises(lw.MechanismError, match="drives something that has no inertia.*closed.static_forces"):
+            call(mech, q, tau=0.5 * tau, wrenches=pushes)
+    for more in ({}, {"wrenches": pushes}):
+        with pytest.raises(lw.MechanismError, match="moves nothing with inertia: give the links it moves mass"):
+            lw.closed.forward_dynamics(mech, q, None, tau, **more)
