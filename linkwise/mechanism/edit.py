@@ -17,7 +17,7 @@ from linkwise.mechanism.acting import locked, with_efforts
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose, RelationWithLocked
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.shapes import ContactPair
 from linkwise.mechanism.welding import RigidMass, combined, composed
@@ -76,12 +76,16 @@ def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[fl
         )
     if not isinstance(loop, Coupling):
         return loop
+    free = tuple((joint, ratio) for joint, ratio in loop.ratios if joint not in values)
+    if loop.relation is not None:
+        locked = tuple((joint, values[joint][0]) for joint, _ in loop.ratios if joint in values)
+        relation = RelationWithLocked(loop.relation, locked) if locked else loop.relation
+        return dataclasses.replace(loop, ratios=free, relation=relation)
     if loop.ratios_change and any(joint in values for joint, _ in loop.ratios):
         raise MechanismError(
             f"coupling {loop.name!r} of mechanism {mech.name!r} has ratios that are functions of its joints: none of "
             "them can be locked"
         )
-    free = tuple((joint, ratio) for joint, ratio in loop.ratios if joint not in values)
     offset = loop.offset - sum(r * values[j][0] for j, r in loop.ratios if j in values)
     return Coupling(loop.name, free, offset, loop.drive, loop.keeps_position)
 

@@ -152,3 +152,19 @@ class LoopDeclarations:
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
         return self
+
+    def relation(
+        self: Any, name: str, joints: Any, function: Callable[[dict[str, Any]], Any], offset: float = 0.0
+    ) -> Builder:
+        """Tie joints together by any relation of their positions, as cams and gears that are not round do: ``function``
+        of {joint name: coordinate} equals ``offset``.  It is written with plain arithmetic and ``linkwise.scalar``, so
+        that it is compiled, and differentiated for velocities and accelerations; a row of velocities is ``coupling``.
+
+        ``relation("cam", ("cam", "lift"), lambda q: q["lift"] - 0.01 * (1 - cos(q["cam"])))``
+        """
+        self._check_new("loop", name, self._loops)
+        try:
+            self._loops[name] = Coupling(name, joints, offset, relation=function)
+        except MechanismError as error:
+            raise MechanismError(f"{self._prefix}{error}") from error
+        return self

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.mechanics.contacts import Contact
+from linkwise.mechanics.jet import Jet
+from linkwise.mechanics.jet import parts as derivatives
 from linkwise.mechanics.joints import Joint, LoopKind
+from linkwise.mechanics.scalar import dot
 from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
@@ -287,7 +290,8 @@ class Loop(Constant):
 
 @dataclass(frozen=True, eq=False)
 class Coupling(Constant):
-    """Joints that gears or belts tie together: the sum of ratio times coordinate over ``ratios`` equals ``offset``.
+    """Joints that gears, belts or cams tie together: the sum of ratio times coordinate over ``ratios``, or a
+    ``relation`` of the coordinates, equals ``offset``.
 
     ratios   {joint name: ratio}, kept as ((joint, ratio), ...); each joint has one coordinate whose rate is its
              velocity, own coordinates of mimic joints count.  A ratio may be a function of {joint name: coordinate}
@@ -296,6 +300,8 @@ class Coupling(Constant):
 
     drive    what it follows in time: the sum equals ``offset`` plus its position, or has its velocity
     keeps_position   whether it is on positions; not where a drive gives a velocity alone
+    relation   in place of the sum, a function of {joint name: coordinate} written in the same way: cams, gears that are
+               not round, curves.  ``ratios`` are then names of joints; kept as its partial derivatives
 
     It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
     says so without a constraint.
@@ -306,9 +312,12 @@ class Coupling(Constant):
     offset: float = 0.0
     drive: Drive | Instant | None = field(default=None, repr=False)
     keeps_position: bool = field(default=True, repr=False)
+    relation: Callable[[dict[str, Any]], Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         what = f"coupling {checks.checked_name('coupling', self.name)!r}"
+        if self.relation is not None:
+            object.__setattr__(self, "ratios", self._derivatives(what, self.relation))
         try:
             given = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
             ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in given)
@@ -322,10 +331,19 @@ class Coupling(Constant):
         object.__setattr__(self, "ratios", ratios)
         object.__setattr__(self, "offset", checks.checked_number(f"the offset of {what}", self.offset))
         object.__setattr__(self, "drive", checked_drive(what, self.drive))
-        if self.ratios_change and isinstance(self.drive, Drive) and self.drive.position is not None:
+        of_velocities = self.ratios_change and self.relation is None
+        if of_velocities and isinstance(self.drive, Drive) and self.drive.position is not None:
             raise MechanismError(f"{what} has ratios that change, and follows no position: give its drive a velocity")
-        if self.ratios_change or (isinstance(self.drive, Drive) and self.drive.position is None):
+        if of_velocities or (isinstance(self.drive, Drive) and self.drive.position is None):
             object.__setattr__(self, "keeps_position", False)
+
+    def _derivatives(self, what: str, relation: Any) -> tuple[tuple[str, Any], ...]:
+        """The partial derivatives of the relation as ratios."""
+        if not callable(relation):
+            raise MechanismError(f"{what}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
+        given = checks.names_of(self.ratios) if isinstance(self.ratios, str) else tuple(self.ratios)
+        joints = [one if isinstance(one, str) else one[0] for one in given]
+        return tuple((joint, PartialDerivative(relation, joint)) for joint in joints)
 
     @property
     def n_constraints(self) -> int:
@@ -339,8 +357,17 @@ class Coupling(Constant):
 
     def ratios_at(self, coordinates: Sequence[Any]) -> list[Any]:
         """Ratios, where its joints have these coordinates, numbers of any kind."""
-        named = {joint: x for (joint, _), x in zip(self.ratios, coordinates, strict=True)}
+        named = self._named(coordinates)
         return [ratio(named) if callable(ratio) else ratio for _, ratio in self.ratios]
+
+    def value_at(self, coordinates: Sequence[Any]) -> Any:
+        """The sum, or the relation, where its joints have these coordinates."""
+        if self.relation is not None:
+            return evaluated(self.relation, self._named(coordinates))
+        return dot((ratio for _, ratio in self.ratios), coordinates)
+
+    def _named(self, coordinates: Sequence[Any]) -> dict[str, Any]:
+        return {joint: x for (joint, _), x in zip(self.ratios, coordinates, strict=True)}
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
@@ -370,6 +397,43 @@ class Coupling(Constant):
                 f"coupling {self.name!r} of {', '.join(repr(joint) for joint, _ in self.ratios)} constrains nothing: "
                 "by mimic joints its ratios cancel; leave it out"
             )
+
+
+@dataclass(frozen=True)
+class PartialDerivative:
+    """Of a relation by the coordinate of one joint, as a function of {joint name: coordinate}."""
+
+    relation: Callable[[dict[str, Any]], Any]
+    joint: str
+
+    def __call__(self, named: Mapping[str, Any]) -> Any:
+        moving = {**named, self.joint: Jet(named[self.joint], 1.0)}
+        return derivatives(evaluated(self.relation, moving))[1]
+
+
+@dataclass(frozen=True)
+class RelationWithLocked:
+    """A relation some of whose joints have fixed coordinates."""
+
+    relation: Callable[[dict[str, Any]], Any]
+    locked: tuple[tuple[str, float], ...]
+
+    def __call__(self, named: Mapping[str, Any]) -> Any:
+        return self.relation({**named, **dict(self.locked)})
+
+
+def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any]) -> Any:
+    """A relation at coordinates of any kind: numbers, symbols, jets."""
+    try:
+        return relation(dict(named))
+    except MechanismError:
+        raise
+    except Exception as error:
+        raise MechanismError(
+            f"a relation of {', '.join(map(repr, named))} could not be evaluated ({type(error).__name__}: {error}): it "
+            "takes {joint name: coordinate}, and is made of plain arithmetic and functions of linkwise.scalar (sin, "
+            "cos, sqrt, atan2, select), so that it can be compiled and differentiated"
+        ) from error
 
 
 def _ratio(what: str, ratio: Any) -> Any:

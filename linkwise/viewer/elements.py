@@ -86,7 +86,8 @@ def _along_guide(mark: JointMark) -> ElementMark:
 def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
     """(joint, joint, how much faster the second is) on one link: mimic joints, and couplings of two."""
     tied = [(body.mimic.joint, body.joint, body.mimic.ratio) for body in mech.bodies if body.mimic]
-    for loop in (loop for loop in mech.loops if isinstance(loop, lw.Coupling) and len(loop.ratios) == 2):
+    couplings = [loop for loop in mech.loops if isinstance(loop, lw.Coupling) and not loop.ratios_change]
+    for loop in (loop for loop in couplings if len(loop.ratios) == 2):
         (a, first), (b, second) = tuple(loop.ratios)
         tied.append((a, b, -first / second if second else 0.0))
     for a, b, ratio in tied:

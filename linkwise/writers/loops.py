@@ -18,7 +18,7 @@ from linkwise.writers.report import Report
 def refuse_functions(mech: Mechanism, report: Report) -> None:
     """Refuse what is driven in time or has ratios that are functions."""
     for loop in mech.loops:
-        if loop.drive is not None or (isinstance(loop, Coupling) and not loop.keeps_position):
+        if loop.drive is not None or (isinstance(loop, Coupling) and (loop.ratios_change or not loop.keeps_position)):
             raise report.refuse(
                 f"{loop.name!r} follows time or functions of coordinates, which files do not hold; save "
                 "mech.spanning_tree, which is without loops"

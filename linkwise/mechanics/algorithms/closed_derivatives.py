@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from ...mechanism import Loop
+from ...mechanism import Coupling
 from ..links.factor import Factor
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
@@ -209,7 +209,9 @@ class Neighbourhood:
     def _vary(self, wrenches) -> None:
         by_q, by_v, _ = inverse_dynamics_derivatives(self.tree, self.q, self.v, self.acceleration, wrenches)
         self.loops = []
-        for loop in (loop for loop in self.tree.mechanism.loops if isinstance(loop, Loop)):  # couplings are linear
+        for loop in self.tree.mechanism.loops:
+            if isinstance(loop, Coupling) and not loop.ratios_change:  # it is linear
+                continue
             around = loop_changes(self.tree, loop, self.q, self.v, self.acceleration, self.multipliers)
             self.loops.append(around)
             for c, row in zip(around.coordinates, around.forces, strict=True):

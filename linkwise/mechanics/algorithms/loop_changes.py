@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mechanism import Loop
+from ...mechanism import Constraint
 from ..jet import dual, slopes_of
-from ..recursions.loops import around, walk
+from ..recursions.loops import around, way_of
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from .configuration import coordinate_rates
@@ -17,7 +17,7 @@ from .loop_constraints import first_rates, joint_forces, second_rates
 
 @dataclass(frozen=True)
 class LoopChanges:
-    """Derivatives along the coordinates of one loop.
+    """Derivatives along the coordinates of one loop or coupling.
 
     rows           of the loop among all constraints
     coordinates    those that it knows
@@ -34,7 +34,12 @@ class LoopChanges:
 
 
 def loop_changes(
-    tree: Tree, loop: Loop, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar]
+    tree: Tree,
+    loop: Constraint,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    multipliers: Sequence[Scalar],
 ) -> LoopChanges:
     """At q, for a motion with velocity v and acceleration a, and multipliers of all constraints."""
     rows, coordinates = tree.mechanism.constraint_index(loop.name), _coordinates(tree, loop)
@@ -42,7 +47,7 @@ def loop_changes(
     rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)
     at = Configuration(tree, [dual(x, slopes) for x, slopes in zip(q, rates, strict=True)])
     with around(loop):
-        way = walk(tree, at.joint_kinematics, loop)
+        way = way_of(tree, at.joint_kinematics, at.coordinates, loop)
         velocities, count = tree.velocities(v), len(coordinates)
         first = first_rates(at, way, velocities)
         second = second_rates(at, way, velocities, tree.velocities(a))
@@ -52,9 +57,8 @@ def loop_changes(
     return LoopChanges(rows, coordinates, *changes)
 
 
-def _coordinates(tree: Tree, loop: Loop) -> list[int]:
-    """Those of the joints on the way around a loop."""
+def _coordinates(tree: Tree, loop: Constraint) -> list[int]:
+    """Those of the joints on the way around a loop, or that a coupling ties together."""
     mechanism = tree.mechanism
-    path_a, path_b = (set(mechanism.path(mechanism.frame(link).body)) for link in (loop.link_a, loop.link_b))
-    places = (mechanism.v_index(mechanism.bodies[i].joint) for i in path_a ^ path_b)
+    places = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
     return sorted({c for place in places for c in range(place.start, place.stop)})

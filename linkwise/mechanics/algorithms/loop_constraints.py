@@ -1,5 +1,5 @@
 """Loop constraints (spencer2004 2.1c-2.3, A.3.2): what must vanish, its Jacobian and its bias, in O(path) per loop.
-Couplings are linear in the coordinates, and stand among the loops as they do in ``Mechanism.loops``.
+Couplings are functions of a few coordinates, and stand among the loops as they do in ``Mechanism.loops``.
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ def first_rates(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Sca
     return way.closure_rate(reduce(Motion.__add__, moving, NO_MOTION))
 
 
-def joint_forces(at: Configuration, way: Walk, multipliers: Sequence[Scalar]) -> list[Scalar]:
-    """(nv,): G* lambda of one loop."""
+def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scalar]) -> list[Scalar]:
+    """(nv,): G* lambda of one loop or coupling."""
     found: list[list[Scalar]] = [[0.0] * link.joint.nv for link in at.tree.links]
-    for station in way.stations:
-        force = way.force_on(station.link, multipliers, by_joints=True)
+    for i in way.links(by_joints=True):
+        force = way.force_on(i, multipliers, by_joints=True)
         if force is not None:
-            found[station.link] = [force.dot(motion) for motion in at.joint_kinematics[station.link].motion]
+            found[i] = [force.dot(motion) for motion in at.joint_kinematics[i].motion]
     return at.tree.collect(found)
 
 

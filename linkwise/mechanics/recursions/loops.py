@@ -2,8 +2,8 @@
 
 Every loop is walked from its side A to its side B, inward to the first link that both sides share and out again, as if
 A stood still.  The joint that closes the loop then judges the pose of B in A: ``Joint.closure`` is the complement of
-what it allows, so no virtual links or coordinates remain (spencer2004, end of A.3.3).  Couplings are linear in the
-coordinates, and stand among the loops as they do in ``Mechanism.loops``.
+what it allows, so no virtual links or coordinates remain (spencer2004, end of A.3.3).  Couplings are functions of a few
+coordinates, mostly linear ones, and stand among the loops as they do in ``Mechanism.loops``.
 """
 
 from __future__ import annotations
@@ -195,6 +195,8 @@ class Tie:
     def closure(self) -> list[Scalar]:
         if not self.loop.keeps_position:
             return [0.0]
+        if self.loop.relation is not None:
+            return [self.loop.value_at(self.coordinates) - self.loop.offset - self.aim.position]
         return [dot((ratio for _, ratio in self.bodies), self.coordinates, -self.loop.offset) - self.aim.position]
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
@@ -236,7 +238,10 @@ class Tie:
         """dG/dt v, for the rates of its joints: zero but for ratios that change with coordinates."""
         if not self.loop.ratios_change:
             return 0.0
-        moving = self.loop.ratios_at([jet(x, rate) for x, rate in zip(self.coordinates, rates, strict=True)])
+        moved = [jet(x, rate) for x, rate in zip(self.coordinates, rates, strict=True)]
+        if self.loop.relation is not None:
+            return parts(self.loop.value_at(moved))[2]
+        moving = self.loop.ratios_at(moved)
         return dot([parts(ratio)[1] for ratio in moving], rates)
 
     def _joint_rate(self, i: int, velocities: Mapping[int, Motion]) -> Scalar:
@@ -264,7 +269,7 @@ def ways(
     found = []
     for loop in tree.mechanism.loops:
         with around(loop):
-            found.append(_way(tree, joint_kinematics, coordinates, loop))
+            found.append(way_of(tree, joint_kinematics, coordinates, loop))
     return found
 
 
@@ -273,9 +278,10 @@ def around(loop: Constraint) -> AbstractContextManager[None]:
     return within(f"{AROUND_THE_LOOPS}: {loop.name}")
 
 
-def _way(
+def way_of(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]], loop: Constraint
 ) -> Walk | Tie:
+    """Of one loop or coupling."""
     if isinstance(loop, Loop):
         return walk(tree, joint_kinematics, loop)
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
