@@ -63,6 +63,20 @@ def test_against_the_reference_for_all_lane_counts_and_tails(lanes, dtype):
                 np.testing.assert_allclose(found, array, rtol=0, atol=1e-9 if dtype == "float64" else 2e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("registers", [2, 4])
+def test_values_that_take_several_registers(registers, dtype):
+    """Their lanes are moved one register's after the other."""
+    program, wide = program_of(3), dataclasses.replace(RECURRENCE, registers=registers)
+    lanes = registers * llvm_loader.host_options(dtype).lanes
+    ufunc = compiled(program, wide, dtype, lanes)
+    for count in (1, lanes - 1, lanes + 5):
+        arrays = [x.astype(dtype) for x in arrays_for((count,), 2, 2)]
+        expected = numpy_reference.repeat(program, wide, arrays, dtype)
+        for found, array in zip(ufunc(*arrays), expected, strict=True):
+            np.testing.assert_allclose(found, array, rtol=0, atol=1e-9 if dtype == "float64" else 2e-3)
+
+
 def test_the_reference_is_the_loop_over_runs():
     program = program_of(1)
     arrays = arrays_for((5,), 4, 3)
