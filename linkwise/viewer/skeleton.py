@@ -8,7 +8,7 @@ its inertia would.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,9 @@ from .elements import ElementMark, element_marks
 SAME_POINT = 1e-9  # metres
 USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal, of the mechanism's
 FINEST = 0.2  # line, against the usual
-GUIDE = 0.25  # length of a guide on the ground to either side of zero, where no limits say it; share of the diagonal
+# The length of a guide on the ground to either side of zero, where no limits say it: shares of the diagonal, and of the
+# way to the nearest other joint.
+GUIDE, ASIDE = 0.25, 0.5
 BLADE = 0.25  # half the length of a knife edge, as a share of the longest way between joints
 RIM = 32  # straight lines around a wheel
 FLAT = 1e-6  # thickness over width below which points lie in a plane
@@ -150,22 +152,26 @@ class Skeleton:
         poses = lw.link_poses(mech, q)
         world = np.concatenate([poses, np.eye(4)[None]])  # the ground is body -1
         links = tuple(shape.moved(pose) for shape, pose in zip(self.shapes, poses, strict=True))
-        reach = float(np.linalg.norm(np.ptp(np.concatenate([link.points for link in links]), axis=0)))
+        starts = [world[body.parent] @ pose_of(body) for body in mech.bodies]
         joints = tuple(
-            JointMark(
-                body.joint,
-                body.kind,
-                index,
-                body.parent < 0,
-                world[body.parent] @ pose_of(body),
-                world[index],
-                travel=travel(body, GUIDE * reach, reach) if body.parent < 0 else None,
-            )
-            for index, body in enumerate(mech.bodies)
+            JointMark(body.joint, body.kind, index, body.parent < 0, start, world[index])
+            for index, (body, start) in enumerate(zip(mech.bodies, starts, strict=True))
         )
+        joints = tuple(replace(mark, travel=self._travel(mark, joints, links)) for mark in joints)
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
         elements = tuple(element_marks(mech, self._passive, world, joints))
         return Sketch(links, joints, loops, self._gaps(q), poses, elements)
+
+    def _travel(
+        self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
+    ) -> tuple[float, float] | None:
+        """What is drawn of the guide of a joint on the ground: some of the way to other joints, where no limits say."""
+        if not mark.grounded or not isinstance(mark.kind, lw.Prismatic):
+            return None
+        reach = float(np.linalg.norm(np.ptp(np.concatenate([link.points for link in links]), axis=0)))
+        apart = np.linalg.norm([other.origin - mark.origin for other in others], axis=-1)
+        nearest = float(apart[apart > 1e-3 * reach].min(initial=np.inf))
+        return travel(self.mech.bodies[mark.body], min(GUIDE * reach, ASIDE * nearest), reach)
 
     def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
         (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")

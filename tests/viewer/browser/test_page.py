@@ -12,6 +12,7 @@ from linkwise.viewer.browser import view
 
 CHROMIUM = next((path for path in map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser")) if path.exists()), None)
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+HIDDEN = ".mantine-Notifications-root {display: none}"  # says that there is no graphics card, where the mouse should go
 PATIENCE = 180_000  # milliseconds: a browser without a graphics card is slow
 
 pytestmark = [
@@ -47,6 +48,7 @@ class Page:
         self.page.on("requestfailed", lambda request: self.errors.append(f"{request.url} failed"))
         self.page.goto(viewer.url)
         self.page.wait_for_selector("canvas")
+        self.page.add_style_tag(content=HIDDEN)
         self.until(lambda: viewer.server.get_clients())
         self.client = next(iter(viewer.server.get_clients().values()))
         self.until(lambda: len(set(self.picture()[:, :, 0].ravel().tolist())) > 20)
