@@ -45,8 +45,8 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 @click.option(
     "--method",
     metavar="NAME",
-    help="Integrator: dop853 (the default), rk45, rk23, radau (the default where friction of contacts acts), bdf, "
-    "lsoda; with fixed steps rk4, semi_implicit.",
+    help="Integrator: dop853, rk45, rk23, radau, bdf, lsoda; with fixed steps rk4, semi_implicit.  [default: dop853, "
+    "and radau where friction of contacts acts]",
 )
 @click.option(
     "--coordinates",
