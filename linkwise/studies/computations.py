@@ -17,7 +17,7 @@ import linkwise as lw
 
 from . import options
 from .cases import Case, Cases
-from .driving import driven
+from .driving import driven, nominal
 from .errors import StudyError
 from .quantities import Unit, joint_units
 
@@ -54,6 +54,10 @@ class Computation:
 
     def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         """Array or axis -> its unit, or one for each entry along the last axis."""
+        return {}
+
+    def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
+        """What it gives itself of what may vary: None where that is no number."""
         return {}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
@@ -127,6 +131,9 @@ class Rollout(Computation):
     def _options(self) -> dict[str, Any]:
         kept = {"final_only": True} if self.final_only else {"every": self.every}
         return {"dt": self.dt, "steps": self.steps, "method": self.method, "coordinates": self.coordinates, **kept}
+
+    def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
+        return nominal(mech, self.tau, self.ctrl, self.feedback)
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         if self.measure is not None:

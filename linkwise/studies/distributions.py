@@ -205,7 +205,8 @@ class WithinLimits(Distribution):
 
 @dataclass(frozen=True)
 class Relative(Distribution):
-    """The mechanism's own value times a factor; matrices (inertias) have one factor each."""
+    """The mechanism's own value times a factor, of forces and gains what ``Rollout`` gives; matrices (inertias) have
+    one factor each."""
 
     factor: Any
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import linkwise as lw
+
 from ..simulation.rollout_inputs import drive_array
 from .cases import Cases
 from .errors import StudyError
@@ -23,6 +25,15 @@ def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
         "ctrl": _placed(cases, "ctrl", ctrl),
         "feedback": _feedback(cases, feedback),
     }
+
+
+def nominal(mech: lw.Mechanism, tau: Any, ctrl: Any, feedback: Any) -> dict[str, np.ndarray | None]:
+    """What is given of each at all times and to all cases, of which factors and steps may vary; None where it changes.
+    Zero, or the initial configuration, where nothing is given."""
+    gains = feedback if isinstance(feedback, Mapping) else dict.fromkeys(FEEDBACK, feedback)
+    given = {"tau": tau, "ctrl": ctrl, **{name: gains.get(name) for name in FEEDBACK}}
+    found = {name: None if callable(x) else drive_array(mech, name, x) for name, x in given.items()}
+    return {name: None if x is None or x.ndim > 1 else x for name, x in found.items()}
 
 
 def _feedback(cases: Cases, feedback: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Quantity:
     nominal    what the mechanism itself has, in that shape
     unit       of all its numbers, or one for each along its axis; "" where they have none
     labels     names of its numbers, empty of a single number
-    positions  (mech, place in q, place in v) of configurations: steps from nominal go along tangent directions
+    positions  (mech, place in q, place in v, nominal q) of configurations: steps go along tangent directions
     """
 
     name: str
@@ -49,7 +50,7 @@ class Quantity:
     nominal: np.ndarray
     unit: Unit = ""
     labels: tuple[str, ...] = ()
-    positions: tuple[lw.Mechanism, slice, slice] | None = None
+    positions: tuple[lw.Mechanism, slice, slice, np.ndarray] | None = None
 
     @property
     def axis(self) -> str:
@@ -73,7 +74,7 @@ class Quantity:
         """What a step from nominal is drawn as."""
         if self.positions is None:
             return self
-        mech, _, rates = self.positions
+        mech, _, rates, _ = self.positions
         shape = (rates.stop - rates.start,) if self.shape else ()
         return replace(self, shape=shape, labels=mech.v_names[rates] if shape else (), positions=None)
 
@@ -81,10 +82,10 @@ class Quantity:
         """Nominal values and steps from them."""
         if self.positions is None:
             return self.nominal + steps
-        mech, place, rates = self.positions
+        mech, place, rates, start = self.positions
         whole = np.zeros((len(steps), mech.nv))
         whole[:, rates] = steps.reshape(len(steps), -1)
-        reached = lw.integrate(mech, mech.initial, whole, 1.0)[:, place]
+        reached = lw.integrate(mech, start, whole, 1.0)[:, place]
         return reached.reshape(len(steps), *self.shape)
 
     @property
@@ -92,7 +93,7 @@ class Quantity:
         """The limits of a configuration's joints."""
         if self.positions is None:
             raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
-        mech, place, _ = self.positions
+        mech, place, _, _ = self.positions
         low, high = np.array(mech.q_lower[place]), np.array(mech.q_upper[place])
         measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
         for k, measure in enumerate(measures):
@@ -103,8 +104,10 @@ class Quantity:
         return low.reshape(self.shape), high.reshape(self.shape)
 
 
-def quantity(mech: lw.Mechanism, name: str, given: Distribution) -> Quantity:
-    """The quantity that a name means."""
+def quantity(
+    mech: lw.Mechanism, name: str, given: Distribution, own: Mapping[str, np.ndarray | None] = MappingProxyType({})
+) -> Quantity:
+    """The quantity that a name means; ``own`` is what the computation itself gives of it (``Computation.nominal``)."""
     head, _, tail = name.partition(".")
     if name == GRAVITY:
         return Quantity(name, (3,), np.array(mech.gravity), "m/s^2", AXES)
@@ -113,9 +116,9 @@ def quantity(mech: lw.Mechanism, name: str, given: Distribution) -> Quantity:
     if name.startswith(PAYLOAD):
         return _of_payload(mech, name)
     if head in (*OF_POSITIONS, *OF_RATES):
-        return _of_joints(mech, name, head, tail)
+        return _of_joints(mech, name, head, tail, _nominal(mech, name, head, given, own))
     if head == CTRL:
-        return _of_actuators(mech, name, tail)
+        return _of_actuators(mech, name, tail, _nominal(mech, name, head, given, own))
     link, _, kind = name.rpartition(".")
     if kind in OF_LINKS:
         return _of_links(mech, name, link, kind)
@@ -157,7 +160,7 @@ def _of_payload(mech: lw.Mechanism, name: str) -> Quantity:
     return Quantity(name, shape, np.zeros(shape), OF_LINKS[kind], AXES if kind == "com" else _numbered(shape))
 
 
-def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str) -> Quantity:
+def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str, whole: np.ndarray) -> Quantity:
     """Of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
     positions = head in OF_POSITIONS
     names = mech.q_names if positions else mech.v_names
@@ -170,26 +173,42 @@ def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str) -> Quantity
         if mech.bodies[mech.body_index(joint)].mimic:
             raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
     own = place if positions else rates
-    nominal = np.array(_nominal(mech, head)[own])
+    nominal = np.array(whole[own])
     shape = () if joint and len(nominal) == 1 else nominal.shape
     labels = names[own] if shape else ()
-    where = (mech, place, rates) if positions else None
+    where = (mech, place, rates, whole) if positions else None
     return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, own), labels, where)
 
 
-def _nominal(mech: lw.Mechanism, head: str) -> np.ndarray:
-    if head in OF_POSITIONS:
-        return mech.initial
-    return np.array(getattr(mech, head)) if head in OF_MECHANISM else np.zeros(mech.nv)
+def _nominal(
+    mech: lw.Mechanism, name: str, head: str, given: Distribution, own: Mapping[str, np.ndarray | None]
+) -> np.ndarray:
+    """Of all joints or actuators: what the computation gives, or the mechanism has."""
+    sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.actuator_names)}
+    if head in OF_MECHANISM:
+        return np.array(getattr(mech, head))
+    usual = mech.initial if head in OF_POSITIONS else np.zeros(sizes.get(head, mech.nv))
+    found = own.get(head, usual)
+    if not isinstance(given, (Relative, Offset)):
+        return usual if found is None else found
+    if found is None:
+        raise StudyError(
+            f"{name}: what is given changes in time or with the state, and a factor or step of it is no number: give "
+            "it as numbers of all times, or vary something else, my.ANYTHING for functions of your own"
+        )
+    if isinstance(given, Relative) and head not in OF_POSITIONS and not found.any():
+        given_by = f"give {head!r} in the computation, or " if head in own else "give "
+        raise StudyError(f"{name}: what it is a factor of is zero: {given_by}a distribution of the number itself")
+    return found
 
 
-def _of_actuators(mech: lw.Mechanism, name: str, actuator: str) -> Quantity:
+def _of_actuators(mech: lw.Mechanism, name: str, actuator: str, whole: np.ndarray) -> Quantity:
     names = mech.actuator_names
     if not actuator:
-        return Quantity(name, (len(names),), np.zeros(len(names)), "", tuple(names))
+        return Quantity(name, (len(names),), whole, "", tuple(names))
     if actuator not in names:
         raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {actuator!r}; available: {', '.join(names)}")
-    return Quantity(name, (), np.zeros(()))
+    return Quantity(name, (), np.array(whole[names.index(actuator)]))
 
 
 def _of_contacts(mech: lw.Mechanism, name: str, owner: str, given: Distribution) -> Quantity:

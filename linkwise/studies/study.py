@@ -90,7 +90,8 @@ class Study:
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
         """What varies, resolved."""
-        return {name: quantity(self.mechanism, name, given) for name, given in self.vary.items()}
+        own = self.compute.nominal(self.mechanism)
+        return {name: quantity(self.mechanism, name, given, own) for name, given in self.vary.items()}
 
     @cached_property
     def factors(self) -> tuple[str, ...]:

@@ -86,3 +86,41 @@ def test_numbers_of_all_joints_take_the_place_of_all():
         tau = results["tau"][k].copy()
         tau[1] = 5.0
         np.testing.assert_allclose(found[k], alone(MOTORS, tau=tau, ctrl=results["ctrl"][k]), atol=1e-12)
+
+
+def test_factors_and_steps_are_of_what_the_rollout_gives():
+    feedback = {"target": [0.5, 1.0, 0.2], "kp": 20.0, "kd": {"joint1": 8.0}}
+    vary = {
+        "kp": st.Relative(st.Uniform(0.5, 1.5)),
+        "target": st.Offset(st.Normal(0.0, 0.1)),
+        "kd.joint1": st.Offset(st.Uniform(-1.0, 1.0)),
+        "tau.joint3": st.Relative(st.Uniform(0.5, 1.5)),
+        "ctrl.m2": st.Relative(st.Uniform(0.5, 1.5)),
+    }
+    found, results = driven(MOTORS, vary, feedback=feedback, tau=[0.0, 0.0, 2.0], ctrl={"m1": 0.5, "m2": -1.0})
+    assert (np.abs(results["kp"] / 20.0 - 1.0) < 0.5).all() and (np.abs(results["kd.joint1"] - 8.0) < 1.0).all()
+    assert (np.abs(results["tau.joint3"] / 2.0 - 1.0) < 0.5).all() and (np.abs(results["ctrl.m2"] + 1.0) < 0.5).all()
+    assert (np.abs(results["target"] - feedback["target"]) < 0.5).all() and np.ptp(results["target"]) > 0.1
+    for k in range(3):
+        gains = {"target": results["target"][k], "kp": results["kp"][k], "kd": [results["kd.joint1"][k], 0.0, 0.0]}
+        ctrl = {"m1": 0.5, "m2": results["ctrl.m2"][k]}
+        own = alone(MOTORS, feedback=gains, tau=[0.0, 0.0, results["tau.joint3"][k]], ctrl=ctrl)
+        np.testing.assert_allclose(found[k], own, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "vary, given, message",
+    [
+        ({"tau": st.Relative(st.Uniform(0.5, 1.5))}, {}, "tau: what it is a factor of is zero: give 'tau' in the"),
+        ({"v0": st.Relative(st.Uniform(0.5, 1.5))}, {}, "v0: what it is a factor of is zero: give a distribution"),
+        ({"tau": st.Offset(st.Uniform(0.0, 1.0))}, {"tau": np.ones((STEPS, 3))}, "tau: what is given changes in time"),
+        (
+            {"tau.joint1": st.Relative(st.Uniform(0.5, 1.5))},
+            {"tau": lw.held(lambda t, q, v: -q, 0.01)},
+            "tau.joint1: what is given changes in time or with the state",
+        ),
+    ],
+)
+def test_factors_of_nothing_and_of_what_changes_are_refused(vary, given, message):
+    with pytest.raises(st.StudyError, match=message):
+        driven(ARM, vary, **given)
