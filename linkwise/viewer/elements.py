@@ -1,4 +1,4 @@
-"""Springs, dampers, cylinders and gears as lines in the world.  No matplotlib here.
+"""Springs, dampers, cylinders, gears and rods without mass as lines in the world.  No matplotlib here.
 
 Struts (``lw.Passive``) are drawn between their points: springs as zigzags, dampers as pistons in cups, cylinders as
 barrels with rods; springs at joints as spirals.  Joints on one link that gears tie together, mimic joints and
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .skeleton import JointMark
 
 PARALLEL = 1e-6
+ROD = "rod"
 COILS, SPIRAL_TURNS, CIRCLE = 7, 2.5, 61
 
 
@@ -27,10 +28,11 @@ COILS, SPIRAL_TURNS, CIRCLE = 7, 2.5, 61
 class ElementMark:
     """One element, in the world.
 
-    kinds    of a strut: "spring", "damper", "cylinder", one or several; else "coil", "gear", "belt" or "tie"
+    kinds    of a strut: "spring", "damper", "cylinder", "rod", one or several; else "coil", "gear", "belt" or "tie"
     a, b     (3,): its points; of gears the centres
     axis     (3,): of coils and gears
     radii    of gears
+    name     that it is labelled with, if any
     """
 
     kinds: tuple[str, ...]
@@ -38,6 +40,7 @@ class ElementMark:
     b: np.ndarray
     axis: np.ndarray | None = None
     radii: tuple[float, float] = (0.0, 0.0)
+    name: str = ""
 
     @property
     def points(self) -> np.ndarray:
@@ -195,4 +198,13 @@ def _cylinder(size: float) -> list[Path]:
     return [([0.0, 0.1], [0.0, 0.0]), barrel, piston, ([0.45, 1.0], [0.0, 0.0])]
 
 
-SHAPES: dict[str, Callable[[float], list[Path]]] = {"spring": _spring, "damper": _damper, "cylinder": _cylinder}
+def _rod(size: float) -> list[Path]:
+    return [([0.0, 1.0], [0.0, 0.0])]
+
+
+SHAPES: dict[str, Callable[[float], list[Path]]] = {
+    "spring": _spring,
+    "damper": _damper,
+    "cylinder": _cylinder,
+    ROD: _rod,
+}

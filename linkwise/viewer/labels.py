@@ -39,9 +39,13 @@ class Label:
 
 
 def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
-    """Name all joints of a finished picture; a figure of our ``own`` becomes wider where a key is needed."""
+    """Name all joints, and rods without mass, of a finished picture; a figure of our ``own`` becomes wider where a key
+    is needed."""
     named = (*sketch.joints, *(moving for _, moving in sketch.loops))
     names, places = [mark.name for mark in named], [mark.origin for mark in named]
+    for mark in (mark for mark in sketch.elements if mark.name):  # in the middle
+        names.append(mark.name)
+        places.append(0.5 * (mark.a + mark.b))
     labels = _together(places, names, size)
     if len(labels) > MOST_NAMES:
         _write_key(painted.ax, names, own)
@@ -72,6 +76,7 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: flo
     point = figure.dpi / 72.0
     step = SAMPLED * point
     lines = [_line(painted.on_paper(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
+    lines += [_line(painted.on_paper(mark.points), step) for mark in sketch.elements if mark.axis is None]
     rails = [rail for mark in sketch.marks for rail in symbol(mark, size).rails]
     lines += [_line(painted.on_paper(rail), step) for rail in rails]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]

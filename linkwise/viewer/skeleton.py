@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 
 import linkwise as lw
 
-from .elements import ElementMark, element_marks
+from .elements import ROD, ElementMark, element_marks
 
 SAME_POINT = 1e-9  # metres
 USUAL_SIZE, LEAST_SIZE = 0.02, 0.008  # of a joint's symbol, as a share of the picture's diagonal, of the mechanism's
@@ -159,7 +159,8 @@ class Skeleton:
         )
         joints = tuple(replace(mark, travel=self._travel(mark, joints, links)) for mark in joints)
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
-        elements = tuple(element_marks(mech, self._passive, world, joints))
+        bars = [self._rod(loop, world) for loop in rods(mech)]
+        elements = (*bars, *element_marks(mech, self._passive, world, joints))
         return Sketch(links, joints, loops, self._gaps(q), poses, elements)
 
     def _travel(
@@ -180,6 +181,10 @@ class Skeleton:
             JointMark(loop.name, loop.kind, a, a < 0, fixed, fixed, closes_loop=True),
             JointMark(loop.name, loop.kind, b, b < 0, fixed, moving, closes_loop=True),
         )
+
+    def _rod(self, loop: lw.Loop, world: np.ndarray) -> ElementMark:
+        (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
+        return ElementMark((ROD,), (world[a] @ frame_a)[:3, 3], (world[b] @ frame_b)[:3, 3], name=loop.name)
 
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
@@ -203,6 +208,11 @@ def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
 def closing_joints(mech: lw.Mechanism) -> list[lw.Loop]:
     """The joints that close loops; couplings of joints are nowhere to be seen, and contacts are where links touch."""
     return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Joint)]
+
+
+def rods(mech: lw.Mechanism) -> list[lw.Loop]:
+    """Rods without mass, which keep points of links at a distance."""
+    return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Distance)]
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
@@ -242,7 +252,7 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
     carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
     carried += [
         frame[:3, 3]
-        for loop in closing_joints(mech)
+        for loop in (*closing_joints(mech), *rods(mech))
         for holder, frame in (attachment(mech, loop, side) for side in "ab")
         if holder == index
     ]

@@ -101,3 +101,20 @@ def test_springs_of_what_goes_far_are_no_larger_than_its_links(travelled):
     spirals = [path.vertices for one in coils for path in one.get_paths() if len(path.vertices) > 40]
     assert len(spirals) == 15 and max(np.ptp(line, axis=0).max() for line in spirals) < 0.4
     assert travelled < 10.0 or coils[0].get_linewidths()[0] < 0.8
+
+
+def test_rods_without_mass_are_drawn_between_their_points():
+    """Links go as far as what they hold, and the rod, with its name, from one to the other."""
+    z, inertia = lw.Revolute((0, 0, 1)), (1e-3,) * 3
+    builder = lw.Builder().link("crank", 1.0, (0.15, 0, 0), inertia).link("rocker", 1.0, (0.35, 0, 0), inertia)
+    builder.joint("A", z, "ground", "crank").joint("D", z, "ground", "rocker", (1, 0, 0))
+    mech = builder.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.7, 0, 0), 0.9).build("bars")
+    q = lw.closed.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
+    sketch = Skeleton(mech).at(q)
+    lengths = [np.linalg.norm(np.ptp(bar, axis=0)) for link in sketch.links for bar in link.bars]
+    np.testing.assert_allclose(lengths, [0.3, 0.7])
+    (rod,) = sketch.elements
+    np.testing.assert_allclose(rod.a, 0.3 * np.array([np.cos(1.0), np.sin(1.0), 0.0]), atol=1e-9)
+    assert rod.kinds == ("rod",) and np.linalg.norm(rod.b - rod.a) == pytest.approx(0.9)
+    figure = lw.viewer.draw(mech, q, labels=True).figure
+    assert "rod" in {text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))}
