@@ -111,6 +111,7 @@ def reference_pages() -> Iterator[tuple[str, str]]:
         listed.append(f"lw_{name}")
         inner = {f"{name}.{key}": getattr(module, key) for key in module.__all__}
         text = f".. py:module:: linkwise.{name}\n\n.. automodule:: linkwise.{name}\n   :no-index:\n\n{_used(name)}"
+        text += "\n.. py:currentmodule:: None\n"  # names of data below are whole
         yield f"reference/lw_{name}.rst", _page(f"lw.{name}", text, inner)
     choices = "\n".join(
         f".. py:data:: linkwise.{name}\n\n   {', '.join(f'``{value!r}``' for value in values)}\n\n{_used(name, '   ')}"
