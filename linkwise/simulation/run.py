@@ -39,7 +39,7 @@ from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
 from .slipping import rubs, warn_of_slip
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
-from .steps import IMPLICIT, fixed_steps, warn_of_long_steps
+from .steps import fixed_steps, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
 from .variables import Momenta, TotalRates
@@ -243,7 +243,8 @@ def _followed(
         activation=activation,
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
-    if settings.method not in (*IMPLICIT, "semi_implicit"):
+    _, implicit_step = _fixed_steps(settings)
+    if implicit_step is None:  # friction has a bound
         warn_of_slip(mech, settings.method, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""

@@ -44,9 +44,9 @@ def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: 
     pair = pairs[at[-1]]
     warn_caller(
         f"contact {pair.name!r} of mechanism {mech.name!r} slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up "
-        f"to {slip.max(axis=0)[at]:.2g} m/s, although its friction is inside its cone: in the explicit "
-        f"method {method!r} friction is no more than {pair.law.damping:.3g} N s/m, and what it should hold creeps; "
-        "implicit methods let it hold: method=None ('radau') or 'semi_implicit'",
+        f"to {slip.max(axis=0)[at]:.2g} m/s, although its friction is inside its cone: method "
+        f"{method!r} takes contact explicitly, with friction of no more than {pair.law.damping:.3g} N s/m, and what it "
+        "should hold creeps; implicit methods let it hold: method='radau' or 'semi_implicit'",
         MechanismWarning,
     )
 

@@ -34,7 +34,7 @@ def resting(puck: lw.Mechanism) -> list[float]:
     return [0.1 - 2.0 * 9.81 * math.cos(SLOPE) / law.stiffness - 0.5 * law.smoothing, 0.0]
 
 
-@pytest.mark.parametrize("method", [None, "lsoda", "bdf"])
+@pytest.mark.parametrize("method", [None, "lsoda", "bdf", "semi_implicit"])
 def test_what_is_inside_the_cone_is_held_to_the_slip_speed(puck, method):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -42,6 +42,8 @@ def test_what_is_inside_the_cone_is_held_to_the_slip_speed(puck, method):
     assert motion.settings.method == (method or "radau")
     assert slip(puck, math.inf) < 1e-3
     assert motion.v[-1, 1] == pytest.approx(slip(puck, math.inf), rel=1e-3)
+    if method == "semi_implicit":
+        return  # its accelerations are those of forces at the start of steps
     np.testing.assert_allclose(motion.a[-1], 0.0, atol=1e-3)
     # What the joints transmit is the weight: contact is among what acted, as it acted.
     wrench = motion.joint_wrenches[-1, 0]
@@ -53,7 +55,9 @@ def test_explicit_methods_say_what_slips_and_how_fast(puck, method):
     """With a bound as that of a light foot that a heavy robot presses down."""
     puck = puck.with_contact(damping=100.0)
     expected = slip(puck, 100.0)
-    with pytest.warns(lw.MechanismWarning, match=rf"'skin/floor'.*slipped by .* m/s.*inside its cone.*{method}.*radau"):
+    with pytest.warns(
+        lw.MechanismWarning, match=rf"'skin/floor'.*slipped by .* m/s.*inside its cone.*{method}.*radau.*semi_implicit"
+    ):
         motion = lw.simulate(puck, resting(puck), None, 0.5, method=method)
     assert motion.v[-1, 1] == pytest.approx(expected, rel=1e-3) and expected > 0.04
     with warnings.catch_warnings():  # beyond the cone it slides, whatever the method
