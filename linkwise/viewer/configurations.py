@@ -84,6 +84,8 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
         q, t, between = q.q, q.t, getattr(q, "at", None)
     if q is None:
         raise ValueError(f"a motion needs configurations of shape (m, {mech.nq})")
+    if isinstance(q, Sequence) and any(isinstance(one, Mapping) for one in q):  # by joint
+        q = [one_configuration(mech, one) for one in q]
     values = _numbers(mech, q)
     if values.ndim != 2 or not len(values):
         raise ValueError(

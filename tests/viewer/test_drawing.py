@@ -137,6 +137,12 @@ def test_ranges_of_motion_are_drawn_as_motions_are():
         np.testing.assert_allclose(np.linalg.norm(way, axis=1), 0.3, atol=1e-9)  # the coupler's joint, on the crank
 
 
+def test_motions_by_joint_have_their_loops_closed():
+    mech = lw.mechanisms.four_bar()
+    figure = lw.viewer.snapshots(mech, [{"crank_joint": 0.2}, {"crank_joint": 0.9}], count=2, trail="rocker")
+    assert "gaps" not in gids(figure)
+
+
 def test_what_glides_on_a_plane_stands_on_no_pedestal_and_has_its_blades():
     mech = lw.mechanisms.snakeboard()
     assert "ground" not in gids(lw.viewer.draw(mech))
