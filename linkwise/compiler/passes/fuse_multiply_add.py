@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from ..ir import ops
-from ..ir.builder import Builder
 from ..ir.program import Node, Program, reachable
 
 
@@ -18,19 +17,18 @@ def fuse_multiply_add(program: Program) -> Program:
     uses = Counter([arg for node in program.nodes for arg in node.args])
     uses.update(node for group in program.results for node in group)
     depth: dict[Node, int] = {}
-    builder = Builder()
     new: dict[Node, Node] = {}
-    for node in program.nodes:
+    for index, node in enumerate(program.nodes):  # no two become equal: nothing is to be folded or shared
         depth[node] = 1 + max([depth[arg] for arg in node.args], default=0)
         product = _product_to_fuse(node, uses, depth)
         if product is None:
-            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
-            continue
-        first, second = node.args
-        other = second if product is first else first
-        op = ops.FMA if node.op is ops.ADD else ops.FMS if product is first else ops.FNMA
-        builder.section = node.section
-        new[node] = builder.fused(op, new[product.args[0]], new[product.args[1]], new[other])
+            op, args = node.op, node.args
+        else:
+            first, second = node.args
+            other = second if product is first else first
+            op = ops.FMA if node.op is ops.ADD else ops.FMS if product is first else ops.FNMA
+            args = (*product.args, other)
+        new[node] = Node(op, tuple([new[arg] for arg in args]), node.value, node.section, index)
     results = tuple(tuple(new[node] for node in group) for group in program.results)
     return Program(program.inputs, program.outputs, reachable(results), results, program.name)
 

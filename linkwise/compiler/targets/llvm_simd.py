@@ -129,6 +129,9 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str, a
     """``void @part<number>(ptr scratch, ptr ahead)``, one after the other: together they compute all results.
     ``ahead`` are addresses of large results, if these are asked for."""
     nodes, cuts = _pieces(program, scratch)
+    by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
+    if by_hand:
+        cuts |= x86_assembly.cuts_around_others(nodes)
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, scratch, registers(features), cuts):
         if action.kind == CUT:
@@ -137,7 +140,6 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str, a
             pieces[-1].append(action)
     if ahead:
         pieces = with_lines_ahead(pieces, program, scratch.vector)
-    by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
     texts = []
     for number, actions in enumerate(pieces):
         found = x86_assembly.function(f"part{number}", actions, scratch.vector) if by_hand else None

@@ -19,6 +19,7 @@ from .register_assignment import AHEAD, COMPUTE, FORGET, LOAD, STORE, Action
 NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
 SCRATCH, AHEAD_OF = "%rdi", "%rsi"  # the arguments of a function
 STATE = "%rax"  # where a state's results will be stored
+CLOSE = 50  # operations between others that are not worth a part of their own
 TEMPORARY = 31  # a register that holds no value
 _TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
 _FUSED = {ops.FMA: "vfmadd", ops.FMS: "vfmsub", ops.FNMA: "vfnmadd"}
@@ -28,6 +29,21 @@ KNOWN = {*_TWO_OPERANDS, *_FUSED, ops.NEG, ops.SQRT}
 def available(features: str, vector: VectorType) -> bool:
     """Whether code can be written so for a machine, with vectors that fill its registers."""
     return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
+
+
+def cuts_around_others(nodes: Sequence[Node]) -> set[int]:
+    """Where to cut nodes so that operations without an instruction of their own are among themselves, as LLVM's."""
+    cuts: set[int] = set()
+    end = -CLOSE  # of the latest others
+    for i, node in enumerate(nodes):
+        if node.op not in KNOWN:
+            if i - end < CLOSE:
+                cuts.discard(end)
+            else:
+                cuts.add(i)
+            end = i + 1
+            cuts.add(end)
+    return cuts - {0, len(nodes)}
 
 
 def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | None:

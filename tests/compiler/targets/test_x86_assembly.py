@@ -101,3 +101,26 @@ def test_only_for_machines_that_have_it():
     vector = VectorType("float64", 8)
     assert not x86_assembly.available("+avx2,+fma", vector)
     assert not x86_assembly.available(HERE.features, VectorType("float64", 4))
+
+
+def test_operations_without_an_instruction_are_among_themselves():
+    """Sines of computed angles are LLVM's; what comes before, between and after them is assembly."""
+    builder = Builder()
+    x = builder.input(0, 0)
+    chain, sines = [x], []
+    for i in range(400):
+        chain.append(builder.add(builder.mul(chain[-1], x), x))
+        if i in (150, 160, 300):
+            sines.append(builder.sin(chain[-1]))
+            chain.append(builder.add(chain[-1], sines[-1]))
+    results = ((chain[-1],),)
+    program = fuse_multiply_add(Program((Array("x", (1,)),), (Array("y", (1,)),), reachable(results), results, "sines"))
+    nodes = [node for node in program.nodes if node.args]
+    places = [i for i, node in enumerate(nodes) if node.op is ops.SIN]
+    assert x86_assembly.cuts_around_others(nodes) == {places[0], places[1] + 1, places[2], places[2] + 1}
+    assert x86_assembly.cuts_around_others(nodes[: places[0]]) == set()
+    text = llvm_simd.emit(program, HERE)
+    assert [text.count("define internal void @part"), text.count("declare void @part")] == [2, 3]
+    x = np.linspace(-0.3, 0.3, 11)
+    expected = numpy_reference.evaluate(program, [x[:, None]], "float64")[0]
+    np.testing.assert_allclose(compiled(program)(x[:, None]), expected, rtol=1e-12)
