@@ -121,7 +121,10 @@ class Elimination:
     anyway, as in derivatives, its inverse costs less than the factors.
 
     In this order W, like the factors of the papers, couples a coordinate of a tree only with those between it and the
-    base, so what other branches do not feel costs nothing there.
+    base, so what other branches do not feel costs nothing there.  An entry of the inverse between two branches has as
+    many terms as coordinates carry both.  To invert every limb by itself and couple limbs through the trunk takes as
+    many: for the humanoid Talos 7,958 multiplications in place of 8,001, and an eighth more for the columns of
+    derivatives, which are zero on other branches.
     """
 
     def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
