@@ -383,7 +383,8 @@ class Trajectory:
 
     def show(self, **options: Any) -> Any:
         """A page in which it is played, turned around and stopped, for a notebook or ``.save("motion.html")``: complete
-        in itself; batches beside each other.  Options as of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``."""
+        in itself; batches beside each other.  Options as of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``,
+        ``trail="tool"``."""
         from ..viewer import page
 
         return page(self, **options)

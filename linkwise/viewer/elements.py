@@ -32,7 +32,7 @@ class ElementMark:
     a, b     (3,): its points; of gears the centres
     axis     (3,): of coils and gears
     radii    of gears
-    name     that it is labelled with, if any
+    name     of the rod, or of the joint of a coil
     """
 
     kinds: tuple[str, ...]
@@ -72,13 +72,19 @@ def _strut(mech: lw.Mechanism, one: Any, world: np.ndarray) -> ElementMark:
         frame = mech.frame(link)
         pose = world[frame.body]
         ends.append(pose[:3, :3] @ (frame.rotation @ np.array(point) + frame.position) + pose[:3, 3])
-    kinds = ["spring"] if one.stiffness else []
-    kinds += ["cylinder"] if one.push else ["damper"] if one.damping else []
-    return ElementMark(tuple(kinds) or ("damper",), *ends)
+    return ElementMark(kinds_of(one), *ends)
+
+
+def kinds_of(strut: Any) -> tuple[str, ...]:
+    """What a strut of ``lw.Passive`` is drawn as: one, or several beside each other."""
+    kinds = ["spring"] if strut.stiffness else []
+    kinds += ["cylinder"] if strut.push else ["damper"] if strut.damping else []
+    return tuple(kinds) or ("damper",)
 
 
 def _coil(mark: JointMark) -> ElementMark:
-    return ElementMark(("coil",), mark.origin, mark.origin, mark.end[:3, :3] @ np.array(mark.kind.axis))
+    axis = mark.end[:3, :3] @ np.array(mark.kind.axis)
+    return ElementMark(("coil",), mark.origin, mark.origin, axis, name=mark.name)
 
 
 def _along_guide(mark: JointMark) -> ElementMark:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .canvas import Canvas
+from .elements import ROD
 from .skeleton import Sketch, is_free
 from .style import FIGURE_MARGIN
 from .symbols import symbol
@@ -43,7 +44,7 @@ def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> Non
     is needed."""
     named = (*sketch.joints, *(moving for _, moving in sketch.loops))
     names, places = [mark.name for mark in named], [mark.origin for mark in named]
-    for mark in (mark for mark in sketch.elements if mark.name):  # in the middle
+    for mark in (mark for mark in sketch.elements if mark.kinds == (ROD,)):  # in the middle
         names.append(mark.name)
         places.append(0.5 * (mark.a + mark.b))
     labels = _together(places, names, size)

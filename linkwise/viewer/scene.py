@@ -16,8 +16,10 @@ import numpy as np
 
 import linkwise as lw
 
+from .elements import element_lines, element_marks
 from .shapes import AnyShape, Capsule, Mesh, along, shape_of, tubes
-from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, pose_of, symbol_size, travel
+from .skeleton import JointMark, LinkShape, Skeleton, Sketch, attachment, closing_joints, pose_of, symbol_size, travel
+from .struts import Strut, struts
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import Solid, symbol
 
@@ -58,6 +60,8 @@ class Scene:
     missing     files of meshes that are not there or cannot be read
     incomplete  links of which something is not seen for want of these
     size        metres: the diagonal of the box around the skeleton
+    struts      rods without mass, springs, dampers and cylinders between links
+    pin         metres: the size of symbols of joints
     """
 
     name: str
@@ -66,6 +70,8 @@ class Scene:
     missing: tuple[str, ...] = ()
     incomplete: frozenset[str] = frozenset()
     size: float = 1.0
+    struts: tuple[Strut, ...] = ()
+    pin: float = 0.02
 
     def of_kind(self, *kinds: str) -> tuple[Part, ...]:
         """Parts of one kind, or of several."""
@@ -95,17 +101,18 @@ class Scene:
         return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
 
 
-def scene(mech: lw.Mechanism, meshes: bool = True) -> Scene:
-    """What there is to see of a mechanism.  Meshes that are not to be found are named in one warning; without
-    ``meshes`` none is read, and their links are drawn as a skeleton."""
-    return _Maker(mech, meshes).scene()
+def scene(mech: lw.Mechanism, meshes: bool = True, passive: lw.Passive | None = None, springs: bool = False) -> Scene:
+    """What there is to see of a mechanism, and of the springs, dampers and cylinders of ``passive``; with ``springs``
+    those at joints are among the parts.  Meshes that are not to be found are named in one warning; without ``meshes``
+    none is read, and their links are drawn as a skeleton."""
+    return _Maker(mech, meshes, passive, springs).scene()
 
 
 class _Maker:
     """Collects the parts of a scene."""
 
-    def __init__(self, mech: lw.Mechanism, reads: bool) -> None:
-        self._mech, self._reads = mech, reads
+    def __init__(self, mech: lw.Mechanism, reads: bool, passive: lw.Passive | None, springs: bool) -> None:
+        self._mech, self._reads, self._passive, self._springs = mech, reads, passive, springs
         self._parts: list[Part] = []
         self._names: set[str] = set()
         self._surfaces: dict[Any, tuple[tuple[Mesh, tuple[float, ...] | None], ...]] = {}
@@ -113,7 +120,8 @@ class _Maker:
         self._incomplete: set[str] = set()
 
     def scene(self) -> Scene:
-        size = 1.0
+        size, pin = 1.0, 0.02
+        between: tuple[Strut, ...] = ()
         for look in self._mech.looks:
             self._add_look(look)
         for shape in self._mech.shapes:
@@ -126,6 +134,9 @@ class _Maker:
             for index, link in enumerate(skeleton.shapes):
                 self._add_skeleton(index, link, pin)
             self._add_symbols(pin, size)
+            if self._springs:
+                self._add_coils(sketch, pin)
+            between = struts(self._mech, self._passive, sketch, pin)
         if self._missing:
             _warn_of_missing(self._mech.name, self._missing)
         return Scene(
@@ -135,6 +146,8 @@ class _Maker:
             tuple(self._missing),
             frozenset(self._incomplete),
             size,
+            between,
+            pin,
         )
 
     def _add(
@@ -237,6 +250,17 @@ class _Maker:
                 drawn = symbol(JointMark(loop.name, loop.kind, holder, holder < 0, frame, end, closes_loop=True), pin)
                 self._add_solids(loop.name, link, drawn.solids, VERMILLION)
                 self._add_lines(loop.name, link, [*drawn.rails, *drawn.threads], pin)
+
+    def _add_coils(self, sketch: Sketch, pin: float) -> None:
+        """Springs at joints that rotate, on the links that these move."""
+        world = np.concatenate([sketch.poses, np.eye(4)[None]])
+        for mark in element_marks(self._mech, self._passive, world, sketch.joints):
+            if mark.kinds == ("coil",):
+                (owner,) = [one for one in sketch.joints if one.name == mark.name]
+                pose = np.linalg.inv(sketch.poses[owner.body])
+                lines = element_lines([mark], pin, np.array([0.0, 0.0, 1.0]))["solid"]
+                moved = [line @ pose[:3, :3].T + pose[:3, 3] for line in lines]
+                self._add_lines(f"{mark.name}_spring", self._mech.link_names[owner.body], moved, pin)
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:

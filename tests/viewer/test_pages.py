@@ -266,3 +266,25 @@ def test_meshes_are_in_the_page_where_they_are_asked_for(tmp_path, recwarn):
 def test_what_cannot_be_shown_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         lw.viewer.page(ARM, **arguments)
+
+
+def test_springs_rods_and_paths_of_points_are_in_pages():
+    """Between the points that they hold, stretched as these move; the path where the motion goes."""
+    mech = lw.mechanisms.four_bar()
+    passive = lw.Passive.springs({"crank_joint": 3.0}) + lw.Passive.spring_between(
+        "coupler", (0.1, 0, 0), "ground", (0, 0.5, 0), 50.0
+    )
+    motion = lw.simulate(mech, {"crank_joint": 0.5}, None, 0.2, passive=passive)
+    plain, drawn = data_of(lw.viewer.page(mech)), data_of(lw.viewer.page(motion, trail="coupler"))
+    (spring,) = drawn["struts"]
+    assert spring["name"] == "spring" and [end["point"] for end in spring["ends"]] == [[0.1, 0.0, 0.0], [0.0, 0.5, 0.0]]
+    assert len(drawn["parts"]) == len(plain["parts"]) + 1 and not plain["struts"]  # the coil of the crank
+    assert len(drawn["trails"]) == 1 and not plain["trails"]
+    seen = lw.viewer.scene(mech, passive=passive)
+    poses = lw.link_poses(mech, motion.q[-1])
+    (strut,) = seen.struts
+    ends = strut.placed(poses, np.array([0.0, 0.0, 1.0])) @ [[0.0, 0.0], [0.0, 0.0], [0.0, strut.length], [1.0, 1.0]]
+    held = lw.frame_pose(mech, motion.q[-1], "coupler") @ [0.1, 0.0, 0.0, 1.0]
+    np.testing.assert_allclose(ends.T, [held, [0.0, 0.5, 0.0, 1.0]], atol=1e-12)
+    with pytest.raises(ValueError, match="trail is the path of a point in a motion"):
+        lw.viewer.page(ARM, trail="link2")

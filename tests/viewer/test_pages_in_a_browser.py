@@ -222,3 +222,20 @@ def test_batches_loops_and_pages_within_pages(tab, tmp_path):
     assert np.abs(lw.closed.position_error(four_bar, q)).max() < 1e-3
     found = np.array(inner.evaluate("Array.from(player.poses)")).reshape(-1, 4, 4)
     np.testing.assert_allclose(found, lw.link_poses(four_bar, q), atol=1e-12)
+
+
+def test_what_is_between_links_is_stretched_as_they_move(tab, tmp_path):
+    z, inertia = lw.Revolute((0, 0, 1)), (1e-3,) * 3
+    builder = lw.Builder().link("crank", 1.0, (0.15, 0, 0), inertia).link("rocker", 1.0, (0.35, 0, 0), inertia)
+    builder.joint("A", z, "ground", "crank").joint("D", z, "ground", "rocker", (1, 0, 0))
+    mech = builder.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.7, 0, 0), 0.9).build("bars")
+    lw.viewer.page(lw.closed.range_of_motion(mech, "A"), trail=("rocker", (0.7, 0, 0))).save(tmp_path / "bars.html")
+    opened(tab, tmp_path / "bars.html")
+    (strut,) = lw.viewer.scene(mech).struts
+    toward = np.array(tab.evaluate("player.data.toward"))
+    for time in (0.0, 1.3):
+        tab.evaluate(f"player.seek({time})")
+        links = poses(tab, mech)
+        found = tab.evaluate("Array.from(player.items.find((item) => item.ends).world)")
+        np.testing.assert_allclose(np.reshape(found, (4, 4)).T, strut.placed(links, toward), atol=1e-9)
+    assert tab.evaluate("player.items.filter((item) => item.name === 'trail').length") == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..drawing import Trail
 from ..scene import scene
 from .contents import contents
 from .kinematics import forward_kinematics
@@ -65,6 +66,8 @@ def page(
     rate: float = 60.0,
     title: str | None = None,
     height: int = HEIGHT,
+    trail: Trail = None,
+    passive: Any = None,
 ) -> Page:
     """A page in which a mechanism is turned around and moved by sliders, or its motion played.
 
@@ -75,12 +78,15 @@ def page(
     meshes   whether the meshes of the file are in the page, large ones with fewer triangles; otherwise their links are
              drawn as a skeleton
     rate     frames per second that are kept of a motion; between them the page interpolates
+    trail    a link or frame, or (link, (x, y, z)), whose path is drawn, such as a coupler curve
+    passive  springs, dampers and cylinders that are drawn, as of ``draw``; those of a trajectory by default
     """
     shown = motions_of(mech, q, t, rate)
     if shown.motion is None and shown.mech.loops and q is None:
         shown = moved_along_its_range(shown)
     name = title or shown.mech.name
-    data = contents(shown, scene(shown.mech, meshes=meshes), name)
+    seen = scene(shown.mech, meshes=meshes, passive=passive or getattr(mech, "passive", None), springs=True)
+    data = contents(shown, seen, name, trail)
     return Page(name, _document(name, data, forward_kinematics(shown.mech)), height)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 import linkwise as lw
 
 from ..coordinates import ANGLE, LENGTH, QUATERNION
-from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene
-from ..shapes import Mesh, Plane
+from ..drawing import Trail, trail_points, with_points
+from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
+from ..shapes import Mesh, Plane, tubes
+from ..style import BLACK, VERMILLION
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
 
@@ -26,6 +28,8 @@ LINES, MOST_LINES = 10, 60  # of the grid, to either side
 FAR = 3.0  # times its size: a mechanism that goes further is followed
 MOMENTS = 24  # of a motion that are looked at to find out where it goes
 GUIDES = (GROUND, SYMBOL)  # which may go on beyond the picture
+MOST_POINTS = 721  # of a trail
+TRAIL = 0.12  # radius, in units of the size of symbols
 UNITS = {ANGLE: "rad", LENGTH: "m"}
 
 
@@ -48,12 +52,16 @@ class Bytes:
         return base64.b64encode(zlib.compress(b"".join(self._parts), 9)).decode()
 
 
-def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
+def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None) -> dict[str, Any]:
     """Everything that the page's script reads."""
     mech, data = shown.mech, Bytes()
     chosen = _chosen(seen)
     parts, meshes = _parts(chosen, seen.link_names, data)
+    struts = _struts(seen, meshes, data)
+    trails = _trails(shown, trail)
     box, travelled = _boxes(shown, seen, chosen)
+    if trails and box is travelled:
+        box = travelled = with_points(box, np.concatenate(trails))
     view = view_of(mech, shown.q, "auto", box)
     toward = view.toward if view.flat else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
     next_row = -view.up if view.flat else -view.toward  # below, or behind
@@ -65,6 +73,8 @@ def contents(shown: Shown, seen: Scene, title: str) -> dict[str, Any]:
         "links": list(seen.link_names),
         "parts": parts,
         "meshes": meshes,
+        "struts": struts,
+        "trails": _drawn(trails, seen.pin, meshes, data),
         "coordinates": list(mech.coordinate_names("q")),
         "units": _units(mech),
         "quaternions": quaternions(mech),
@@ -114,6 +124,39 @@ def _parts(
             }
         )
     return parts, meshes
+
+
+def _struts(seen: Scene, meshes: list[dict[str, Any]], data: Bytes) -> list[dict[str, Any]]:
+    """What is stretched between two points of links."""
+    found = []
+    for strut in seen.struts:
+        meshes.append(_mesh(strut.shape, data))
+        ends = [{"link": link, "point": _rounded(point)} for link, point in strut.ends]
+        one = {"name": strut.name, "ends": ends, "length": _rounded(strut.length), "mesh": len(meshes) - 1}
+        found.append({**one, "colour": _rounded(rgba(BLACK), 3)})
+    return found
+
+
+def _trails(shown: Shown, trail: Trail) -> list[np.ndarray]:
+    """(m, 3) each: the path of a point in the motion of each member."""
+    if trail is None:
+        return []
+    if shown.motion is None:
+        raise ValueError("trail is the path of a point in a motion: give a trajectory, configurations or a range")
+    times = np.linspace(0, shown.motion.q.shape[1] - 1, min(shown.motion.q.shape[1], MOST_POINTS)).astype(int)
+    return [trail_points(shown.mech, q[times], trail) for q in shown.motion.q]
+
+
+def _drawn(trails: Sequence[np.ndarray], pin: float, meshes: list[dict[str, Any]], data: Bytes) -> list[Any]:
+    """Paths as thin tubes; none of what stands still."""
+    found: list[Any] = []
+    for points in trails:
+        tube = tubes(np.stack([points[:-1], points[1:]], axis=1), TRAIL * pin)
+        if len(tube.faces):
+            meshes.append(_mesh(tube, data))
+        moves = bool(len(tube.faces))
+        found.append({"mesh": len(meshes) - 1, "colour": _rounded(rgba(VERMILLION), 3)} if moves else None)
+    return found
 
 
 def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:

@@ -19,6 +19,9 @@ function product(a, b) {
   return out;
 }
 
+// A point in another frame, whose pose is a matrix.
+const moved = (m, p) => [0, 1, 2].map((k) => m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
+
 // A pose as linkwise has it, rows first, from place `at` of an array on.
 function fromRows(rows, at = 0) {
   const out = new Float64Array(16);

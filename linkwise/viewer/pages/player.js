@@ -167,6 +167,9 @@ class Player {
         const pose = fromRows([...part.pose, 0, 0, 0, 1]);
         this.items.push({ ...part, member, place, pose, mesh: meshes[part.mesh], world: pose });
       }
+      for (const strut of this.data.struts) this.items.push({ ...strut, member, place, mesh: meshes[strut.mesh], world: null });
+      const trail = this.data.trails[member], still = fromRows([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
+      if (trail) this.items.push({ ...trail, link: -1, name: "trail", member, place, pose: still, mesh: meshes[trail.mesh], world: still });
     });
     const grid = this.renderer.addLines(gridLines(this.data.grid)), still = fromRows([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
     this.background = { mesh: grid, colour: [0.5, 0.5, 0.5, 0.35], world: still };
@@ -183,10 +186,19 @@ class Player {
       const links = this.data.links.map((_, k) => fromRows(this.poses, 16 * k));
       for (const item of this.items)
         if (item.member === member) {
-          item.world = item.link < 0 ? item.pose.slice() : product(links[item.link], item.pose);
+          if (item.ends) item.world = this.stretched(item, links);
+          else item.world = item.link < 0 ? item.pose.slice() : product(links[item.link], item.pose);
           for (let k = 0; k < 3; k++) item.world[12 + k] += item.place[k];
         }
     }
+  }
+
+  // From the frame of a strut, which lies along z, into the world: between its points, flat towards the first view.
+  stretched({ ends, length }, links) {
+    const [a, b] = ends.map(({ link, point }) => (link < 0 ? point : moved(links[link], point)));
+    const way = subtract(b, a), square = cross(way, this.data.toward), flat = Math.hypot(...square) > 1e-9;
+    const x = unit(flat ? square : cross(way, Math.abs(way[0]) < Math.abs(way[1]) ? [1, 0, 0] : [0, 1, 0])), y = unit(cross(way, x));
+    return new Float64Array([...x, 0, ...y, 0, ...scaled(way, 1 / length), 0, ...a, 1]);
   }
 
   // Where the first link is.
@@ -385,7 +397,7 @@ class Player {
     const box = this.canvas.getBoundingClientRect(), ratio = this.canvas.width / box.width;
     const x = Math.floor((event.clientX - box.left) * ratio), y = this.canvas.height - 1 - Math.floor((event.clientY - box.top) * ratio);
     const found = this.renderer.pick(this.camera, this.items, x, y);
-    this.tip.textContent = found ? this.data.links[found.link] ?? "ground" : "";
+    this.tip.textContent = found ? found.name ?? this.data.links[found.link] ?? "ground" : "";
     this.tip.style.transform = `translate(${event.clientX - box.left + 12}px, ${event.clientY - box.top + 12}px)`;
     this.changed();
   }
