@@ -463,9 +463,7 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion file,
         ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
         """
-        from linkwise.writers import save
-
-        save(self, path, strict, meshes)
+        rim("writers").save(self, path, strict, meshes)
 
     def show(self, **options: Any) -> Any:
         """A page in which it is turned around and moved by sliders, for a notebook or ``.save("robot.html")``: complete
@@ -497,7 +495,5 @@ def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def require_mechanism(mech: Any) -> None:
     if not isinstance(mech, Mechanism):
-        raise TypeError(
-            f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder, and give it "
-            "first"
-        )
+        advice = "make one with linkwise.load or Builder, and give it first"
+        raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: {advice}")
