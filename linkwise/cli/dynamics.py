@@ -62,7 +62,7 @@ def inverse(
 
     \b
     linkwise dynamics inverse robot.urdf motion.csv -o torques.csv
-    linkwise dynamics inverse builtin:four_bar motion.csv --actuated crank_joint
+    linkwise dynamics inverse builtin:four_bar turn.csv --actuated crank_joint
     """
     check_table_output(output)
     mech = report_warnings(found)

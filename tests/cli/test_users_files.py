@@ -139,7 +139,7 @@ def test_every_command_has_an_example():
     names = {path[0] for path, _ in LEAVES}
     assert names == {
         *("info", "dynamics", "simulate", "study", "linearize", "operators", "prove"),
-        *("ik", "trajectory", "estimate", "formulas", "range"),
+        *("ik", "trajectory", "estimate", "formulas", "range", "lqr"),
         *("convert", "export", "reproduce", "bench", "cache", "demo", "study", "view"),
     }
 
@@ -156,9 +156,11 @@ def test_the_examples_of_the_help_run(run, here, quick, path, command, monkeypat
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=(3, 2)) for name in ("q", "v", "a", "tau")}
     np.savez(here / "states.npz", **arrays)
-    columns = [f"{name}{k + 1}" for name in arrays for k in range(2)]
-    rows = np.concatenate(list(arrays.values()), axis=1)
+    columns = ["t", *(f"{name}{k + 1}" for name in arrays for k in range(2))]
+    rows = np.concatenate([0.01 * np.arange(3.0)[:, None], *arrays.values()], axis=1)
     np.savetxt(here / "motion.csv", rows, delimiter=",", header=",".join(columns), comments="")
+    if path == ("dynamics", "inverse"):
+        run("simulate", "builtin:four_bar", "--duration", "0.1", "-o", "turn.csv")
     for arguments in examples(path, command):
         assert run(*arguments) or "-o" in arguments
         named = [arguments[k + 1] for k, word in enumerate(arguments) if word in ("-o", "--output", "--plot", "--gif")]

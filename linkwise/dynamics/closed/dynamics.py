@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import float64_function, kernel_function, stored
-from ...mechanism import Mechanism, MechanismError, one_of
+from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
@@ -177,6 +177,7 @@ def accelerations(
 
 def _lacks_inertia(mech: Mechanism) -> bool:
     """Whether something moves without inertia though loops are closed: the elimination would divide by zero."""
+    require_mechanism(mech)
     return bool(mech.singular_joints) and not stored(mech, _lacks_inertia, lambda: loops_resist(mech))
 
 
