@@ -119,8 +119,7 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
-    if method is None:
-        method = "radau" if rubs(mech) else "dop853"
+    method = method or ("radau" if rubs(mech) else "dop853")
     asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
     settings = checked(mech, Settings(*asked), duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
@@ -130,8 +129,7 @@ def simulate(
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(now, closed.position_error(now, q))
-    forces = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
-    _check_activation(forces, coordinates)
+    _check_activation(forces := Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl), coordinates)
     settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy)
     system = _system(mech, settings, forces, manifold, independent)
     x = _with_activation(system, system.start(*corrected), activation)

@@ -66,8 +66,8 @@ def test_every_array_function_compiles():
     assert public - compiled == {
         *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
         *("from_dh", "load", "load_dh", "load_mesh", "load_srdf", "load_trajectory", "neutral", "pose", "random_state"),
-        *("configuration", "hold_contacts", "interpolate", "wrenches_at"),  # made of others
-        *("register_integrator", "register_reader", "register_target"),
+        *("configuration", "hold_contacts", "hold_frames", "interpolate", "wrenches_at"),  # made of others
+        *("register_integrator", "register_reader", "register_target", "rollout_methods"),
         *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
         *("jvp_of", "step_kernel", "view"),
         *("get_single_call_shortcut", "set_single_call_shortcut"),
@@ -84,6 +84,7 @@ def test_every_array_function_compiles():
             "lqr",
             "operational_space_control",
             "rollout",
+            "rollout_derivatives",
             "rollout_vjp",
             "saturated",
             "simulate",
