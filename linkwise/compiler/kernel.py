@@ -256,7 +256,8 @@ def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], ou
         if given is None:
             return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
         if isinstance(given, Mapping):
-            advice = f": lw.configuration(mech, {array.name}) makes one" * (array.name in ("q", "q0", "q1"))
+            maker = {"wrenches": "wrenches_at(mech, wrenches, q)"}.get(array.name, f"configuration(mech, {array.name})")
+            advice = f": lw.{maker} makes one" * (array.name in ("q", "q0", "q1", "wrenches"))
             return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
         try:
             values = _outline(given)

@@ -9,6 +9,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+import numpy as np
+
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.readers import protocol
 from linkwise.readers.dh_table import load_dh
@@ -62,6 +64,11 @@ def load(
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
+    if not isinstance(floating_base, bool | np.bool_):
+        raise MechanismError(
+            f"floating_base is True or False, not {floating_base!r}; a root that moves in a plane is a joint of "
+            "the file (URDF: <joint type='planar'> from a link that stands for the ground)"
+        )
     document, source, folder = document_of(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()

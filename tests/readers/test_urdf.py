@@ -350,3 +350,9 @@ def test_few_transmissions_are_no_list_of_motors():
 def test_a_transmission_of_a_joint_that_is_not_there_is_reported():
     with pytest.warns(MechanismWarning, match="names the joint 'elbov', which does not exist: fix the name or remove"):
         assert load(motors(transmission("elbov"))).actuated_joints is None
+
+
+@pytest.mark.parametrize("base", ["planar", lw.Planar(), "False", 1], ids=str)
+def test_a_base_that_is_neither_free_nor_fixed_is_refused(base):
+    with pytest.raises(lw.MechanismError, match="floating_base is True or False"):
+        lw.load("<robot name='c'><link name='b'/></robot>", floating_base=base)
