@@ -101,18 +101,33 @@ class Scene:
         return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
 
 
-def scene(mech: lw.Mechanism, meshes: bool = True, passive: lw.Passive | None = None, springs: bool = False) -> Scene:
+def scene(
+    mech: lw.Mechanism,
+    meshes: bool = True,
+    passive: lw.Passive | None = None,
+    springs: bool = False,
+    moments: np.ndarray | None = None,
+) -> Scene:
     """What there is to see of a mechanism, and of the springs, dampers and cylinders of ``passive``; with ``springs``
     those at joints are among the parts.  Meshes that are not to be found are named in one warning; without ``meshes``
-    none is read, and their links are drawn as a skeleton."""
-    return _Maker(mech, meshes, passive, springs).scene()
+    none is read, and their links are drawn as a skeleton.  Slots that close loops reach as far as their pins go in the
+    configurations ``moments`` (m, nq), where these are known."""
+    return _Maker(mech, meshes, passive, springs, moments).scene()
 
 
 class _Maker:
     """Collects the parts of a scene."""
 
-    def __init__(self, mech: lw.Mechanism, reads: bool, passive: lw.Passive | None, springs: bool) -> None:
+    def __init__(
+        self,
+        mech: lw.Mechanism,
+        reads: bool,
+        passive: lw.Passive | None,
+        springs: bool,
+        moments: np.ndarray | None,
+    ) -> None:
         self._mech, self._reads, self._passive, self._springs = mech, reads, passive, springs
+        self._moments = moments
         self._parts: list[Part] = []
         self._names: set[str] = set()
         self._surfaces: dict[Any, tuple[tuple[Mesh, tuple[float, ...] | None], ...]] = {}
@@ -243,13 +258,30 @@ class _Maker:
             self._add_lines(body.joint, body.link, here.threads, pin)
             self._add_lines(body.joint, carrier, there.rails, pin, GUIDE if slides else THIN)
         for loop in closing_joints(mech):
+            slides = self._slides(loop, 0.5 * size)
             for side in "ab":
                 holder, frame = attachment(mech, loop, side)
                 link = GROUND if holder < 0 else mech.link_names[holder]
                 end = frame if side == "a" else frame.copy()  # only what guides it is drawn of the first side
-                drawn = symbol(JointMark(loop.name, loop.kind, holder, holder < 0, frame, end, closes_loop=True), pin)
+                mark = JointMark(loop.name, loop.kind, holder, holder < 0, frame, end, closes_loop=True, travel=slides)
+                drawn = symbol(mark, pin)
                 self._add_solids(loop.name, link, drawn.solids, VERMILLION)
-                self._add_lines(loop.name, link, [*drawn.rails, *drawn.threads], pin)
+                self._add_lines(loop.name, link, drawn.rails if side == "a" else drawn.threads, pin)
+
+    def _slides(self, loop: lw.Loop, usual: float) -> tuple[float, float] | None:
+        """From where to where the moving side of a joint that closes a loop slides along the other, zero being at this
+        side's origin; ``usual`` metres to either side where no motion says it.  None where it does not slide."""
+        (a, frame_a), (b, frame_b) = (attachment(self._mech, loop, side) for side in "ab")
+        axis = getattr(loop.kind, "slide_axis", getattr(loop.kind, "axis", None))
+        if axis is None or isinstance(loop.kind, lw.Revolute):
+            return None
+        if self._moments is None:
+            return -usual, usual
+        poses = lw.link_poses(self._mech, self._moments)
+        world = np.concatenate([poses, np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4))], axis=1)
+        fixed, moving = world[:, a] @ frame_a, world[:, b] @ frame_b
+        way = np.einsum("mi,mij,j->m", moving[:, :3, 3] - fixed[:, :3, 3], fixed[:, :3, :3], axis)
+        return float(way.min()), float(way.max())
 
     def _add_coils(self, sketch: Sketch, pin: float) -> None:
         """Springs at joints that rotate, on the links that these move."""

@@ -124,6 +124,18 @@ def test_walkers_that_go_far_are_followed_whatever_their_base_is_made_of(base):
     assert not data_of(lw.viewer.page(mech, q[:2], [0.0, 0.1]))["follow"]
 
 
+def test_what_moves_in_a_plane_above_a_floor_is_seen_from_above_it(tmp_path):
+    hopper = """<mujoco model="hopper"><worldbody>{}<body name="leg" pos="0 0 1"><joint type="slide" axis="1 0 0"/>
+      <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 1 0"/>
+      <geom type="capsule" size="0.1" fromto="0 0 -0.5 0 0 0.5"/></body></worldbody></mujoco>"""
+    for floor, above in (('<geom type="plane" size="5 5 1"/>', True), ("", False)):
+        (tmp_path / "hopper.xml").write_text(hopper.format(floor))
+        data = data_of(lw.load(tmp_path / "hopper.xml").show())
+        assert (data["toward"][2] > 0.1) == above
+        normal = np.cross(*data["grid"]["ways"])
+        assert abs(normal[2 if above else 1]) > 0.99 * np.linalg.norm(normal)  # the grid is the ground, or the plane
+
+
 def test_carriages_between_ends_are_not_followed():
     builder = lw.Builder().link("cart", 1.0, inertia=np.eye(3))
     builder.joint("x", lw.Prismatic((1, 0, 0)), "ground", "cart", limits=lw.Limits(-20.0, 20.0))

@@ -184,6 +184,30 @@ def test_a_visual_that_cannot_be_read_is_not_drawn_and_said():
     assert all(look.kind == "mesh" for look in mech.looks)
 
 
+def test_slots_stay_with_the_link_that_has_them_as_far_as_pins_go():
+    """A crank of 0.1 m and a rod of 0.3 m: the pin goes from 0.2 m to 0.4 m; in a lever alike."""
+    build = lw.Builder().linkage(
+        {"O": (0, 0), "A": (0.1, 0), "B": (0.4, 0)},
+        {"ground": "O", "crank": "OA", "rod": "AB"},
+        slots={"B": ("ground", (1, 0))},
+    )
+    levered = lw.Builder().linkage(
+        {"O": (0, 0), "A": (0, 0.1), "C": (0, -0.3), "D": (0, 0.3)},
+        {"ground": "OC", "crank": "OA", "lever": "CD"},
+        slots={"A": ("lever", (0, 1))},
+    )
+    for mech, pin, owner, along in ((build.build("sc"), "B", "ground", 0), (levered.build("qr"), "A", "lever", 1)):
+        motion = lw.closed.range_of_motion(mech, "O").path.q
+        for moments in (motion, None):
+            seen = scene(mech, moments=moments)
+            (slot,) = (part for part in seen.parts if part.name.endswith(f"/{pin}_way"))
+            corners = slot.shape.mesh().vertices @ slot.pose[:3, :3].T + slot.pose[:3, 3]
+            low, high = corners[:, along].min(), corners[:, along].max()
+            assert slot.link == owner and low < 0.2 and high > 0.4
+            if moments is not None:
+                assert low > 0.2 - 6.0 * seen.pin and high < 0.4 + 6.0 * seen.pin
+
+
 def robot_files():
     """All robots of example-robot-data, and the MJCF models of installed packages."""
     from importlib.util import find_spec

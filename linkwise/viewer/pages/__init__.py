@@ -85,7 +85,8 @@ def page(
     if shown.motion is None and shown.mech.loops and q is None:
         shown = moved_along_its_range(shown)
     name = title or shown.mech.name
-    seen = scene(shown.mech, meshes=meshes, passive=passive or getattr(mech, "passive", None), springs=True)
+    moments = None if shown.motion is None else shown.motion.q.reshape(-1, shown.mech.nq)
+    seen = scene(shown.mech, meshes, passive or getattr(mech, "passive", None), springs=True, moments=moments)
     data = contents(shown, seen, name, trail)
     return Page(name, _document(name, data, forward_kinematics(shown.mech)), height)
 

@@ -63,8 +63,9 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None) -> dict
     if trails and box is travelled:
         box = travelled = with_points(box, np.concatenate(trails))
     view = view_of(mech, shown.q, "auto", box)
-    toward = view.toward if view.flat else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
-    next_row = -view.up if view.flat else -view.toward  # below, or behind
+    level = view.flat and not _has_floor(seen, view.up)
+    toward = view.toward if level else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
+    next_row = -view.up if level else -view.toward  # below, or behind
     places = _beside_each_other(1 if shown.motion is None else len(shown.motion.q), box, view.right, next_row)
     whole = np.array([(box[:, None] + places).reshape(-1, 3).min(0), (box[:, None] + places).reshape(-1, 3).max(0)])
     return {
@@ -86,7 +87,7 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None) -> dict
         "places": _rounded(places),
         "up": _rounded(view.up),
         "toward": _rounded(toward),
-        "grid": _grid(whole, np.array([whole, travelled]).reshape(4, 3), view.toward if view.flat else view.up),
+        "grid": _grid(whole, np.array([whole, travelled]).reshape(4, 3), view.toward if level else view.up),
         "motion": None if shown.motion is None else _motion(shown.motion, data),
         "bytes": data.packed,
     }
@@ -217,6 +218,12 @@ def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray
     whole = box(frames[np.linspace(0, len(frames) - 1, MOMENTS).astype(int)])
     far = np.linalg.norm(whole[1] - whole[0]) > FAR * np.linalg.norm(first[1] - first[0])
     return (first if far and _travels(shown.mech) else whole), whole
+
+
+def _has_floor(seen: Scene, up: np.ndarray) -> bool:
+    """Whether a plane of the ground faces upwards: seen edge-on, nothing tells where the ground is."""
+    planes = [part for part in seen.parts if isinstance(part.shape, Plane) and part.link == GROUND]
+    return any(part.pose[:3, 2] @ up > 0.5 for part in planes)
 
 
 def _base(mech: lw.Mechanism) -> int:
