@@ -201,3 +201,22 @@ def test_semi_implicit_simulations_under_control_take_the_steps_of_rollouts():
     motion = lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: -0.1 * v, method="semi_implicit", step=1e-3)
     rolled, _ = lw.rollout(mech, q, v, None, 1e-3, 200, "semi_implicit", feedback={"kd": np.full(6, 0.1)})
     np.testing.assert_allclose(motion.q[-1], rolled[-1], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.LimitWarning")  # ant starts beyond limits
+@pytest.mark.parametrize(("name", "dt"), [("half_cheetah", 0.01), ("ant", 0.01), ("hopper", 0.002)])
+def test_single_precision_is_double_precision_but_for_rounding(name, dt):
+    """From rest, and step by step in the middle of the motion, with limits, contact and motors."""
+    mech = of_package("gymnasium", f"envs/mujoco/assets/{name}.xml")
+    ctrl = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 1, len(mech.actuators)))
+
+    def motion(kind, q0, v0, steps, ctrl):
+        q0, v0, ctrl = (np.asarray(x, kind) for x in (q0, v0, ctrl))
+        return lw.rollout(mech, q0, v0, None, kind(dt), steps, "semi_implicit", ctrl=ctrl)
+
+    start = (mech.initial, np.zeros(mech.nv), 60, ctrl[:, 0])
+    (q, v), (q_single, _) = (motion(kind, *start) for kind in (np.float64, np.float32))
+    np.testing.assert_allclose(q_single[:10], q[:10], atol=1e-6)
+    np.testing.assert_allclose(q_single, q, atol=1e-3)
+    (_, v), (_, v_single) = (motion(kind, q[:-1], v[:-1], 1, ctrl) for kind in (np.float64, np.float32))
+    np.testing.assert_allclose(v_single, v, atol=1e-3)

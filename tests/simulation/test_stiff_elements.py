@@ -142,3 +142,20 @@ def test_stops_hold_what_motors_press_against_them():
     for one, deepest in ((mech, 0.01), (driven, 0.001)):
         q, _ = lw.rollout(one, None, None, [10.0], 1e-3, 1000, "semi_implicit", final_only=True)
         assert 0.1 * deepest < q[0] - 0.1 < deepest
+
+
+def test_stops_of_semi_implicit_steps_in_single_precision():
+    """Motion and gradients are those of double precision: at rest, at a bound, beyond it, before it, and all but still
+    at a bound of zero."""
+    mech = slider(limits=lw.Limits(0.0, 1.5))
+    q0, v0 = np.array([[0.3, 0.0], [1.5, 0.0], [1.5001, 0.0], [1.499, 2.0], [0.0, -1e-30], [1e-30, 0.0]]).T[..., None]
+    motion, gradient = [], []
+    for kind in (np.float64, np.float32):
+        q, v = lw.rollout(mech, q0.astype(kind), v0.astype(kind), None, kind(0.01), 5, "semi_implicit")
+        one = np.ones(1, kind)
+        found = lw.rollout_vjp(mech, q, v, None, kind(0.01), 5, (one, one), "semi_implicit", wrt=("q0", "v0", "tau"))
+        motion.append(np.concatenate([q, v], axis=1))
+        gradient.append(np.concatenate([found["q0"], found["v0"], found["tau"][..., 0]], axis=1))
+    assert motion[1].dtype == gradient[1].dtype == np.float32
+    np.testing.assert_allclose(motion[1], motion[0], atol=1e-5)
+    np.testing.assert_allclose(gradient[1], gradient[0], rtol=2e-3, atol=1e-3)

@@ -23,7 +23,7 @@ from .law import ForceLaw, Situation
 
 RETURN_STEPS = 4.0
 SOFTER = 0.01  # of its stiffness, by which a stop with a knee pushes harder the deeper it is beyond that
-NOTHING = 1e-200  # what is divided by nowhere but where all is zero
+NOTHING = 1e-30  # square of a depth that is none; far above the least number of single precision
 INFINITE = ("lower", "upper", "width", "knee")  # numbers that may be so
 FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
 Numbers = Mapping[str, Sequence[Scalar]]
@@ -299,7 +299,7 @@ class StopSpring(NamedTuple):
         damping, beyond = self.damping, excess(x, bounds)
         outside: Scalar = True
         if step is not None:
-            outside = 0.0 < beyond * beyond
+            outside = NOTHING < beyond * beyond
             beyond = select(outside, beyond, excess(x + step * rate, bounds))
             if not is_unbounded(self.width):
                 damping = damping * _slow_enough(step, damping * self.width)
@@ -319,9 +319,9 @@ class StopSpring(NamedTuple):
         bound by then: of the inertia m for which the stop is critically damped, m = stiffness (damping width / 2)^2.
         It is at most that of the stop beyond the bound."""
         time = step if is_unbounded(self.width) else 0.5 * self.damping * self.width
-        most, missing = damped + step, step * inwards - depth
+        most, missing = damped + step, positive(step * inwards - depth)  # rounded, it may be below zero
         part = time * time * depth
-        return most * part / (step * missing * most + part + NOTHING)
+        return most * part / select(NOTHING < part, step * missing * most + part, 1.0)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
         """The integral of ``_bent``, times the stiffness."""

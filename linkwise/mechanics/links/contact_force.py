@@ -24,7 +24,6 @@ from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import Symmetric3, Vector3
 
 RESTING = 1e-18  # m^2: square of a change of depth that is none
-GROWING = 1e-9  # m: by how much a depth must change for its secant to be more than rounding
 
 
 class Law(Protocol):
@@ -112,7 +111,10 @@ def contact_response(
         square = select(square < slid.dot(slid), slid.dot(slid), square)
         pressed = at_least(push + along * (ended - rate), 0.0)
         apart = depth < 0.0
-        damper = pressed / select(apart, select(0.0 < pressed, ended, 1.0), 1.0)
+        approaching = (
+            0.0 < ended
+        )  # as all that is pressed, but for rounding; which leaves no more than the slope either
+        damper = at_most(select(approaching, pressed, 0.0) / select(approaching, ended, 1.0), along)
         push, along = select(apart, damper * rate, push), select(apart, damper, along)
     if is_zero(law.friction):
         return Response(normal * push, along, 0.0)
@@ -138,9 +140,8 @@ def implicit_normal_force(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -
     later, touching = depth + step * rate, at_least(depth, 0.0)
     (phi, slope), (before, _) = smoothed_depth(law, later), smoothed_depth(law, touching)
     psi, faster = _loss(law, rate)
-    way = later - touching
-    growing = GROWING < way
-    mean = select(growing, phi - before, slope) / select(growing, way, 1.0)
+    growing = touching < later
+    mean = select(growing, _mean_slope(law, touching, later), slope)
     least = select(growing, before, phi)
     tangent = law.stiffness * (step * psi * slope + phi * faster * law.dissipation)
     secant = law.stiffness * (step * psi * mean + least * faster * law.dissipation)
@@ -176,6 +177,16 @@ def smoothed_depth(law: Law, depth: Scalar) -> tuple[Scalar, Scalar]:
         return inside, select(depth > 0.0, 1.0, 0.0)
     early = at_most(inside, law.smoothing) * (1.0 / law.smoothing)
     return early * (inside - (0.5 * law.smoothing) * early), early
+
+
+def _mean_slope(law: Law, first: Scalar, later: Scalar) -> Scalar:
+    """(phi(later) - phi(first)) / (later - first) for 0 <= first < later, from depths alone: the difference of two phi
+    that are nearly the same would be rounding, in single precision more than it."""
+    if law.smoothing == 0.0:
+        return 1.0
+    start, end = at_most(first, law.smoothing), at_most(later, law.smoothing)
+    share = (end - start) / select(first < later, later - first, 1.0)  # of the way, where the slope is below 1
+    return 1.0 - share * (1.0 - (start + end) * (0.5 / law.smoothing))
 
 
 def elastic_energy(law: Law, depth: Scalar) -> Scalar:
