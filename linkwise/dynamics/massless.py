@@ -19,7 +19,23 @@ def has_inertia_with_loops(mech: Mechanism) -> bool:
         return False
     motions = closed.null_space(mech, q)
     inertia = motions.T @ tree.mass_matrix(mech.spanning_tree, q) @ motions
-    if not (inertia.diagonal() > 0.0).all():
+    largest = inertia + _beyond(mech.spanning_tree, q, motions)
+    if not (largest.diagonal() > 0.0).all():
         return False
-    scale = 1.0 / np.sqrt(inertia.diagonal())
-    return not len(scale) or bool(np.linalg.eigvalsh(inertia * np.outer(scale, scale))[0] > SINGULAR_TOLERANCE)
+    scale = 1.0 / np.sqrt(largest.diagonal())
+    sizes, directions = np.linalg.eigh(largest * np.outer(scale, scale))
+    if not len(sizes) or sizes[0] <= SINGULAR_TOLERANCE:
+        return not len(sizes)
+    whitened = scale[:, None] * directions / np.sqrt(sizes)  # motions in which what could resist is one
+    return bool(np.linalg.eigvalsh(whitened.T @ inertia @ whitened)[0] > SINGULAR_TOLERANCE)
+
+
+def _beyond(mech: Mechanism, q: np.ndarray, motions: np.ndarray) -> np.ndarray:
+    """(k, k): how much larger ``K* M K`` were if links had their largest moment of inertia about all axes.  Inertia is
+    compared with that, since the spin of a rod that has none about itself is not zero but for rounding, and a small
+    number is no rounding only if no larger ones went into it."""
+    rotations = tree.link_velocities(mech, q, motions.T)[..., :3]
+    inertias = np.array([body.inertia for body in mech.bodies])
+    missing = np.abs(np.linalg.eigvalsh(inertias)).max(axis=-1)[:, None, None] * np.eye(3) - inertias
+    found: np.ndarray = np.einsum("anx,nxy,bny->ab", rotations, missing, rotations)
+    return found

@@ -17,7 +17,7 @@ from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
-from linkwise.mechanism.resistance import loops_resist
+from linkwise.mechanism.resistance import idle_spin, loops_resist
 from linkwise.mechanism.shapes import Shape
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
@@ -142,7 +142,8 @@ class Builder(LoopDeclarations):
         links     name -> its points, "ABC" or ("A", "B", "C"); "ground" has those that are fixed
         slots     point -> (link, (x, y)): a point of one link slides along this direction in another, or in "ground"
         density   kilograms per metre: links are thin rods between their points, all around where these are three or
-                  more; ``mech.with_payload`` and ``with_inertial_parameters`` change that
+                  more, a single one where all are on a line; ``mech.with_payload`` and
+                  ``with_inertial_parameters`` change that
 
         Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), and so are
         frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as drawn, frames of links along the world's
@@ -193,7 +194,8 @@ class Builder(LoopDeclarations):
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
         if mechanism.singular_joints and not loops_resist(mechanism):
-            names = ", ".join(map(repr, mechanism.singular_joints))
+            idle = [mechanism.bodies[mechanism.body_index(joint)] for joint in mechanism.singular_joints]
+            names = ", ".join(f"{body.joint!r}{idle_spin(body)}" for body in idle)
             self._report(
                 strict,
                 InertiaWarning,

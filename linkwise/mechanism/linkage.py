@@ -16,6 +16,7 @@ from linkwise.mechanism.model import GROUND
 NORMAL = (0.0, 0.0, 1.0)
 THICKNESS = 1e-4  # moments about axes in the plane are larger by this share: those of rods about themselves are not
 #                   zero, which other programs refuse, and motions in the plane are the same
+ON_A_LINE = 1e-9  # of their distance: points of a link that are as near to a line as this make it a single rod
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Linkage:
     points    name -> (x, y)
     links     name -> names of its points; "ground" has those that are fixed
     slots     point -> (link, direction): that the point slides in
-    density   kilograms per metre of the thin rods that links are made of: between their points, all around
+    density   kilograms per metre of the thin rods that links are made of: between their points, all around;
+              points on a line make a single one
     """
 
     def __init__(
@@ -117,8 +119,8 @@ class Linkage:
             builder.frame(point, link, at - origins[link])
 
     def _declare_link(self, builder: Any, link: str, origin: np.ndarray) -> None:
-        """A link of thin rods along its outline."""
-        corners = [self.points[point] - origin for point in self.links[link]]
+        """A link of thin rods along its outline, of a single one where its points are on a line."""
+        corners = _ends_of_line([self.points[point] - origin for point in self.links[link]])
         ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) == 2 else None]
         masses = np.array([self.density * np.linalg.norm(b - a) for a, b in ends])
         middles = np.array([0.5 * (a + b) for a, b in ends])
@@ -130,3 +132,14 @@ class Linkage:
                 inertia += rod * weight * (way @ way * np.eye(3) - np.outer(way, way))
         inertia[[0, 1], [0, 1]] += THICKNESS * inertia[2, 2]
         builder.link(link, mass, com, inertia)
+
+
+def _ends_of_line(corners: list[np.ndarray]) -> list[np.ndarray]:
+    """The two outermost points where all are on a line, all points where they are not."""
+    away = np.array(corners) - corners[0]
+    along = away[np.argmax(np.linalg.norm(away, axis=1))]
+    size = float(np.linalg.norm(along))
+    if len(corners) == 2 or np.abs(np.cross(away, along)).max() > ON_A_LINE * size**2:
+        return corners
+    places = away @ along
+    return [corners[int(np.argmin(places))], corners[int(np.argmax(places))]]

@@ -206,8 +206,8 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
     def _joint_hint(self, name: str) -> str:
         """What may have been meant where a joint was asked for."""
-        if name not in self.frames:
-            return self.loop_hint(name) or checks.did_you_mean(name, self._body_of_joint)
+        if (told := self.loop_hint(name)) or name not in self.frames:  # pins of linkages are called like their frames
+            return told or checks.did_you_mean(name, self._body_of_joint)
         body = self.frames[name].body
         mover = "which no joint moves" if body < 0 else f"which joint {self.bodies[body].joint!r} moves"
         return f"that is a link, {mover}; give the name of a joint"

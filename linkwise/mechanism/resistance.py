@@ -108,10 +108,31 @@ def joint_inertia_is_singular(body: Body) -> bool:
     if clearly_has_inertia(body):
         return False
     motions = _motions_at_zero(body.kind)
-    spatial, sizes = _spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
-    joint_inertia = motions.T @ spatial @ motions + np.diag(body.armature)
-    bound = (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(body.armature)
+    joint_inertia, bound = _joint_inertia(body, motions)
     if not bound.all():
         return True
     scale = 1.0 / np.sqrt(bound)
     return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)
+
+
+def idle_spin(body: Body) -> str:
+    """Of a body with mass and a joint with several coordinates, the rotation that nothing resists, such as that of a
+    thin rod about itself; nothing where it is another motion, or where the joint has no other."""
+    motions = _motions_at_zero(body.kind)
+    if body.mass == 0.0 or motions.shape[1] < 2:
+        return ""
+    joint_inertia, _ = _joint_inertia(body, motions)
+    axis = (motions @ np.linalg.eigh(joint_inertia)[1][:, 0])[:3]
+    length = float(np.linalg.norm(axis))
+    if length < 0.5:
+        return ""
+    axis = axis / (length * np.sign(axis[np.argmax(np.abs(axis))]))
+    told = ", ".join(f"{round(float(x), 6) + 0.0:g}" for x in axis)
+    return f" (the spin of link {body.link!r} about its axis ({told}): a Universal joint has none)"
+
+
+def _joint_inertia(body: Body, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``D`` of a body alone, and the largest that each of its coordinates could have."""
+    spatial, sizes = _spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
+    joint_inertia = motions.T @ spatial @ motions + np.diag(body.armature)
+    return joint_inertia, (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(body.armature)

@@ -54,6 +54,31 @@ def test_links_are_thin_rods():
         np.testing.assert_allclose(body.inertia[0, 1], -moments[0, 1], rtol=1e-6)
 
 
+def test_points_on_a_line_make_a_single_rod():
+    def coupler(between):
+        points = {"A": (0, 0), "B": (0.1, 0.17), "C": (0.58, 0.45), "D": (0.6, 0), "M": (0.34, 0.31)}
+        links = {"ground": "AD", "crank": "AB", "coupler": between, "rocker": "DC"}
+        points = points if "M" in between else {name: at for name, at in points.items() if name != "M"}
+        mech = lw.Builder().linkage(points, links).build("four_bar", DOWN)
+        return mech.bodies[mech.link_names.index("coupler")]
+
+    plain = coupler("BC")
+    assert plain.mass == pytest.approx(np.hypot(0.48, 0.28))
+    for between in ("BMC", "BCM", "MCB"):  # the middle of the rod, to be looked at
+        seen = coupler(between)
+        np.testing.assert_allclose(seen.mass, plain.mass, rtol=1e-15)
+        np.testing.assert_allclose(seen.com, plain.com, atol=1e-15)
+        np.testing.assert_allclose(seen.inertia, plain.inertia, atol=1e-16)
+
+
+def test_pins_that_close_loops_are_told_as_such():
+    mech = lw.Builder().linkage(WATT, LINKS).build("watt", DOWN)
+    with pytest.raises(lw.MechanismError, match=r"'C' closes a loop.*with_joint_of_loop\(mech, 'C'\)"):
+        mech.q_index("C")
+    with pytest.raises(lw.MechanismError, match="'P': that is a link, which joint 'B' moves"):
+        mech.q_index("P")
+
+
 def test_slots_of_the_ground_and_of_links():
     crank, rod = 0.1, 0.4
     points = {"O": (0.0, 0.0), "A": (crank, 0.0), "B": (crank + rod, 0.0)}

@@ -175,3 +175,36 @@ def test_links_without_mass_are_joints_of_the_body_they_carry(tmp_path):
     assert_same_dynamics(mech, read)
     assert_same_numbers(mech, read)
     mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml"))
+
+
+def test_mujoco_takes_thin_rods_and_plates():
+    """Their principal moments are A + B = C, which rounding breaks; equations of motion are the same."""
+    rng = np.random.default_rng(3)
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    drawn = np.array([(0, 0), (0.1, 0.17), (0.58, 0.45), (0.6, 0)])
+    for _ in range(20):
+        places = 10.0 ** rng.uniform(-1, 1) * (drawn + 0.1 * rng.normal(size=(4, 2)))
+        rods = lw.Builder().linkage(dict(zip("ABCD", places, strict=True)), links, density=10.0 ** rng.uniform(-1, 1))
+        mech = rods.build("rods")
+        assert_same_masses(mech, lw.interop.mujoco_model(mech))
+    builder, parent = lw.Builder(), "ground"
+    for number in range(10):
+        a, b = rng.uniform(0.01, 1.0, size=2)
+        axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        builder.link(f"plate{number}", 1.0, rng.normal(size=3), axes @ np.diag((a, b, a + b)) @ axes.T)
+        builder.joint(f"j{number}", lw.Revolute(axes[0] + axes[1]), parent, f"plate{number}", (0.1, 0, 0))
+        parent = f"plate{number}"
+    mech = builder.build("plates")
+    assert_same_masses(mech, lw.interop.mujoco_model(mech))
+
+
+def assert_same_masses(mech, model):
+    """That MuJoCo has the same mass matrix in a random configuration."""
+    q, v = lw.random_state(mech.spanning_tree, np.random.default_rng(0))
+    data, there, expected = mujoco.MjData(model), lw.interop.to_mujoco(mech, model), np.zeros((model.nv, model.nv))
+    data.qpos[:] = there.q(q)
+    mujoco.mj_forward(model, data)
+    mujoco.mj_fullM(model, data, expected)
+    found = lw.mass_matrix(mech.spanning_tree, q)
+    expected = there.inverse.matrix(data.qpos, expected)
+    np.testing.assert_allclose(expected, found, rtol=1e-12, atol=1e-13 * np.abs(found).max())

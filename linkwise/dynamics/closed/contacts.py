@@ -71,6 +71,23 @@ def _holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
     return stored(mech, (_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
 
 
+class RefusedStates(MechanismError):
+    """An error of some ``states`` of a batch, where these are true; the first of them is named between two halves of a
+    sentence."""
+
+    def __init__(self, before: str, states: np.ndarray, after: str) -> None:
+        count = int(np.count_nonzero(states))
+        where = f" in state {tuple(map(int, np.argwhere(states)[0]))}" if np.ndim(states) else ""
+        super().__init__(before + where + (f" and {count - 1} more" if count > 1 else "") + after)
+        self.before, self.states, self.after = before, states, after
+
+    def among(self, chosen: np.ndarray) -> RefusedStates:
+        """The same error where these are the ``chosen`` ones of a larger batch."""
+        states = np.zeros(np.shape(chosen), dtype=bool)
+        states[chosen] = self.states
+        return RefusedStates(self.before, states, self.after)
+
+
 def by_kernel(
     mech: Mechanism,
     name: str,
@@ -99,7 +116,10 @@ def by_kernel(
         given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
         on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
         pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
-        found[poor] = reference(*given, on, pushes)
+        try:
+            found[poor] = reference(*given, on, pushes)
+        except RefusedStates as error:
+            raise error.among(poor) from None
     return found
 
 

@@ -14,7 +14,7 @@ from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import driven_by, loop_of, require_length, warn_if_open, warn_if_opening
-from .contacts import by_kernel, loop_mask
+from .contacts import RefusedStates, by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
 from .formulations import basis_by
@@ -164,18 +164,20 @@ def _forces_for(
     tau = np.zeros((*found.shape[:-1], mech.nv))
     tau[..., driven] = found
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
-    if np.any(missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))):
+    poor = missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))
+    if np.any(poor):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
-        raise MechanismError(
-            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this "
-            f"acceleration: {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
+        raise RefusedStates(
+            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this acceleration",
+            poor,
+            f": {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
                 "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
                 + hint(mech, q, rates=True)
                 if distribution is None
                 else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
-            )
+            ),
         )
     return tau
 

@@ -23,6 +23,9 @@ HERE: Pose = (np.eye(3), np.zeros(3))
 WORLD = "world"
 TYPES: dict[type[Joint], str] = {Revolute: "hinge", Prismatic: "slide", Spherical: "ball", Floating: "free"}
 NO_LIMIT = 1e300  # the format has no infinite numbers
+NEAR_BOUND = 1e-6  # principal moments A + B = C but for this share, as of thin rods and plates, are written as such
+SMALLEST = 1e-15  # mass and moment of inertia that MuJoCo takes (its mjMINVAL)
+ROUNDING = 1e-9  # a share of C beyond A + B that is taken for rounding
 TOUCHES_NOTHING = (1 << 30, 0)  # masks of a geom that meets no other by masks
 
 
@@ -168,11 +171,20 @@ class Bodies:
         body = self.mech.bodies[index]
         rotation, com = seen_from(frame, (np.eye(3), body.com))
         moments = rotation @ body.inertia @ rotation.T if not np.array_equal(rotation, np.eye(3)) else body.inertia
-        full = moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
         if share := self._held_up(index):
             made.set("gravcomp", repr(share))
-        element(made, "inertial", pos=com, mass=body.mass, fullinertia=full)
-        if body.mass <= 0.0 or np.linalg.eigvalsh(moments)[0] <= 0.0 or inertia_defects(body.mass, body.inertia):
+        (low, middle, high), axes = np.linalg.eigh(moments)
+        if (
+            low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
+        ):  # decomposed by MuJoCo it may be beyond the bound
+            axes[:, 0] *= np.linalg.det(axes)
+            high = high if high - low - middle > ROUNDING * high else min(high, low + middle)
+            numbers = {"quat": quaternion(axes), "diaginertia": (low, middle, high)}
+        else:
+            numbers = {"fullinertia": moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]}
+        element(made, "inertial", pos=com, mass=body.mass, **numbers)
+        refused = high > low + middle or inertia_defects(body.mass, body.inertia)
+        if min(body.mass, low) < SMALLEST or refused:
             self._report.remark("masses or inertias that linkwise reads and MuJoCo refuses", body.link)
 
     def _held_up(self, index: int) -> float:

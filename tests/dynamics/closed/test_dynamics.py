@@ -404,6 +404,28 @@ def test_a_massless_link_is_no_obstacle_where_loops_drive_it():
         lw.closed.forward_dynamics(mech, q, v, np.zeros(3), method="lagrange")
 
 
+@pytest.mark.parametrize("far", [(0.3, 0.2, 0.0), (0.3, 0.25, 0.0), (0.4, 0.1, 0.1)])
+def test_a_rod_between_two_balls_needs_inertia_about_itself(far):
+    """Nothing resists its spin, which the second ball leaves as free as the first: no rounding may count as inertia."""
+    far, a, c = np.array(far), 0.1, 0.3
+    along = far + [-a, 0.0, c]
+    length = np.linalg.norm(along)
+    x = np.cross([0, 1, 0], along) / np.linalg.norm(np.cross([0, 1, 0], along))
+    axes = np.column_stack([x, np.cross(along / length, x), along / length])
+
+    def built_with(about_itself):
+        builder = lw.Builder().link("crank", 0.5, (a / 2, 0, 0), (0, 4e-4, 4e-4))
+        builder.link("rod", 0.4, (0, 0, length / 2), (3e-3, 3e-3, about_itself))
+        builder.link("rocker", 0.8, (0, 0, c / 2), (6e-3, 6e-3, 0)).joint("in", lw.Revolute(), "ground", "crank")
+        builder.joint("out", lw.Revolute((0, 1, 0)), "ground", "rocker", far)
+        builder.joint("ball", lw.Spherical(), "crank", "rod", (axes, (a, 0, 0)))
+        return builder.loop("far_ball", lw.Spherical(), "rod", (0, 0, length), "rocker", (0, 0, c)).build("rssr")
+
+    with pytest.raises(MechanismError, match=r"'ball' \(the spin of link 'rod' about its axis \(0, 0, 1\).*armature"):
+        built_with(0.0)
+    built_with(1e-9)
+
+
 def test_tree_functions_point_to_closed():
     mech = built("five_bar")
     with pytest.raises(MechanismError, match="linkwise.closed"):

@@ -68,3 +68,18 @@ def test_reactions_of_links_without_mass():
     for more in ({}, {"wrenches": pushes}):
         with pytest.raises(lw.MechanismError, match="moves nothing with inertia: give the links it moves mass"):
             lw.closed.forward_dynamics(mech, q, None, tau, **more)
+
+
+def test_the_state_that_cannot_be_held_is_named():
+    points = {"A": (0, 0), "B": (0.1, 0.17), "C": (0.58, 0.45), "D": (0.6, 0)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    mech = lw.Builder().linkage(points, links).build("four_bar", (0, -9.81, 0))
+    dead = lw.closed.range_of_motion(mech, "D").ends[0].q
+    good = lw.configuration(mech, A=[0.1, 0.2, 0.3])
+    for weights in (None, [1.0]):  # by kernels and by NumPy
+        with pytest.raises(lw.MechanismError, match=r"this acceleration in state \(2,\): "):
+            lw.closed.static_forces(mech, np.array([*good[:2], dead, good[2]]), "D", weights=weights)
+        with pytest.raises(lw.MechanismError, match=r"in state \(0, 1\) and 1 more: "):
+            lw.closed.static_forces(mech, np.array([[good[0], dead], [dead, good[1]]]), "D", weights=weights)
+        with pytest.raises(lw.MechanismError, match="this acceleration: "):
+            lw.closed.static_forces(mech, dead, "D", weights=weights)
