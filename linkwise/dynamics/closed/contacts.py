@@ -119,7 +119,7 @@ def by_kernel(
         try:
             found[poor] = reference(*given, on, pushes)
         except RefusedStates as error:
-            raise error.among(poor) from None
+            raise error.among(np.asarray(poor)) from None
     return found
 
 

@@ -75,7 +75,7 @@ def test_the_state_that_cannot_be_held_is_named():
     links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
     mech = lw.Builder().linkage(points, links).build("four_bar", (0, -9.81, 0))
     dead = lw.closed.range_of_motion(mech, "D").ends[0].q
-    good = lw.configuration(mech, A=[0.1, 0.2, 0.3])
+    good = [lw.configuration(mech, A=angle) for angle in (0.1, 0.2, 0.3)]
     for weights in (None, [1.0]):  # by kernels and by NumPy
         with pytest.raises(lw.MechanismError, match=r"this acceleration in state \(2,\): "):
             lw.closed.static_forces(mech, np.array([*good[:2], dead, good[2]]), "D", weights=weights)
