@@ -19,7 +19,7 @@ from .labels import explain_masses, label_joints
 from .outlines import around, floor, floor_lines, is_seen, outlines, touching
 from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, fineness, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
-from .symbols import cone, symbol
+from .symbols import POINT, ball, cone, symbol
 from .views import View, view_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def draw(
     view      "auto": flat for a mechanism that moves in one plane, else "3d"; or "xy", "xz", "yz"
     axes      centre lines of the joints' axes
     frames    the frames of links and welded links: x vermillion, y green, z blue
-    labels    the names of the joints; of many joints numbers, with a key
+    labels    the names of the joints, and of other named points of planar links; of many numbers, with a key
     masses    mass centres, as dots with areas in proportion to the masses; axes of your own get them as "centre of
               mass" for their legend
     ticks     the world's axes, in metres
@@ -185,7 +185,7 @@ def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: 
     _ground(to, sketch, size)
     if details.shapes is not None:
         _shapes(to, mech, sketch, size, details.shapes)
-    _links(to, sketch)
+    _links(to, sketch, size)
     _elements(to, sketch, size)
     _joints(to, sketch, size, details.axes)
     if details.masses:
@@ -194,7 +194,7 @@ def paint(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, details: 
         _frames(to, mech, sketch, size)
 
 
-def _links(to: Canvas, sketch: Sketch) -> None:
+def _links(to: Canvas, sketch: Sketch, size: float) -> None:
     coloured = [(link, COLOURS[i % len(COLOURS)]) for i, link in enumerate(sketch.links)]
     plates = [(link.plate, colour) for link, colour in coloured if len(link.plate)]
     if plates:
@@ -206,6 +206,10 @@ def _links(to: Canvas, sketch: Sketch) -> None:
         if lines:
             segments, colours = zip(*lines, strict=True)
             to.lines(gid, segments, colours, width, 2.1)
+    if sketch.named:
+        dots = [ball(place, POINT * size) for _, _, place in sketch.named]
+        colours = [COLOURS[link % len(COLOURS)] for _, link, _ in sketch.named]
+        to.solids("points", dots, colours, [BLACK] * len(dots), 3.0)
 
 
 def _elements(to: Canvas, sketch: Sketch, size: float) -> None:

@@ -40,13 +40,15 @@ class Label:
 
 
 def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
-    """Name all joints, and rods without mass, of a finished picture; a figure of our ``own`` becomes wider where a key
-    is needed."""
+    """Name all joints, rods without mass, and named points of planar links, of a finished picture; a figure of our
+    ``own`` becomes wider where a key is needed."""
     named = (*sketch.joints, *(moving for _, moving in sketch.loops))
     names, places = [mark.name for mark in named], [mark.origin for mark in named]
     for mark in (mark for mark in sketch.elements if mark.kinds == (ROD,)):  # in the middle
         names.append(mark.name)
         places.append(0.5 * (mark.a + mark.b))
+    names += [name for name, _, _ in sketch.named]
+    places += [place for _, _, place in sketch.named]
     labels = _together(places, names, size)
     if len(labels) > MOST_NAMES:
         _write_key(painted.ax, names, own)

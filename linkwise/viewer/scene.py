@@ -17,11 +17,11 @@ import numpy as np
 import linkwise as lw
 
 from .elements import element_lines, element_marks
-from .shapes import AnyShape, Capsule, Mesh, along, shape_of, tubes
+from .shapes import AnyShape, Capsule, Mesh, Sphere, along, shape_of, tubes
 from .skeleton import JointMark, LinkShape, Skeleton, Sketch, attachment, closing_joints, pose_of, symbol_size, travel
 from .struts import Strut, struts
 from .style import COLOURS, GREY, VERMILLION
-from .symbols import Solid, symbol
+from .symbols import POINT, Solid, symbol
 
 GROUND = "ground"
 VISUAL, COLLISION, SKELETON, SYMBOL = KINDS = ("visual", "collision", "skeleton", "symbol")
@@ -148,6 +148,10 @@ class _Maker:
             size, pin = float(np.linalg.norm(box[1] - box[0])) or size, symbol_size(sketch, box)
             for index, link in enumerate(skeleton.shapes):
                 self._add_skeleton(index, link, pin)
+                for name, point in skeleton.named[index].items():
+                    dot = Sphere(POINT * pin)
+                    colour = rgba(COLOURS[index % len(COLOURS)])
+                    self._add(name, self._mech.link_names[index], _pose(np.eye(3), point), dot, colour, SKELETON)
             self._add_symbols(pin, size)
             if self._springs:
                 self._add_coils(sketch, pin)

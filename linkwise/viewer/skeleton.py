@@ -104,6 +104,7 @@ class Sketch:
     open     one number per loop: by how much it is (metres, sines of angles)
     poses    (n_links, 4, 4)
     elements   springs, dampers, cylinders, gears
+    named    name, index of the link and place of every named point of a planar mechanism's links that is at no joint
     """
 
     links: tuple[LinkShape, ...]
@@ -112,6 +113,7 @@ class Sketch:
     open: np.ndarray
     poses: np.ndarray
     elements: tuple[ElementMark, ...] = ()
+    named: tuple[tuple[str, int, np.ndarray], ...] = ()
 
     @property
     def marks(self) -> tuple[JointMark, ...]:
@@ -144,7 +146,9 @@ class Skeleton:
         if not mech.n_links:
             raise ValueError(f"mechanism {mech.name!r} has no moving links: there is nothing to draw")
         self.mech = mech
-        self.shapes = [_shape(mech, index) for index in range(mech.n_links)]
+        normals = _normals(mech)
+        self.named = [_named(mech, index, normal) for index, normal in enumerate(normals)]
+        self.shapes = [_shape(mech, index, list(self.named[index].values())) for index in range(mech.n_links)]
 
     def at(self, q: np.ndarray) -> Sketch:
         """The sketch at one configuration (nq,)."""
@@ -161,7 +165,12 @@ class Skeleton:
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
         bars = [self._rod(loop, world) for loop in rods(mech)]
         elements = (*bars, *element_marks(mech, self._passive, world, joints))
-        return Sketch(links, joints, loops, self._gaps(q), poses, elements)
+        named = tuple(
+            (name, index, poses[index, :3, :3] @ point + poses[index, :3, 3])
+            for index, points in enumerate(self.named)
+            for name, point in points.items()
+        )
+        return Sketch(links, joints, loops, self._gaps(q), poses, elements, named)
 
     def _travel(
         self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
@@ -246,17 +255,13 @@ def fineness(size: float, box: np.ndarray) -> float:
 # -- the shape of one link ----------------------------------------------------------------------------
 
 
-def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
+def _shape(mech: lw.Mechanism, index: int, named: Sequence[np.ndarray]) -> LinkShape:
+    """Of a link, as far as its joints and ``named`` points."""
     body = mech.bodies[index]
     origin = np.zeros(3)
-    carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
-    carried += [
-        frame[:3, 3]
-        for loop in (*closing_joints(mech), *rods(mech))
-        for holder, frame in (attachment(mech, loop, side) for side in "ab")
-        if holder == index
-    ]
-    tips = _distinct([frame.position for frame in mech.frames.values() if frame.body == index], besides=[origin])
+    carried = [*_carried(mech, index), *named]
+    tips = [frame.position for frame in mech.frames.values() if frame.body == index]
+    tips = _distinct(tips, besides=[origin, *named])
     held = _distinct([*carried] if _floats(mech, index) else [origin, *carried])
     plate = _plate(held)
     ends = [] if len(plate) else _distinct(carried, besides=[origin])
@@ -269,6 +274,47 @@ def _shape(mech: lw.Mechanism, index: int) -> LinkShape:
         plate=plate,
         centre=np.asarray(body.com),
     )
+
+
+def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
+    """Where a link carries others, and sides of joints and rods that close loops."""
+    carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
+    return carried + [
+        frame[:3, 3]
+        for loop in (*closing_joints(mech), *rods(mech))
+        for holder, frame in (attachment(mech, loop, side) for side in "ab")
+        if holder == index
+    ]
+
+
+def _named(mech: lw.Mechanism, index: int, normal: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Frames of a link in a plane with this normal that are at no joint, such as a coupler's point: one per place."""
+    found: dict[str, np.ndarray] = {}
+    if normal is None:
+        return found
+    taken = [np.zeros(3), *_carried(mech, index)]
+    link = mech.link_names[index].split("/")[0]  # a body of MJCF is no point of itself, wherever its joint is
+    for name, frame in mech.frames.items():
+        within = frame.body == index and abs(frame.position @ normal) < SAME_POINT
+        if within and name != link and _distinct([frame.position], besides=[*taken, *found.values()]):
+            found[name] = np.asarray(frame.position)
+    return found
+
+
+def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
+    """The normal of the plane in which all links move, in the frame of each; None where there is no such plane."""
+    rotations: list[np.ndarray] = []
+    for body in mech.bodies:
+        rotations.append((rotations[body.parent] if body.parent >= 0 else np.eye(3)) @ body.rotation)
+    pairs = list(zip(rotations, mech.bodies, strict=True))
+    hinges = [rotation @ body.kind.axis for rotation, body in pairs if isinstance(body.kind, lw.Revolute)]
+    slides = [rotation @ body.kind.axis for rotation, body in pairs if isinstance(body.kind, lw.Prismatic)]
+    parallel = bool(hinges) and len(hinges) + len(slides) == mech.n_links
+    if not parallel or np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() > FLAT:
+        return [None] * mech.n_links
+    if slides and np.abs(np.array(slides) @ hinges[0]).max() > FLAT:
+        return [None] * mech.n_links
+    return [rotation.T @ hinges[0] for rotation in rotations]
 
 
 def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from .skeleton import JointMark, is_free
 from .style import ORANGE, SKY
 
 SIDES = 14  # of a round solid
+POINT = 0.7  # radius of the dot at a named point of a link, in units of that of a pin
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _helical(mark: JointMark, size: float) -> Symbol:
 
 
 def _spherical(mark: JointMark, size: float) -> Symbol:
-    return Symbol([_ball(mark.origin, 1.3 * size)], colour=ORANGE)
+    return Symbol([ball(mark.origin, 1.3 * size)], colour=ORANGE)
 
 
 def _universal(mark: JointMark, size: float) -> Symbol:
@@ -192,7 +193,8 @@ def _box(centre: np.ndarray, frame: np.ndarray, half: Sequence[float]) -> Solid:
     return Solid(tuple(corners[list(face)] for face in faces), edged=6)
 
 
-def _ball(centre: np.ndarray, radius: float) -> Solid:
+def ball(centre: np.ndarray, radius: float) -> Solid:
+    """A ball of flat faces."""
     across, along = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 13), np.linspace(0.0, np.pi, 8))
     grid = centre + radius * np.stack(
         [np.sin(along) * np.cos(across), np.sin(along) * np.sin(across), np.cos(along)], axis=-1

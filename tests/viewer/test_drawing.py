@@ -164,7 +164,7 @@ def test_what_is_drawn_can_be_chosen():
     assert not {"axes", "masses", "frames"} & set(plain) and {"axes", "masses", "frames"} <= set(full)
     figure = lw.viewer.draw(mech, q, labels=True, title="an arm", ticks=False)
     words = [text.get_text() for text in figure.axes[0].texts]
-    assert words == list(mech.joint_names) and figure.axes[0].get_title() == "an arm"
+    assert words == [*mech.joint_names, "tip"] and figure.axes[0].get_title() == "an arm"
     assert not figure.axes[0].axison
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.viewer.scene import scene
 from linkwise.viewer.skeleton import Skeleton, bounds, symbol_size
 from linkwise.viewer.symbols import symbol
 from tests.viewer.to_draw import BUILT_IN, built, hinged
@@ -97,6 +98,28 @@ def test_tips_of_welded_frames_end_the_last_link_and_continue_a_bar():
     sketch = Skeleton(governor).at(np.array(q))
     ball = lw.frame_pose(governor, np.array(q), "left_ball")[:3, 3]
     assert contains(ends(sketch.links[governor.link_names.index("left_arm")]), ball)
+
+
+def test_named_points_of_planar_links_are_marked_and_links_reach_them():
+    """P beside the pins of a coupler spans a plate with them, Q behind a crank's pin is on a bar; in space neither."""
+    four_bar = lw.Builder().linkage(
+        {"O": (0, 0), "A": (0, 0.1), "B": (0.35, 0.25), "C": (0.3, 0), "P": (0.2, 0.35), "Q": (0, -0.05)},
+        {"ground": "OC", "crank": "OAQ", "coupler": "ABP", "rocker": "CB"},
+    )
+    mech = four_bar.build("four_bar")
+    sketch = Skeleton(mech).at(np.zeros(3))
+    assert {name: mech.link_names[link] for name, link, _ in sketch.named} == {"P": "coupler", "Q": "crank"}
+    for name, link, place in sketch.named:
+        np.testing.assert_allclose(place, {"P": (0.2, 0.35, 0.0), "Q": (0.0, -0.05, 0.0)}[name], atol=1e-12)
+        assert contains(ends(sketch.links[link]), place)
+        (dot,) = (part for part in scene(mech).parts if part.name == f"skeleton/{mech.link_names[link]}/{name}")
+        np.testing.assert_allclose(sketch.poses[link] @ dot.pose[:, 3], [*place, 1.0], atol=1e-12)
+    spatial = (
+        four_bar.link("top", 1.0, inertia=(1, 1, 1))
+        .joint("swivel", lw.Revolute((1, 0, 0)), "crank", "top")
+        .build("spatial")
+    )
+    assert Skeleton(spatial).at(np.zeros(4)).named == ()
 
 
 def test_three_joints_in_a_plane_span_a_plate():
