@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 from tools.pages import blocks, matches
@@ -33,5 +35,8 @@ def refreshed(text: str, name: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in map(Path, sys.argv[1:]):
-        page.write_text(refreshed(page.read_text(), str(page)))
+    for page in [Path(name).resolve() for name in sys.argv[1:]]:
+        with tempfile.TemporaryDirectory() as folder:  # where pages leave the files that they write
+            os.chdir(folder)
+            page.write_text(refreshed(page.read_text(), page.name))
+            os.chdir(page.parent)
