@@ -80,8 +80,8 @@ class ActingElements:
 
     @property
     def timestep(self: Any) -> float | None:
-        """The time step that its file (``<option timestep>`` of MJCF) means simulations to take, s; None where it says
-        nothing.  ``lw.rollout`` takes it where dt is None."""
+        """The time step that its file (``<option timestep>`` of MJCF, 0.002 by default) means simulations to take, s;
+        None for other formats.  ``lw.rollout`` takes it where dt is None."""
         return self.annotations.timestep
 
     # Records ------------------------------------------------------------------------------------------------------

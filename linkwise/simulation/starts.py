@@ -11,7 +11,9 @@ from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
 from ..mechanics.joints.protocol import ANGLE
 from ..mechanism import LimitWarning, Mechanism, warn_caller
 
-GIVE = 3.0  # by how many times the depth that stops are made for they give way in ordinary motion
+GIVE = (
+    20.0  # by how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, 2 cm
+)
 MOST_NAMES = 4
 
 
@@ -41,7 +43,7 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
         more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
         warn_caller(
             f"the motion of mechanism {mech.name!r} starts beyond limits that act, and is pushed back: "
-            f"{', '.join(beyond[:MOST_NAMES])}{more}; mech.with_acting(limits=False) switches limits off",
+            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them",
             LimitWarning,
         )
 

@@ -70,7 +70,7 @@ def with_shapes(
     geoms = list(_geoms(bodies, frame_of, {pair.attributes.get(key, "") for pair in pairs for key in _SIDES}))
     shapes = tuple(geom.shape for geom in geoms if geom.shape is not None)
     mechanism = replace(mechanism, shapes=shapes)
-    contacts = _Contacts(mechanism, min(STEP, timestep_of(root) or STEP))
+    contacts = _Contacts(mechanism, min(STEP, timestep_of(root)))
     excluded = {frozenset((one.text("body1"), one.text("body2"))) for one in _inside(root, "exclude")}
     by_name = {geom.name: geom for geom in geoms}
     for pair in pairs:
@@ -83,16 +83,17 @@ def with_shapes(
 
 
 _SIDES = ("geom1", "geom2")
+TIMESTEP = 0.002  # s, of documents that give none
 
 
 def _inside(root: Element, tag: str) -> Iterator[Element]:
     return (one for part in root.all("contact") for one in part.all(tag))
 
 
-def timestep_of(root: Element) -> float | None:
-    """The time step that the document gives."""
+def timestep_of(root: Element) -> float:
+    """The time step that the document gives, or the format's own, s."""
     given = [option.number("timestep") for option in root.all("option") if "timestep" in option.attributes]
-    return given[-1] if given and given[-1] > 0.0 else None
+    return given[-1] if given and given[-1] > 0.0 else TIMESTEP
 
 
 def _geoms(bodies: list[Node], frame_of: Mapping[str, str], paired: set[str]) -> Iterator[Geom]:
