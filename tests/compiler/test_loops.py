@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.ir.looped import OUTPUT, LoopedProgram
+from linkwise.compiler.ir.looped import CELL, INPUT, OUTPUT, LoopedProgram
 from linkwise.compiler.ir.spec import IllegalProgram, check
 from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
@@ -36,6 +36,7 @@ MECHANISMS = {
     "bushy tree": lambda: lw.mechanisms.random_tree(20, 8),
     "floating tree": lambda: lw.mechanisms.random_tree(12, 5, floating_base=True),
     "equal links": lambda: lw.mechanisms.planar_arm(7),
+    "links in a row": lambda: lw.mechanisms.chain(37),
     "one link": lambda: lw.mechanisms.random_tree(1, 3, ["prismatic"]),
     "pins in slots": lambda: lw.mechanisms.random_tree(9, 2, ["pin_in_slot", "helical", "universal", "planar"]),
 }
@@ -86,6 +87,7 @@ def test_loops_mean_what_the_straight_line_means(name, mechanism):
         ("forward_dynamics", "floating tree"),
         ("rk4_step", "equal links"),
         ("rk4_step", "chain"),
+        ("forward_dynamics", "links in a row"),
         ("link_poses", "pins in slots"),
     ],
 )
@@ -169,6 +171,17 @@ def test_rollouts_of_long_chains():
     state = step(q, 0.1 * v, tau[:, 0], 1e-3)
     state = step(state[:, :40], state[:, 40:], tau[:, 1], 1e-3)
     np.testing.assert_allclose(np.concatenate([x[:, -1] for x in found[:2]], axis=-1), state, rtol=1e-9, atol=1e-9)
+
+
+def test_links_in_a_row_are_done_two_at_a_time():
+    program = lw.compile("forward_dynamics", MECHANISMS["links in a row"](), target="numpy", loops=True).traced
+    for loop in program.loops:
+        assert loop.repeats.max() == 17 and len(loop.which) == 20
+        pair = loop.bodies[loop.repeats.argmax()]
+        places = {place for place in (*pair.reads, *pair.writes) if place.space == INPUT}
+        assert len({place.base for place in places}) <= 1  # what lies side by side has one position
+        passing = {(space, base) for space, _, base, _ in (*pair.reads, *pair.writes) if space == CELL}
+        assert len(passing) == 3  # from the iteration before, to the next one, and what is kept for other sweeps
 
 
 # -- when ---------------------------------------------------------------------------------------------------

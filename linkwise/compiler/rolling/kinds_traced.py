@@ -25,7 +25,8 @@ from ..ir.builder import Builder
 from ..ir.looped import LoopedProgram
 from ..ir.program import Array, Node
 from ..trace import Symbol, symbols
-from .assembly import DividedArray, ElementOfKind, Leaves, Traced, assemble
+from .assembly import assemble
+from .values import DividedArray, ElementOfKind, Leaves, Traced
 
 
 @dataclasses.dataclass(frozen=True)

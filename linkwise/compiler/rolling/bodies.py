@@ -1,0 +1,204 @@
+"""Bodies of loops over links: what the links of an iteration compute in one sweep, from where to where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...mechanics.recursions.kinds import Kind
+from ...mechanics.recursions.rolled import PARENT
+from ..ir import ops
+from ..ir.builder import Builder
+from ..ir.looped import CELL, INPUT, NUMBER, Body, Place
+from ..ir.program import Array, Node, Program, reachable
+from ..targets.numpy_reference import MEANING
+from .values import ElementOfKind, Values
+
+# Positions of an iteration: exchange cells of its last link and of its parent, then of each of its links the cells, the
+# numbers, and the elements of inputs and outputs.
+HERE, THERE, OWN, TABLE = range(4)
+
+Store = tuple[Place, Node, bool]  # where, what, and whether it is added to what is there
+Offsets = dict[tuple[int, int], tuple[int, int]]  # by quantity and number, sweep and offset in the exchange cells
+
+
+class Columns:
+    """The positions that every link of an iteration has."""
+
+    def __init__(self, values: Values):
+        arrays = (*values.traced.inputs, *values.traced.outputs)
+        self.starts = {column: starts for part in arrays for column, starts in part.columns.items()}
+        self._numbers = {column: TABLE + 1 + number for number, column in enumerate(self.starts)}
+
+    @property
+    def of_a_link(self) -> int:
+        return 2 + len(self.starts)
+
+    def base(self, element: ElementOfKind) -> int | None:
+        """Of an element of an array, for the first link of an iteration."""
+        return None if element.column is None else self._numbers[element.column]
+
+    def of_member(self, place: Place, member: int) -> Place:
+        """A place for another link of the iteration than the first."""
+        if place.base is None or place.base in (HERE, THERE):
+            return place
+        return place._replace(base=place.base + member * self.of_a_link)
+
+
+class Tables:
+    """The numbers of all links: row by row, one kind after the other."""
+
+    def __init__(self, values: Values, kinds: Sequence[Kind], nodes: Sequence[Sequence[Node]]):
+        self.column = [{node: c for c, node in enumerate(of_kind)} for of_kind in nodes]
+        self.rows = np.zeros(len(values.traced.parents), dtype=int)
+        parts, start = [], 0
+        for kind, of_kind in zip(kinds, nodes, strict=True):
+            numbers = _numbers_of_links(values, kind.table, of_kind)
+            self.rows[list(kind.links)] = start + np.arange(len(kind.links)) * len(of_kind)
+            parts.append(numbers.ravel())
+            start += numbers.size
+        self.numbers = np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _numbers_of_links(values: Values, table: np.ndarray, nodes: Sequence[Node]) -> np.ndarray:
+    """(links, nodes): the nodes' values for every link of a kind."""
+    found: dict[Node, np.ndarray] = {}
+    with np.errstate(all="ignore"):
+        for node in reachable([nodes]):
+            if node.op is ops.CONST:
+                found[node] = np.array(node.value)
+            elif node.op is ops.INPUT:
+                found[node] = table[:, values.leaves.numbers[node.value[1]][1]]
+            else:
+                found[node] = MEANING[node.op](*(found[arg] for arg in node.args))
+    columns = [np.broadcast_to(found[node], len(table)) for node in nodes]
+    return np.stack(columns, axis=-1) if columns else np.zeros((len(table), 0))
+
+
+class Memory(NamedTuple):
+    """Where values lie that a body takes from others.
+
+    offsets   of what passes between links
+    kept      by kind the values that are kept for later sweeps, and in which of the link's cells
+    tables    the mechanism's numbers
+    """
+
+    offsets: Offsets
+    kept: list[dict[Node, int]]
+    tables: Tables
+
+
+class BodyWriter:
+    """Makes the bodies of one loop.
+
+    stores     by kind, what is to be written
+    computed   by kind, what is computed for that
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        columns: Columns,
+        memory: Memory,
+        sweep: int,
+        stores: Sequence[Sequence[Store]],
+        computed: Sequence[set[Node]],
+    ):
+        self.values, self.columns, self.memory, self.sweep = values, columns, memory, sweep
+        self.stores, self.computed = stores, computed
+
+    def body(self, kinds: Sequence[int], outwards: bool) -> Body | None:
+        """What links of these kinds do, each but the first carried by the one before; None if that is nothing."""
+        builder = Builder()
+        reads: dict[Place, int] = {}
+        writes: list[tuple[Place, Node]] = []
+        handed: dict[int, Node] = {}  # by offset, from one link of the iteration to the next
+        last = len(kinds) - 1
+        for member in range(len(kinds)) if outwards else reversed(range(len(kinds))):
+            within = {HERE: member < last, THERE: member > 0}  # whether the neighbour there is of this iteration
+            of_member = _Member(self, builder, reads, handed, kinds[member], member, within)
+            handed, outside = of_member.written()
+            writes += outside
+        if not writes:
+            return None
+        results = (tuple(node for _, node in writes),)
+        arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
+        name = "_".join([f"sweep{self.sweep}", "kind", *map(str, kinds)])
+        return Body(
+            Program(*arrays, reachable(results), results, name), tuple(reads), tuple(place for place, _ in writes)
+        )
+
+
+class _Member:
+    """One link of an iteration."""
+
+    def __init__(
+        self,
+        writer: BodyWriter,
+        builder: Builder,
+        reads: dict[Place, int],
+        handed: dict[int, Node],
+        kind: int,
+        member: int,
+        within: dict[int, bool],
+    ):
+        self.writer, self.builder, self.reads, self.handed = writer, builder, reads, handed
+        self.kind, self.member, self.within = kind, member, within
+        self.new: dict[Node, Node] = {}
+
+    def written(self) -> tuple[dict[int, Node], list[tuple[Place, Node]]]:
+        """What the link hands to the next one of the iteration, and what it writes."""
+        writer, values = self.writer, self.writer.values
+        for node in sorted(writer.computed[self.kind], key=_index):
+            self.new[node] = self.builder.rebuild(node, tuple(map(self._value, node.args)))
+        handed: dict[int, Node] = {}
+        writes: list[tuple[Place, Node]] = []
+        for place, node, adds in writer.stores[self.kind]:
+            self.builder.section = node.section
+            if place.base in self.within and self.within[place.base]:
+                handed[place.offset] = self._value(node)
+                continue
+            place = writer.columns.of_member(place, self.member)
+            found = self._value(node)
+            writes.append((place, self.builder.add(self._read(place), found) if adds else found))
+        for node, cell in writer.memory.kept[self.kind].items():
+            arrives = values.is_passed(node) and values.sweep[node] == writer.sweep
+            if node in writer.computed[self.kind] or arrives:
+                writes.append((writer.columns.of_member(Place(CELL, 0, OWN, cell), self.member), self._value(node)))
+        return handed, writes
+
+    def _read(self, place: Place) -> Node:
+        return self.builder.input(0, self.reads.setdefault(place, len(self.reads)))
+
+    def _value(self, node: Node) -> Node:
+        if node not in self.new:
+            self.new[node] = self.builder.const(node.value) if node.op is ops.CONST else self._taken(node)
+        return self.new[node]
+
+    def _taken(self, node: Node) -> Node:
+        """A value that is not computed here."""
+        place = self._place(node)
+        if place.base in self.within and self.within[place.base]:
+            return self.handed[place.offset]
+        return self._read(self.writer.columns.of_member(place, self.member))
+
+    def _place(self, node: Node) -> Place:
+        """Where it lies, for the first link of an iteration."""
+        writer, values = self.writer, self.writer.values
+        offsets, kept, tables = writer.memory
+        if values.tabular[node]:
+            return Place(NUMBER, 0, TABLE, tables.column[self.kind][node])
+        if values.is_given(node):
+            array, element = node.value
+            found = values.traced.inputs[array].places[element]
+            return Place(INPUT, array, writer.columns.base(found), found.offset)
+        if values.is_passed(node) and values.sweep[node] == writer.sweep:
+            _, passed, k = values.leaves.passed[node.value[1]]
+            return Place(CELL, 0, THERE if passed.source == PARENT else HERE, offsets[passed.number, k][1])
+        return Place(CELL, 0, OWN, kept[self.kind][node])
+
+
+def _index(node: Node) -> int:
+    return node.index

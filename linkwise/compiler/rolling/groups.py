@@ -1,0 +1,84 @@
+"""Links in a row: iterations that do several links at once.
+
+What passes between the links of an iteration stays in registers where it can, and never goes through memory that other
+iterations read.  Links that are carried by the only neighbour of their kind, one after the other, are such a row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ir.looped import Body, Loop, Place
+
+IN_A_ROW = 2  # links of an iteration: more gained 1 % and took longer to compile
+MANY = 16  # iterations of a kind from which on their code is worth its length
+
+
+class Group(NamedTuple):
+    """The links of an iteration, from base to tip: each but the first is the only child of the one before."""
+
+    links: tuple[int, ...]
+    kinds: tuple[int, ...]
+
+
+def grouped(parents: Sequence[int], kind_of: Sequence[int]) -> list[Group]:
+    """All links in groups, parents first."""
+    children = Counter(parents)
+    rows: list[list[int]] = []  # links of one kind that carry one another alone
+    row_of: list[list[int]] = []
+    for i, parent in enumerate(parents):
+        follows = parent >= 0 and children[parent] == 1 and kind_of[parent] == kind_of[i]
+        row = row_of[parent] if follows else []
+        if not follows:
+            rows.append(row)
+        row.append(i)
+        row_of.append(row)
+    full = Counter({kind: 0 for kind in kind_of})
+    for row in rows:
+        full[kind_of[row[0]]] += len(row) // IN_A_ROW
+    groups = []
+    for row in rows:
+        kind = kind_of[row[0]]
+        size = IN_A_ROW if full[kind] >= MANY else 1
+        ends = len(row) // size * size
+        parts = [row[k : k + size] for k in range(0, ends, size)] + [[i] for i in row[ends:]]
+        groups += [Group(tuple(part), (kind,) * len(part)) for part in parts]
+    return sorted(groups)
+
+
+def parents_of(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
+    """The group that carries each group; -1 on the ground."""
+    group_of = {link: number for number, group in enumerate(groups) for link in group.links}
+    return [group_of.get(parents[group.links[0]], -1) for group in groups]
+
+
+def with_few_positions(loop: Loop) -> Loop:
+    """The same loop; a position that is as far from one before it in all iterations of a body is replaced by that one,
+    as positions are addresses in registers."""
+    bodies = (_with_few_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
+    return replace(loop, bodies=tuple(bodies))
+
+
+def _with_few_positions(body: Body, bases: np.ndarray) -> Body:
+    if len(bases) < 2:
+        return body
+    used = sorted({place.base for place in (*body.reads, *body.writes) if place.base is not None})
+    before: dict[int, tuple[int, int]] = {}  # by position, the one that stands for it, and how far it is from that
+    for k, base in enumerate(used):
+        apart = bases[:, [base]] - bases[:, used[:k]]
+        found = [first for first, same in zip(used, (apart == apart[0]).all(axis=0), strict=False) if same]
+        first = min(found, default=base)
+        before[base] = first, int(bases[0, base] - bases[0, first])
+
+    def moved(place: Place) -> Place:
+        if place.base is None:
+            return place
+        first, apart = before[place.base]
+        return place._replace(base=first, offset=place.offset + apart)
+
+    return replace(body, reads=tuple(map(moved, body.reads)), writes=tuple(map(moved, body.writes)))
