@@ -1,4 +1,4 @@
-"""Design a linkage from a drawing: Watt's six-bar from points, its turn, a coupler curve, the motor's torque.
+"""Design a linkage from a drawing: Watt's six-bar from points, its turn, a coupler curve, the motor's torque, poles.
 
 python examples/27_linkage.py [folder for pictures]
 """
@@ -24,7 +24,9 @@ def main() -> None:
         print(lw.closed.range_of_motion(watt, coordinate))
     angles = np.linspace(0.0, 2.0 * np.pi, 121)
     turn = lw.closed.follow_path(watt, lw.neutral(watt), {"A": angles})
-    v = SPEED * lw.closed.null_space(watt, turn, independent="A")[..., 0]
+    running = lw.closed.driven_motion(watt, turn, {"A": SPEED})
+    print(f"P goes at up to {np.linalg.norm(running.velocity('P'), axis=-1).max():.2f} m/s")
+    v = running.v
     push = lw.wrenches_at(watt, {"F": [0, 0, 0, -20.0, 0, 0]}, turn, frame="world_aligned")
     held = lw.closed.static_forces(watt, turn, actuated="A", wrenches=push)[:, 0]
     torque = lw.closed.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A", wrenches=push)[:, 0]
@@ -45,6 +47,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     figure.savefig(FOLDER / "27_linkage.png", dpi=130)
     print(f"picture: {FOLDER / '27_linkage.png'}")
+    lw.viewer.plot_instant_centers(watt, {"A": 0.5}, path=FOLDER / "27_instant_centers.png")
+    print(f"picture: {FOLDER / '27_instant_centers.png'}")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class MissingConstraintWarning(OmissionWarning):
     """The same where what is not read holds parts together: without it the mechanism comes apart."""
 
 
-def warn_caller(message: str, category: type[MechanismWarning]) -> None:
+def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line outside this library that led here, however deep inside it the finding is made."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:

@@ -6,6 +6,7 @@ made, shows nothing, and writes it to ``path`` if there is one: vectors for .svg
 
 from .animation import animate
 from .drawing import draw, snapshots
+from .instant_centers import plot_instant_centers
 from .linear import plot_bode, plot_eigenvalues, plot_step
 from .modes import plot_modes
 from .pages import Page, page
@@ -22,6 +23,7 @@ __all__ = [
     "page",
     "plot_bode",
     "plot_eigenvalues",
+    "plot_instant_centers",
     "plot_modes",
     "plot_range",
     "plot_step",

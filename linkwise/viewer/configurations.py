@@ -72,7 +72,7 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
 
     A trajectory has ``t``, ``q`` and its mechanism as ``mechanism`` or ``mech``; it stands in the place of ``mech``, or
     of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.  A range of motion stands
-    there too: its path.
+    there too: its path; and a driven motion.
     """
     between = None
     if not isinstance(mech, lw.Mechanism):
@@ -80,6 +80,8 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     if isinstance(q, lw.closed.RangeOfMotion):
         q = q.path.q
         t = paced(mech, q) if t is None else t
+    if isinstance(q, lw.closed.DrivenMotion):
+        q = q.q
     if hasattr(q, "q") and hasattr(q, "t"):
         q, t, between = q.q, q.t, getattr(q, "at", None)
     if q is None:

@@ -13,7 +13,7 @@ import linkwise as lw
 
 from . import style
 from .canvas import Canvas, SpaceCanvas, canvas, fill_figure, new_axes
-from .configurations import one_configuration, several_configurations
+from .configurations import Motion, one_configuration, several_configurations
 from .elements import element_lines
 from .labels import explain_masses, label_joints
 from .outlines import around, floor, floor_lines, is_seen, outlines, touching
@@ -29,6 +29,7 @@ OPEN = 1e-6  # metres and sines of angles: a loop with a larger error is drawn a
 LARGEST_DOT = 90.0  # square points, for the heaviest link
 MARGIN = 0.05  # of the extent, around what is in a picture
 FAINTEST = 0.1  # strength of the earliest of many snapshots
+SAME_PLACE = 1e-6  # of how far links go
 OFFSETS = (0.0, 0.5, 1.0)  # of strokes from the ends of a rail, in units of the radius of a pin
 Trail = str | tuple[str, Sequence[float]] | None  # a frame's origin, or a point in a frame
 
@@ -122,7 +123,8 @@ def snapshots(
 
     mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory or a range of motion
                  in place of ``mech``
-    count        positions drawn, at even times from the first to the last
+    count        positions drawn, at even times from the first to the last; of a motion that comes back to where it
+                 began, such as a full turn, the last is not drawn a second time
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     passive      elements that are drawn, as of ``draw``; those of a trajectory by default
     shapes       the floor and what touches, as of ``draw``
@@ -130,7 +132,7 @@ def snapshots(
     motion = several_configurations(mech, q, t)
     if count < 1:
         raise ValueError(f"at least one position is needed, not count = {count}")
-    chosen = motion.at(np.linspace(motion.t[0], motion.t[-1], count))
+    chosen = motion.at(np.linspace(motion.t[0], motion.t[-1], count, endpoint=not _comes_back(motion)))
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
     sketches = [skeleton.at(one) for one in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
@@ -151,6 +153,13 @@ def snapshots(
     if ax is None:
         explain_masses(painted)
     return style.save(painted.ax.figure, path)
+
+
+def _comes_back(motion: Motion) -> bool:
+    """Whether all links end where they began."""
+    first, last = lw.link_poses(motion.mech, motion.q[[0, -1]])
+    moved = np.abs(lw.link_poses(motion.mech, motion.q) - first).max()
+    return bool(np.abs(last - first).max() < SAME_PLACE * moved)
 
 
 def make_canvas(

@@ -49,10 +49,17 @@ def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> Non
         places.append(0.5 * (mark.a + mark.b))
     names += [name for name, _, _ in sketch.named]
     places += [place for _, _, place in sketch.named]
+    if len(_together(places, names, size)) > MOST_NAMES:
+        write_key(painted.ax, [f"{k + 1}  {name}" for k, name in enumerate(names)], own)
+        names = [str(k + 1) for k in range(len(names))]
+    label_points(painted, sketch, size, places, names)
+
+
+def label_points(
+    painted: Canvas, sketch: Sketch, size: float, places: Sequence[np.ndarray], names: Sequence[str]
+) -> None:
+    """Words beside places (3,) of a finished picture; what is at one place has one label."""
     labels = _together(places, names, size)
-    if len(labels) > MOST_NAMES:
-        _write_key(painted.ax, names, own)
-        labels = _together(places, [str(k + 1) for k in range(len(names))], size)
     for label, offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
         painted.note("labels", label.place, label.words, offset, TEXT, float(np.hypot(*offset)) > LED)
 
@@ -201,10 +208,9 @@ def explain_masses(painted: Canvas) -> None:
             handle.set_sizes([KEY_DOT])
 
 
-def _write_key(ax: Any, names: Sequence[str], own: bool) -> None:
-    """Numbers and names, right of the picture."""
+def write_key(ax: Any, lines: Sequence[str], own: bool) -> None:
+    """Lines of text, right of the picture."""
     figure = ax.figure
-    lines = [f"{k + 1}  {name}" for k, name in enumerate(names)]
     width, height = figure.get_size_inches()
     fitting = max(1, int(72.0 * 0.94 * height / (KEY_LINE * KEY_TEXT))) if own else len(lines)
     columns = ["\n".join(lines[k : k + fitting]) for k in range(0, len(lines), fitting)]

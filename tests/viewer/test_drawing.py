@@ -359,6 +359,15 @@ def test_axes_of_the_users_own():
     lw.viewer.draw(*built("puma560"), ax=left, view="xz")
 
 
+def test_snapshots_of_a_full_turn_are_all_different():
+    mech = lw.mechanisms.four_bar()
+    turn = lw.closed.range_of_motion(mech, "crank_joint")
+    figure = lw.viewer.snapshots(turn, count=4)
+    cranks = [line.get_segments()[0] for line in figure.axes[0].collections if line.get_gid() == "bars"]
+    ends = {tuple(np.round(bar[-1], 6)) for bar in cranks}
+    assert len(cranks) == len(ends) == 4
+
+
 def test_snapshots_fade_and_share_their_limits():
     mech = lw.mechanisms.planar_arm(2)
     q = np.linspace([0.0, 0.0], [2.0, 1.0], 9)

@@ -14,9 +14,11 @@ from .constraints import velocities_within_loops as velocities_within_loops
 from .constraints import warn_if_open as warn_if_open
 from .coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .derivatives import forward_dynamics_derivatives
+from .driven_motions import DrivenMotion, driven_motion
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
+from .instant_centers import InstantCenters, instant_centers
 from .inverse import forces_besides as forces_besides
 from .inverse import inverse_dynamics, static_forces
 from .loop_joints import with_joint_of_loop
@@ -37,7 +39,9 @@ __all__ = [
     "ChartError",
     "ClusterRedundancy",
     "Coordinates",
+    "DrivenMotion",
     "ImplicitCoordinates",
+    "InstantCenters",
     "LocalParametrization",
     "assemble",
     "conditioning",
@@ -45,6 +49,7 @@ __all__ = [
     "constraint_forces",
     "constraint_jacobian",
     "degrees_of_freedom",
+    "driven_motion",
     "follow",
     "follow_path",
     "forward_dynamics",
@@ -53,6 +58,7 @@ __all__ = [
     "impact",
     "impact_impulses",
     "implicit_coordinates",
+    "instant_centers",
     "inverse_dynamics",
     "mechanical_advantage",
     "transmission_angle",

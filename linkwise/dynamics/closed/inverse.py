@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...mechanism import Mechanism, MechanismError
+from ...mechanism import Mechanism, MechanismError, warn_caller
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
+from ..passive import Passive
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import driven_by, loop_of, require_length, warn_if_open, warn_if_opening
 from .contacts import RefusedStates, by_kernel, loop_mask
@@ -34,10 +35,11 @@ def inverse_dynamics(
     independent: Any = None,
     distribution: ArrayLike | None = None,
     active: ArrayLike | None = None,
-    passive: Sequence[str] | None = None,
+    passive: Passive | None = None,
+    unactuated: Sequence[str] | None = None,
 ) -> Float64Array:
     """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are) or
-    at those that are ``passive``, while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
+    at those that are ``unactuated``, while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
@@ -50,6 +52,8 @@ def inverse_dynamics(
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
                    exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
                    actuated coordinates), x is the generalized force of those independent coordinates
+    passive        springs and dampers (``linkwise.Passive``) that act as well, as everywhere: the forces are those that
+                   are missing beside them.  Names of joints without motors are ``unactuated``
 
     A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
     open them.
@@ -60,13 +64,16 @@ def inverse_dynamics(
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, closable_error(mech, q), mask)
     warn_if_opening(mech, q, v, mask)
-    actuated = joints_with_motors(mech, actuated, passive)
+    passive, unactuated = _springs_or_names(passive, unactuated)
+    actuated = joints_with_motors(mech, actuated, unactuated)
+    besides = passive.forces(mech, q, v) if passive is not None else 0.0
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
 
     def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
-        return _forces_for(mech, q, v, a, actuated, driven, weights, wrenches, independent, distribution, mask)
+        shared = (weights, wrenches, independent, distribution)
+        return _forces_for(mech, q, v, a, actuated, driven, *shared, mask, besides)
 
-    if weights is not None or distribution is not None or independent is not None:
+    if any(x is not None for x in (weights, distribution, independent, passive)):
         return reference(q, v, a, mask, wrenches)
     q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
@@ -83,12 +90,15 @@ def static_forces(
     actuated: Sequence[str] | None = None,
     wrenches: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    passive: Sequence[str] | None = None,
+    passive: Passive | None = None,
+    unactuated: Sequence[str] | None = None,
 ) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6), which
-    ``lw.wrenches_at`` makes of pushes on links and frames.  They are zero at joints that are not ``actuated`` (default:
-    all are) or are ``passive``, and where loops leave a choice those with the least sum of ``weights`` * force^2."""
-    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, passive=passive)
+    ``lw.wrenches_at`` makes of pushes on links and frames, and ``passive`` springs (``lw.Passive``).  They are zero at
+    joints that are not ``actuated`` (default: all are) or are ``unactuated``, and where loops leave a choice those with
+    the least sum of ``weights`` * force^2."""
+    options: Any = {"passive": passive, "unactuated": unactuated}
+    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, **options)
 
 
 def forces_besides(
@@ -118,15 +128,29 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
     return np.concatenate([np.zeros(0), *(values[velocities_of(mech, name)] for name in named)]), tuple(named)
 
 
+def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[Passive | None, Sequence[str] | None]:
+    """Springs and dampers, and joints without motors, which ``passive`` once named."""
+    if passive is None or isinstance(passive, Passive):
+        return passive, unactuated
+    if unactuated is not None:
+        raise MechanismError(f"passive is a linkwise.Passive (springs, dampers), not {passive!r}")
+    warn_caller(
+        f"passive={passive!r}: joints without motors are named by unactuated=; passive takes springs and dampers "
+        "(linkwise.Passive), as everywhere, and names no longer from version 0.2 on",
+        DeprecationWarning,
+    )
+    return None, passive
+
+
 def joints_with_motors(
-    mech: Mechanism, actuated: Sequence[str] | None, passive: Sequence[str] | None
+    mech: Mechanism, actuated: Sequence[str] | None, unactuated: Sequence[str] | None
 ) -> Sequence[str] | None:
-    """The joints that are actuated, None for all: those that are said to be, or all but those that are passive."""
-    if passive is None:
+    """The joints that are actuated, None for all: those that are said to be, or all but those that are not."""
+    if unactuated is None:
         return actuated
     if actuated is not None:
-        raise MechanismError("actuated names the joints with motors, passive those without: give one of them")
-    without = set(names_of(passive))
+        raise MechanismError("actuated names the joints with motors, unactuated those without: give one of them")
+    without = set(names_of(unactuated))
     for name in without:
         mech.body_index(name)
     return tuple(body.joint for body in mech.bodies if body.nv and not body.mimic and body.joint not in without)

@@ -104,18 +104,35 @@ def test_accelerations_by_joint_are_those_of_independent_joints():
 # -- which joints drive -------------------------------------------------------------------------------
 
 
-def test_passive_joints_are_those_that_are_not_actuated():
+def test_unactuated_joints_are_those_that_are_not_actuated():
     mech, q, v, _ = arrays()
     wanted = {"independent": "crank_joint"}
     others = [name for name in mech.joint_names if name != "crank_joint"]
     expected = lw.closed.inverse_dynamics(mech, q, v, [2.0], actuated="crank_joint", **wanted)
-    np.testing.assert_allclose(lw.closed.inverse_dynamics(mech, q, v, [2.0], passive=others, **wanted), expected)
-    one = lw.closed.inverse_dynamics(mech, q, v, [2.0], passive="rocker_joint", **wanted)
+    np.testing.assert_allclose(lw.closed.inverse_dynamics(mech, q, v, [2.0], unactuated=others, **wanted), expected)
+    one = lw.closed.inverse_dynamics(mech, q, v, [2.0], unactuated="rocker_joint", **wanted)
     assert one[mech.v_index("rocker_joint")] == 0.0
     with pytest.raises(lw.MechanismError, match="give one of them"):
-        lw.closed.inverse_dynamics(mech, q, v, [2.0], actuated="crank_joint", passive=others, **wanted)
+        lw.closed.inverse_dynamics(mech, q, v, [2.0], actuated="crank_joint", unactuated=others, **wanted)
     with pytest.raises(lw.MechanismError, match="no moving joint 'rocker'"):
-        lw.closed.inverse_dynamics(mech, q, v, [2.0], passive="rocker", **wanted)
+        lw.closed.inverse_dynamics(mech, q, v, [2.0], unactuated="rocker", **wanted)
+
+
+def test_passive_are_springs_and_joint_names_as_passive_are_told():
+    mech, q, v, _ = arrays()
+    springs = lw.Passive.springs({"rocker_joint": 30.0}) + lw.Passive.dampers({"crank_joint": 2.0})
+    wanted = {"independent": "crank_joint", "actuated": "crank_joint"}
+    beside = lw.closed.inverse_dynamics(mech, q, v, [2.0], passive=springs, **wanted)
+    assert abs(beside[0] - lw.closed.inverse_dynamics(mech, q, v, [2.0], **wanted)[0]) > 0.1
+    a = lw.closed.forward_dynamics(mech, q, v, beside + springs.forces(mech, q, v))
+    np.testing.assert_allclose(a[mech.v_index("crank_joint")], 2.0, rtol=1e-9)
+    held = lw.closed.static_forces(mech, q, "crank_joint", passive=springs)
+    at_rest = held + springs.forces(mech, q, np.zeros(mech.nv))
+    np.testing.assert_allclose(lw.closed.forward_dynamics(mech, q, None, at_rest), 0.0, atol=1e-9)
+    others = [name for name in mech.joint_names if name != "crank_joint"]
+    with pytest.warns(DeprecationWarning, match="joints without motors are named by unactuated="):
+        old = lw.closed.static_forces(mech, q, passive=others)
+    np.testing.assert_allclose(old, lw.closed.static_forces(mech, q, unactuated=others))
 
 
 def test_inverse_dynamics_beside_elements():

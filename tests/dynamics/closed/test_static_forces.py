@@ -25,7 +25,7 @@ def test_weight_and_load_of_a_slider_crank(motor):
     np.testing.assert_allclose(found[:, own][:, 0], (after - before) / (there - at), rtol=1e-6)
     assert not np.delete(found, own, axis=1).any()
     passive = [joint for joint in mech.joint_names if joint != motor]
-    np.testing.assert_allclose(lw.closed.static_forces(mech, q, passive=passive, wrenches=load), found, atol=1e-12)
+    np.testing.assert_allclose(lw.closed.static_forces(mech, q, unactuated=passive, wrenches=load), found, atol=1e-12)
     a = lw.closed.forward_dynamics(mech, q, np.zeros_like(q), found, wrenches=load)
     assert np.abs(a).max() < 1e-9
 

@@ -1,0 +1,179 @@
+"""How a linkage moves while some of its joints are driven: velocities and accelerations of joints, links and points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Mechanism, MechanismError, require_mechanism
+from .. import centroidal, frames
+from .. import trees as tree
+from ..by_joint import velocities_of
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from .assembly import assemble, follow_path
+from .constraints import require_finite, velocity_rows, warn_if_open
+from .decomposition import decompose, times
+from .dynamics import independent_at, terms
+from .formulations import basis_by
+from .idle_motions import told_of_idle_motions
+from .redundancy import closable_error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrivenMotion:
+    """Positions, velocities and accelerations of a mechanism, one state or a batch, from ``driven_motion``.
+
+    q    (..., nq)
+    v    (..., nv): of all joints
+    a    (..., nv): the same
+
+    What is said of a link or frame is (..., 3), in axes of the world; a point is the origin of a frame, as named points
+    of ``Builder.linkage`` are.
+    """
+
+    mech: Mechanism
+    q: Float64Array
+    v: Float64Array
+    a: Float64Array
+
+    def __repr__(self) -> str:
+        count = int(np.prod(self.q.shape[:-1]))
+        many = f"{count} positions" if self.q.ndim > 1 else "one position"
+        return f"<DrivenMotion of {self.mech.name!r}: {many}, q, v and a>"
+
+    def of_joint(self, joint: str) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """(...) each: position, velocity and acceleration of a joint of one coordinate, mimic joints included; (..., k)
+        of joints with several."""
+        place, rows = self.mech.place(joint), velocity_rows(self.mech, (joint,), "joint")
+        found = place.positions(self.q), self.v @ rows.T, self.a @ rows.T
+        single = self.mech.bodies[self.mech.body_index(joint)].kind.nq == 1
+        position, velocity, acceleration = (x[..., 0][()] if single else x for x in found)
+        return position, velocity, acceleration
+
+    def position(self, link: str) -> Float64Array:
+        """(..., 3): of the origin of a link or frame."""
+        return tree.frame_pose(self.mech, self.q, link)[..., :3, 3]
+
+    def velocity(self, link: str) -> Float64Array:
+        """(..., 3): of the origin of a link or frame."""
+        return frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")[..., 3:]
+
+    def acceleration(self, link: str) -> Float64Array:
+        """(..., 3): of the origin of a link or frame, d2/dt2 of its position; gravity does not enter."""
+        seen = frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned", classical=True)
+        return seen[..., 3:]
+
+    def angular_velocity(self, link: str) -> Float64Array:
+        """(..., 3): of a link; in planar linkages its last number says it all."""
+        return frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")[..., :3]
+
+    def angular_acceleration(self, link: str) -> Float64Array:
+        """(..., 3): of a link."""
+        return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
+
+    @property
+    def shaking_force(self) -> Float64Array:
+        """(..., 3): of all inertia forces together, which the frame of the machine feels: minus mass times acceleration
+        of the centre of mass."""
+        return -self._momentum_rate[..., 3:]
+
+    @property
+    def shaking_moment(self) -> Float64Array:
+        """(..., 3): the same about the world's origin."""
+        return -self._momentum_rate[..., :3]
+
+    @cached_property
+    def _momentum_rate(self) -> Float64Array:
+        return centroidal.momentum_rate(self.mech, self.q, self.v, self.a)
+
+
+def driven_motion(
+    mech: Mechanism, q: ByJoint | None = None, v: Mapping[str, Any] | None = None, a: Mapping[str, Any] | None = None
+) -> DrivenMotion:
+    """The motion of a mechanism whose driven joints have the velocities ``v`` and accelerations ``a``, by joint; all
+    others follow from its loops: ``driven_motion(four_bar, {"crank_joint": 0.3}, {"crank_joint": 20.0})``.
+
+    q      (..., nq), loops closed; or by joint, {joint: position}, the loops closed then; with many positions, {joint:
+           (n,)}, they are followed from the initial configuration on without changing the branch (``follow_path``);
+           None is the initial configuration
+    v      {joint: number or (...)}; as many joints as there are degrees of freedom, the inputs.  Joints outside of all
+           loops stand still unless they are named
+    a      the same; joints that are named in ``v`` alone have none: they run at constant speed
+
+    The inputs must be able to drive the mechanism: in their dead centres nothing follows from them, and they are
+    refused there.
+    """
+    require_mechanism(mech)
+    for name, given in (("v", v), ("a", a)):
+        if given is not None and not isinstance(given, Mapping):
+            raise MechanismError(
+                f"driven_motion takes {name} of the driven joints by name, {{joint: number}}, as the others follow; "
+                "for velocities and accelerations of all joints take frame_velocity and frame_acceleration"
+            )
+    q = _configurations(mech, q)
+    rates, changes = dict(v or {}), dict(a or {})
+    inputs = tuple(dict.fromkeys((*rates, *changes, *_beside_loops(mech, (*rates, *changes)))))
+    rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
+    q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
+    jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
+    with told_of_idle_motions(mech, q):
+        chosen = independent_at(mech, q, inputs)
+        aims = np.broadcast_to(mech.drive_rates, jacobian.shape[:-1])
+        basis, offset = basis_by("partitioning", jacobian, -aims, decompose(jacobian), chosen)
+        velocities = times(basis[..., : rate.shape[-1]], rate) + offset
+        at = terms(mech, q, velocities)
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, decompose(at.jacobian), chosen)
+    return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset)
+
+
+def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
+    """(..., nq): q, or where driven joints are, the loops closed."""
+    if isinstance(q, Mapping) and any(_is_path(mech, joint, x) for joint, x in q.items()):
+        count = max(len(np.atleast_1d(x)) for joint, x in q.items() if _is_path(mech, joint, x))
+        paths = {
+            joint: x if _is_path(mech, joint, x) else np.broadcast_to(x, (count, *np.shape(x)))
+            for joint, x in q.items()
+        }
+        return follow_path(mech, assemble(mech), paths)
+    (q,) = checked_arrays(mech, q={} if q is None else q)
+    require_finite(mech, q)
+    warn_if_open(mech, closable_error(mech, q))
+    return q
+
+
+def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
+    """Joints that no loop moves, other than those named, also by one of their coordinates."""
+    within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
+    known = {name if name in mech.joint_names else mech.joint_of_coordinate(name) for name in named}
+    return [
+        body.joint
+        for k, body in enumerate(mech.bodies)
+        if k not in within and body.nv and not body.mimic and body.joint not in known
+    ]
+
+
+def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:
+    """Whether positions of a joint, or of a single coordinate, are many."""
+    many = joint in mech.joint_names and mech.bodies[mech.body_index(joint)].kind.nq > 1
+    return np.ndim(values) > (1 if many else 0)
+
+
+def _inputs(mech: Mechanism, what: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray) -> np.ndarray:
+    """(..., p): numbers of the driven joints one after the other, zero where none are given."""
+    columns = []
+    for joint in inputs:
+        own = velocities_of(mech, joint)
+        count = own.stop - own.start
+        numbers = real_numbers(f"the {what} of {joint!r}", named.get(joint, np.zeros(count)))
+        numbers = numbers[..., None] if count == 1 and numbers.shape[-1:] != (1,) else numbers
+        if numbers.shape[-1:] != (count,):
+            raise MechanismError(f"{what} of {joint!r} has shape {numbers.shape}, expected (..., {count})")
+        columns.append(numbers)
+    shapes = {f"{what} of {joint!r}": x.shape[:-1] for joint, x in zip(inputs, columns, strict=True)}
+    batch = common_batch({"q": q.shape[:-1], **shapes})
+    filled = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in columns]
+    return np.concatenate([np.zeros((*batch, 0)), *filled], axis=-1)

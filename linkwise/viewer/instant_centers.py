@@ -1,0 +1,90 @@
+"""A planar mechanism with the instant centres of its links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import linkwise as lw
+
+from . import style
+from .configurations import one_configuration
+from .drawing import Details, finish, make_canvas, paint, with_points
+from .labels import label_points, write_key
+from .skeleton import Skeleton, bounds, fineness, symbol_size
+from .style import BLACK, GREY, VERMILLION
+from .symbols import ball
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REACH = 1.5  # extents of the mechanism around it: poles further away are named beside the picture
+DOT = 0.45  # of the size of joints
+
+
+@style.styled
+def plot_instant_centers(
+    mech: lw.Mechanism,
+    q: Any = None,
+    v: Any = None,
+    hold: Any = (),
+    path: str | Path | None = None,
+    ax: Any = None,
+    reach: float = REACH,
+    title: str | None = None,
+) -> Figure:
+    """A drawing of a planar mechanism with the instant centres of all pairs of its links, as textbooks have them: links
+    are numbered, the ground is 1, and 24 is the pole of links 2 and 4.
+
+    q         by default the initial configuration, loops closed; also by joint
+    v, hold   how it moves, where it has several degrees of freedom (``lw.closed.instant_centers``)
+    ax        axes to draw into
+    reach     poles that are further away than so many times its extent are not drawn, but listed
+
+    Dashed lines lead from a link's pole in the world to its joints, which move at right angles to them.
+    """
+    q = one_configuration(mech, q)
+    found = lw.closed.instant_centers(mech, q, v, hold)
+    sketch = Skeleton(mech).at(q)
+    box = bounds([sketch])
+    middle, extent = box.mean(axis=0), float((box[1] - box[0]).max())
+    pairs = [(i, j) for j in range(len(found.links)) for i in range(j)]
+    known = {pair: found.centers[pair] for pair in pairs if not np.isnan(found.centers[pair]).any()}
+    near = {pair: place for pair, place in known.items() if np.abs(place - middle).max() < reach * extent}
+    box = with_points(box, list(near.values()))
+    painted = make_canvas(ax, mech, q, "auto", np.concatenate([sketch.points, box]), 20.0, -60.0)
+    size = symbol_size(sketch, bounds([sketch]), 1.0)
+    painted.fineness = fineness(size, box)
+    paint(painted, mech, sketch, size, Details(axes=False, masses=False))
+    rays = [
+        np.array([place, end]) for (i, j), place in near.items() if i == 0 for end in _joints_of(mech, sketch, j - 1)
+    ]
+    if rays:
+        painted.lines("rays", rays, GREY, 0.7, 1.7, "dashed")
+    if near:
+        dots = [ball(place, DOT * size) for place in near.values()]
+        painted.solids("poles", dots, [VERMILLION] * len(dots), [BLACK] * len(dots), 4.0)
+    finish(painted, box, size, True, title, own=ax is None)
+    names = {(i, j): f"{i + 1}{j + 1}" if len(found.links) < 10 else f"{i + 1}-{j + 1}" for i, j in known}
+    key = [f"{k + 1}  {link}" for k, link in enumerate(found.links)]
+    left_out = [
+        f"{names[pair]} {'at infinity' if np.isinf(place).any() else 'far away'}"
+        for pair, place in known.items()
+        if pair not in near
+    ]
+    write_key(painted.ax, [*key, *([""] if left_out else []), *left_out], own=ax is None)
+    label_points(painted, sketch, size, list(near.values()), [names[pair] for pair in near])
+    return style.save(painted.ax.figure, path)
+
+
+def _joints_of(mech: lw.Mechanism, sketch: Any, link: int) -> list[np.ndarray]:
+    """(3,) each: the joints and loops of a link."""
+    places = [sketch.joints[link].origin]
+    places += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
+    sides = [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
+    for loop, (_, moving) in zip(sides, sketch.loops, strict=False):
+        if link in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
+            places.append(moving.origin)
+    return places

@@ -1,0 +1,103 @@
+"""Motions of linkages whose inputs are given, against formulas of textbooks and differences of positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+from .built_in import built
+
+ARM, ROD, SPEED, GAIN = 0.1, 0.35, 30.0, 4.0
+STEP = 1e-4
+
+
+def slider_crank() -> lw.Mechanism:
+    """Points as a designer draws them; the slide is the x axis."""
+    points = {"O": (0.0, 0.0), "A": (ARM, 0.0), "B": (ARM + ROD, 0.0)}
+    links = {"ground": "O", "crank": "OA", "rod": "AB"}
+    return lw.Builder().linkage(points, links, slots={"B": ("ground", (1.0, 0.0))}).build("slider_crank")
+
+
+@pytest.fixture(scope="module")
+def piston() -> lw.Mechanism:
+    return slider_crank()
+
+
+def by_formulas(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Place, velocity and acceleration of the piston, the crank at SPEED and gaining GAIN."""
+    sine, cosine = np.sin(angle), np.cos(angle)
+    root = np.sqrt(ROD**2 - (ARM * sine) ** 2)
+    slope = -ARM * sine - ARM**2 * sine * cosine / root
+    bend = -ARM * cosine - ARM**2 * (cosine**2 - sine**2) / root - ARM**4 * (sine * cosine) ** 2 / root**3
+    return ARM * cosine + root, slope * SPEED, bend * SPEED**2 + slope * GAIN
+
+
+def test_the_piston_of_a_slider_crank(piston: lw.Mechanism):
+    angles = np.linspace(0.0, 2.0 * np.pi, 37)
+    motion = lw.closed.driven_motion(piston, {"O": angles}, {"O": SPEED}, {"O": GAIN})
+    place, velocity, acceleration = by_formulas(angles)
+    np.testing.assert_allclose(motion.position("B")[:, 0], place, atol=1e-10)
+    np.testing.assert_allclose(motion.velocity("B")[:, 0], velocity, atol=1e-8)
+    np.testing.assert_allclose(motion.acceleration("B")[:, 0], acceleration, atol=1e-6)
+    np.testing.assert_allclose(motion.of_joint("O")[1], SPEED)
+    np.testing.assert_allclose(motion.of_joint("O")[2], GAIN)
+    # The rod's angle is asin(ARM sin(angle) / ROD), downwards.
+    rate = -ARM * np.cos(angles) * SPEED / np.sqrt(ROD**2 - (ARM * np.sin(angles)) ** 2)
+    np.testing.assert_allclose(motion.angular_velocity("rod")[:, 2], rate, atol=1e-8)
+    single = lw.closed.driven_motion(piston, {"O": angles[5]}, {"O": SPEED}, {"O": GAIN})
+    np.testing.assert_allclose(single.acceleration("B"), motion.acceleration("B")[5], atol=1e-6)
+
+
+def test_shaking_forces_are_those_of_the_links(piston: lw.Mechanism):
+    motion = lw.closed.driven_motion(piston, {"O": np.linspace(0.3, 2.0, 5)}, {"O": SPEED})
+    torque = lw.closed.inverse_dynamics(piston.with_gravity((0, 0, 0)), motion.q, motion.v, motion.a, actuated="O")
+    weightless = piston.with_gravity((0, 0, 0))
+    crank = lw.closed.joint_wrenches(weightless, motion.q, motion.v, torque)[:, 0, 3:]
+    turned = lw.frame_pose(piston, motion.q, "crank")[:, :3, :3] @ crank[..., None]
+    slot = lw.closed.loop_reactions(weightless, motion.q, motion.v, torque)[:, 0, 3:]
+    slot = (lw.frame_pose(piston, motion.q, "rod")[:, :3, :3] @ slot[..., None])[..., 0]
+    np.testing.assert_allclose(motion.shaking_force, -(turned[..., 0] + slot), atol=1e-8)
+
+
+def test_a_coupler_point_against_differences_of_its_path():
+    mech = built("four_bar").with_frame("P", "coupler", (0.3, 0.4, 0.0))
+    angles = np.linspace(-1.0, 4.0, 6)
+    motion = lw.closed.driven_motion(mech, {"crank_joint": angles}, {"crank_joint": SPEED}, {"crank_joint": GAIN})
+
+    def at(t: float) -> np.ndarray:
+        there = angles + SPEED * t + 0.5 * GAIN * t**2
+        q = [lw.closed.follow(mech, q, {"crank_joint": x}) for q, x in zip(motion.q, there, strict=True)]
+        return lw.frame_pose(mech, np.array(q), "P")[:, :3, 3]
+
+    before, now, after = at(-STEP), at(0.0), at(STEP)
+    np.testing.assert_allclose(motion.velocity("P"), (after - before) / (2 * STEP), atol=1e-3)
+    np.testing.assert_allclose(motion.acceleration("P"), (after - 2 * now + before) / STEP**2, atol=1e-1)
+    np.testing.assert_allclose(motion.angular_velocity("P"), motion.angular_velocity("coupler"))
+    assert np.abs(motion.angular_acceleration("coupler")[:, :2]).max() == 0.0
+
+
+def test_speeds_may_differ_from_state_to_state(piston: lw.Mechanism):
+    motion = lw.closed.driven_motion(piston, {"O": 0.4}, {"O": np.array([1.0, 2.0, 4.0])})
+    assert motion.q.shape == (3, piston.nq)
+    np.testing.assert_allclose(motion.velocity("B")[:, 0], motion.velocity("B")[0, 0] * np.array([1.0, 2.0, 4.0]))
+    np.testing.assert_allclose(motion.acceleration("B")[2], 16.0 * motion.acceleration("B")[0], rtol=1e-9)
+
+
+def test_joints_outside_of_loops_stand_still():
+    arm = lw.mechanisms.stanford_arm()
+    motion = lw.closed.driven_motion(arm, None, {"joint2": 1.0}, {"joint2": 0.5})
+    np.testing.assert_allclose(motion.v, np.eye(6)[1])
+    np.testing.assert_allclose(motion.a, 0.5 * np.eye(6)[1])
+
+
+def test_inputs_that_do_not_say_how_it_moves_are_refused():
+    five_bar = built("five_bar")
+    q = lw.closed.assemble(five_bar, [2.1, 1.9, 1.5, 1.9])
+    with pytest.raises(lw.MechanismError, match="2 degrees of freedom, 1 coordinates were chosen"):
+        lw.closed.driven_motion(five_bar, q, {"joint1": 1.0})
+    with pytest.raises(lw.MechanismError, match="driven joints by name, {joint: number}"):
+        lw.closed.driven_motion(five_bar, q, np.zeros(4))
+    with pytest.raises(lw.MechanismError, match="'joint9'"):
+        lw.closed.driven_motion(five_bar, q, {"joint9": 1.0})
