@@ -331,6 +331,12 @@ def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, tar
         return loader(_understood(program, _RUNNING[target]), recurrence, dtype)
 
 
+def is_long(program: AnyProgram, target: str) -> bool:
+    """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
+    most = _RUNNING[target].most_operations
+    return most is not None and program.size > most
+
+
 def _understood(program: AnyProgram, target: Target) -> AnyProgram:
     """The program as the target takes it."""
     return program.unrolled if isinstance(program, LoopedProgram) and not target.loops else program
@@ -474,7 +480,15 @@ if not TYPE_CHECKING:
 for _target in (
     Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu, loops=True),
     Target("c", c_source.emit, loops=True),
-    Target("cuda", cuda_c.emit, name="cuda", load=_on_gpu, load_recurrence=_recurrence_on_gpu, loops=True),
+    Target(
+        "cuda",
+        cuda_c.emit,
+        name="cuda",
+        load=_on_gpu,
+        load_recurrence=_recurrence_on_gpu,
+        loops=True,
+        most_operations=cuda_c.MOST_OPERATIONS,
+    ),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),
 ):
     register_target(_target)

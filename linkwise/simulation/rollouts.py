@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.ir.program import Array
+from ..compiler.ir.looped import LoopedProgram
+from ..compiler.ir.program import Array, Program
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
-from ..compiler.pipeline import load_recurrence, rollout_targets, trace_with_plan
+from ..compiler.passes.iterate import iterate
+from ..compiler.pipeline import is_long, load_recurrence, rollout_targets, trace_algorithm, trace_with_plan
 from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
@@ -60,11 +62,14 @@ from .rollout_inputs import (
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import (
     ACTIVATION,
+    CARRIED,
     MOMENTA,
     PER_STEP,
+    ROW,
     method_in,
     momentum_step,
     require_without_drives,
+    stage_algorithm,
     step_algorithm,
     step_name,
     warn_of_long_steps,
@@ -363,7 +368,10 @@ def _kernel(
     with_velocities = every_state if in_momenta(method, target) else None
 
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = _step(mech, method, acting, more, (*numbers, *parameters), dtype, None, with_velocities)
+        asked = mech, method, acting, more, (*numbers, *parameters)
+        program = _step(*asked, dtype, None, with_velocities)
+        if isinstance(program, Program) and is_long(program, target):
+            program = _stages_in_a_loop(*asked) or program
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         last = (MOMENTA + NEXT,) if with_velocities else ()
@@ -398,14 +406,12 @@ def _step(
     mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``with_velocities``: steps from momenta to
     momenta, with or without v of the start, if it is not None; ``counts``: closed ones tell how far they can be
     trusted."""
-    fed_back, options = [Array("q", (mech.nq,)), Array("v", (mech.nv,))], {}
-    activation = [Array(ACTIVATION, (acting.n_activation,))] if acting.n_activation else []
+    fed_back, options = _fed_back(mech, acting), {}
     if with_velocities is None:
         algorithm = step_algorithm(mech, method, acting, more)
-        fed_back += activation
     else:
         algorithm, momenta = momentum_step(mech, method, acting, more, with_velocities), Array(MOMENTA, (mech.nv,))
-        fed_back = [*fed_back, *activation, momenta] if with_velocities else [fed_back[0], momenta, *activation]
+        fed_back = [*fed_back, momenta] if with_velocities else [fed_back[0], momenta, *fed_back[2:]]
     if mech.loops:
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
     if mech.loops and not counts:
@@ -420,9 +426,31 @@ def _step(
             recursion=counting(algorithm.function),
             sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
         )
-    program = trace_with_plan(algorithm, mech, parameters, options, loops).program
+    return _divided(trace_with_plan(algorithm, mech, parameters, options, loops).program, method, fed_back)
+
+
+def _fed_back(mech: Mechanism, acting: Acting) -> list[Array]:
+    """What a step gives the next one: q, v and, if there are any, activations."""
+    activation = [Array(ACTIVATION, (acting.n_activation,))] if acting.n_activation else []
+    return [Array("q", (mech.nq,)), Array("v", (mech.nv,)), *activation]
+
+
+def _divided(program: Any, method: str, fed_back: Sequence[Array]) -> Any:
+    """The result of a step as the arrays that are fed back."""
     parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
     return dataclasses.replace(program.with_divided_output(parts), name=f"{method}_rollout")
+
+
+def _stages_in_a_loop(
+    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any]
+) -> LoopedProgram | None:
+    """The program of ``_step`` with the code of one stage, where all are alike."""
+    staged = stage_algorithm(mech, method, acting, more)
+    if staged is None:
+        return None
+    algorithm, rows = staged
+    program, _ = trace_algorithm(algorithm, mech, parameters)
+    return _divided(iterate(program, CARRIED, ROW, rows), method, _fed_back(mech, acting))
 
 
 def _results(

@@ -16,7 +16,8 @@ class LoopedBody:
     """One program with loops as C statements over named arrays, as ``Body`` is of straight-line code.
 
     ``address(array, element, base)`` writes the place of an element after the one whose number is the text ``base``.
-    ``table`` stands before the constant tables: they are no part of the function.
+    ``table`` stands before the constant tables: they are no part of the function.  ``straight(loop, k, address)`` is the
+    straight-line code of a body.  ``cell(k)`` is the place of a cell, all of which are fixed then and declared elsewhere.
     """
 
     def __init__(
@@ -27,7 +28,8 @@ class LoopedBody:
         functions: Functions,
         named: Callable[[list[str], list[str]], None] | None = None,
         table: str = "static const",
-        cells: Callable[[Real, int], list[str]] | None = None,
+        cell: Callable[[int], str] | None = None,
+        straight: Callable[[Loop, int, Callable[[str, int], str]], Body] | None = None,
     ):
         self.real, self.program = real, program
         self.is_fused = any(node.op in ops.FUSED for body, _ in program.bodies for node in body.program.nodes)
@@ -37,9 +39,10 @@ class LoopedBody:
         self.outputs = [identifier(array.name, taken) for array in program.outputs]
         if named is not None:
             named(self.inputs, self.outputs)
-        self._address, self._functions = address, functions
+        self._address, self._functions, self._straight = address, functions, straight or self._at_once
+        self._cell = cell
         self.declarations = tuple(self._tables(table))
-        self.statements = [*(cells or _on_the_stack)(real, program.cells)]
+        self.statements = [] if cell else [f"{real.name} _cells[{max(program.cells, 1)}];"]
         for number, loop in enumerate(program.loops):
             self.statements += self._loop(number, loop)
 
@@ -56,7 +59,7 @@ class LoopedBody:
         lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
         lines += [f"    switch (_bodies{number}[_t]) {{"]
         for k, body in enumerate(loop.bodies):
-            statements = Body(body.program, self.real, self._place_in(body), self._functions, eager=True).statements
+            statements = self._straight(loop, k, self._place_in(body)).statements
             lines += [
                 f"    case {k}: {{",
                 *(f"        {line}".rstrip() for line in statements),
@@ -65,6 +68,9 @@ class LoopedBody:
             ]
         return [*lines, "    }", "}"]
 
+    def _at_once(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
+        return Body(loop.bodies[k].program, self.real, address, self._functions, eager=True)
+
     def _place_in(self, body: LoopBody) -> Callable[[str, int], str]:
         def place(side: str, element: int) -> str:
             return self._place((body.reads if side == "reads" else body.writes)[element])
@@ -72,15 +78,13 @@ class LoopedBody:
         return place
 
     def _place(self, place: Place) -> str:
+        if place.space == CELL and self._cell:
+            return self._cell(place.offset)
         base = "0" if place.base is None else f"_at[{place.base}]"
         if place.space in (CELL, NUMBER):
             return f"{'_cells' if place.space == CELL else '_numbers'}[{base} + {place.offset}]"
         names = self.outputs if place.space == OUTPUT else self.inputs
         return self._address(names[place.array], place.offset, base)
-
-
-def _on_the_stack(real: Real, cells: int) -> list[str]:
-    return [f"{real.name} _cells[{max(cells, 1)}];"]
 
 
 def _table(name: str, values: Iterable[str]) -> list[str]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..ir import ops
-from ..ir.looped import AnyProgram, LoopedProgram
+from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
 from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
 from . import cuda_math, cuda_spills
@@ -28,6 +29,7 @@ MOST_WARPS = 4  # in a block
 SHARED_BYTES = 48 * 1024  # that a block has without asking for more
 LINE_BYTES = 128  # of the cache: of shorter rows a warp finds in it what it has not asked for yet
 ITEM_BYTES = {"float64": 8, "float32": 4}
+MOST_OPERATIONS = 8192  # whose instructions, of 16 bytes, fit into the instruction cache of 128 kB
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,16 @@ def emit(
 
 def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
     """Whether registers have no room for more than a few values of the program."""
-    return not isinstance(program, LoopedProgram) and cuda_spills.are_needed(program, real_of(options))
+    if isinstance(program, LoopedProgram):
+        long = (cuda_spills.are_needed(body.program, real_of(options)) for body, _ in program.bodies)
+        return _has_fixed_places(program) and any(long)
+    return cuda_spills.are_needed(program, real_of(options))
+
+
+def _has_fixed_places(program: LoopedProgram) -> bool:
+    """Whether all iterations of a body read and write the same places, but for numbers of the table."""
+    places = [place for body, _ in program.bodies for place in (*body.reads, *body.writes)]
+    return all(place.base is None or place.space == NUMBER for place in places)
 
 
 def function_name(program: AnyProgram) -> str:
@@ -189,11 +200,16 @@ class _Kernel:
         self.operands: dict[str, _Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
         self.constants = cuda_math.Constants(self.real)
-        functions = cuda_math.functions(self.constants)
+        self.functions = functions = cuda_math.functions(self.constants)
         self.body: Body | LoopedBody
         if isinstance(program, LoopedProgram):
-            table = "__device__ const"
-            self.body = LoopedBody(program, self.real, self._address, functions, self._named, table)
+            looped = program, self.real, self._address, functions, self._named, "__device__ const"
+            if near and has_values_that_wait(program, options):
+                self.warps = 1  # so that shared memory is used up
+                self.body = LoopedBody(*looped, "_cell({})".format, self._spilled)
+                self.body.statements = self._with_cells(self.body.statements, program.cells)
+            else:
+                self.body = LoopedBody(*looped)
         elif near and cuda_spills.are_needed(program, self.real):
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
@@ -206,6 +222,19 @@ class _Kernel:
         self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
         self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
 
+    def _spilled(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
+        """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
+        waiting = cuda_spills.Waiting(self.real)
+        body = cuda_spills.SpilledBody(loop.bodies[k].program, self.real, address, self.functions, None, waiting)
+        self.waiting = max(self.waiting or waiting, waiting, key=lambda one: one.count)
+        return body
+
+    def _with_cells(self, lines: Sequence[str], count: int) -> list[str]:
+        """The text with places for cells: besides those of values that wait."""
+        assert self.waiting is not None
+        places = [self.waiting.keep() for _ in range(count)]
+        return [re.sub(r"_cell\((\d+)\)", lambda found: places[int(found[1])], line) for line in lines]
+
     def _named(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Hear of the names that arrays have in the text."""
         arrays = (*self.program.inputs, *self.program.outputs)
@@ -217,7 +246,7 @@ class _Kernel:
         fed = self._fed_back().get(name)
         if fed is None:
             return self.operands[name].element(element, base)
-        if self.waiting:
+        if self.waiting and self.waiting.kept:
             return cuda_spills.near(self._kept_from(fed) + element)
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
@@ -325,10 +354,10 @@ class _Kernel:
         lines = [*self._staged(once), *self._pointers(once)]
         for operand in fed:
             values = [operand.element(k) for k in range(operand.array.size)]
-            if self.waiting:
+            if self.waiting and self.waiting.kept:
                 lines += [f"{self._address(operand.name, k)} = {value};" for k, value in enumerate(values)]
             else:
-                lines += [f"{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
+                lines += [f"{'volatile ' if self.waiting else ''}{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
         run = [*self._staged(per_run, again=True), *self._pointers(per_run), "", *self.body.statements]
         return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
 

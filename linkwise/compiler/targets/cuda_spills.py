@@ -39,8 +39,10 @@ class Waiting:
         self._free: list[str] = []
 
     def take(self) -> str:
-        if self._free:
-            return self._free.pop()
+        return self._free.pop() if self._free else self.keep()
+
+    def keep(self) -> str:
+        """A place that is not given back."""
         self.count += 1
         place = self.count - 1
         return near(place) if place < self.limit else f"_far[{place - self.limit}]"
@@ -85,7 +87,7 @@ def _computed(program: Program) -> list[Node]:
 class SpilledBody(Body):
     """One program as C statements that keep few values in registers.
 
-    Results are written as soon as they are there; those of a recurrence, which become its inputs, at the end.
+    Results are written as soon as they are there; those that take the place of what is read later, at the end.
     """
 
     def __init__(
@@ -94,11 +96,11 @@ class SpilledBody(Body):
         real: Real,
         address: Callable[[str, int], str],
         functions: Functions,
-        named: Callable[[list[str], list[str]], None],
+        named: Callable[[list[str], list[str]], None] | None,
         waiting: Waiting,
     ):
         self.waiting = waiting
-        super().__init__(program, real, address, functions, named, eager=not waiting.kept)
+        super().__init__(program, real, address, functions, named, eager=True)
 
     def _reads(self, taken: set[str]) -> list[str]:
         for node in self.program.nodes:
@@ -112,15 +114,20 @@ class SpilledBody(Body):
             if node.op is ops.CONST:
                 self._text[node] = self._literal(node)
         results = [node for node in self._places if node.op is not ops.CONST]
-        last = []
-        for node in results:
-            if eager:
-                self.waiting.destinations[node] = self._places.pop(node)
-            else:
-                place = self.waiting.take()
-                self.waiting.destinations[node] = [place]
-                last += [f"{result} = {place};" for result in self._places.pop(node)]
-        return [*self._performed(list(dict.fromkeys([*_computed(self.program), *results]))), *last]
+        nodes = list(dict.fromkeys([*_computed(self.program), *results]))
+        read, last = self._last_reads(nodes), []
+        for at, node in enumerate(nodes):
+            places = self._places.pop(node, [])
+            late = [place for place in places if read.get(place, at) > at]
+            kept = [self.waiting.take()] if late else []
+            self.waiting.destinations[node] = [*(place for place in places if place not in late), *kept]
+            last += [f"{place} = {kept[0]};" for place in late]
+        return [*self._performed(nodes), *last]
+
+    def _last_reads(self, nodes: Sequence[Node]) -> dict[str, int]:
+        """Until when the places of inputs are read."""
+        slots = self.waiting.slots
+        return {slots[x]: at for at, node in enumerate(nodes) for x in (node, *node.args) if x.op is ops.INPUT}
 
     def _performed(self, nodes: Sequence[Node]) -> list[str]:
         lines: list[str] = []

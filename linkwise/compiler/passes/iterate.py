@@ -1,0 +1,82 @@
+"""Equal parts of a program as a loop: a state that is handed on from one run of the part to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..ir import ops
+from ..ir.builder import Builder
+from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
+from ..ir.program import Array, Node, Program, reachable
+
+
+
+def iterate(program: Program, state: str, row: str, table: np.ndarray) -> LoopedProgram:
+    """The program ``x[0] = first; x[k + 1] = next(x[k], table[k]); result(x[len(table)])`` with one loop for all k.
+
+    ``state`` and ``row`` are the inputs of ``program`` for x and a row of the table; its outputs are the result, which
+    does not depend on a row, first, which depends on neither, and next, of the shape of x.  What next and the result
+    need of the other inputs alone is computed once.
+    """
+    named = {array.name: k for k, array in enumerate(program.inputs)}
+    x, r = named.pop(state), named.pop(row)
+    width, columns = program.inputs[x].size, program.inputs[r].size
+    position = {k: at for at, k in enumerate(named.values())}  # of the inputs that remain
+    result, first, following = program.results
+    varying: set[Node] = set()
+    for node in program.nodes:
+        if (node.op is ops.INPUT and node.value[0] in (x, r)) or any(arg in varying for arg in node.args):
+            varying.add(node)
+    needed = dict.fromkeys(arg for node in program.nodes if node in varying for arg in node.args)
+    needed |= dict.fromkeys((*following, *result))
+    kept = [node for node in needed if node.args and node not in varying]
+    states = [Place(CELL, 0, None, k) for k in range(width)]
+    cells = {node: Place(CELL, 0, None, width + k) for k, node in enumerate(kept)}
+    rows = [Place(NUMBER, 0, 0, k) for k in range(columns)]
+    given, leaves = dict[Node, Place](), dict(cells)
+    for node in program.nodes:
+        if node.op is ops.INPUT:
+            array, element = node.value
+            if node in varying:
+                leaves[node] = (states if array == x else rows)[element]
+            else:
+                given[node] = leaves[node] = Place(INPUT, position[array], None, element)
+    start = _body([*first, *kept], [*states, *cells.values()], given, "first")
+    stage = _body(following, states, leaves, "next")
+    end = _body(result, [Place(OUTPUT, 0, None, k) for k in range(len(result))], leaves, "result")
+    once, zero = np.zeros((1, 1), int), np.zeros(1, int)
+    loops = (
+        Loop("before all iterations", (start,), zero, once),
+        Loop("iterations", (stage,), np.zeros(len(table), int), columns * np.arange(len(table))[:, None]),
+        Loop("after all iterations", (end,), zero, once),
+    )
+    numbers = np.asarray(table, float).ravel()
+    inputs = tuple(program.inputs[k] for k in position)
+    return LoopedProgram(inputs, program.outputs[:1], loops, width + len(kept), numbers, program.name)
+
+
+def _body(results: Sequence[Node], writes: Sequence[Place], leaves: Mapping[Node, Place], name: str) -> Body:
+    """What computes ``results`` from what is at the places of ``leaves``."""
+    builder, reads = Builder(), dict[Place, int]()
+    new: dict[Node, Node] = {}
+    for node in _between(results, leaves):
+        if node in leaves:
+            new[node] = builder.input(0, reads.setdefault(leaves[node], len(reads)))
+        else:
+            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
+    found = (tuple(new[node] for node in results),)
+    arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
+    return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))
+
+
+def _between(results: Sequence[Node], leaves: Mapping[Node, Place]) -> list[Node]:
+    """Nodes that ``results`` depend on, back to ``leaves``, operands first."""
+    seen, stack = set[Node](), list(results)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(() if node in leaves else node.args)
+    return sorted(seen, key=lambda node: node.index)
