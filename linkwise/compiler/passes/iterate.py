@@ -12,7 +12,6 @@ from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, 
 from ..ir.program import Array, Node, Program, reachable
 
 
-
 def iterate(program: Program, state: str, row: str, table: np.ndarray) -> LoopedProgram:
     """The program ``x[0] = first; x[k + 1] = next(x[k], table[k]); result(x[len(table)])`` with one loop for all k.
 

@@ -16,8 +16,9 @@ class LoopedBody:
     """One program with loops as C statements over named arrays, as ``Body`` is of straight-line code.
 
     ``address(array, element, base)`` writes the place of an element after the one whose number is the text ``base``.
-    ``table`` stands before the constant tables: they are no part of the function.  ``straight(loop, k, address)`` is the
-    straight-line code of a body.  ``cell(k)`` is the place of a cell, all of which are fixed then and declared elsewhere.
+    ``table`` stands before the constant tables: they are no part of the function.  ``cell(k)`` is the place of a cell,
+    where all of them are fixed and declared elsewhere.  ``straight(loop, k, address)`` is the straight-line code of a
+    body.
     """
 
     def __init__(

@@ -357,7 +357,8 @@ class _Kernel:
             if self.waiting and self.waiting.kept:
                 lines += [f"{self._address(operand.name, k)} = {value};" for k, value in enumerate(values)]
             else:
-                lines += [f"{'volatile ' if self.waiting else ''}{self.real.name} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
+                kind = f"volatile {self.real.name}" if self.waiting else self.real.name
+                lines += [f"{kind} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
         run = [*self._staged(per_run, again=True), *self._pointers(per_run), "", *self.body.statements]
         return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
 
