@@ -73,7 +73,9 @@ def _end(end: lw.closed.RangeEnd) -> dict[str, Any]:
 
 def _is_angle(mech: lw.Mechanism, coordinate: str) -> bool:
     place = mech.coordinate_place("q", coordinate)
-    return place is not None and place in places(mech, ANGLE, "q")
+    if place is None:  # of a link: its orientation, or where it is
+        return coordinate.endswith((".roll", ".pitch", ".yaw"))
+    return place in places(mech, ANGLE, "q")
 
 
 def _unit(mech: lw.Mechanism, coordinate: str, degrees: bool) -> str:

@@ -54,13 +54,14 @@ class Series:
 
 
 def measure_of(mech: lw.Mechanism, name: str) -> str:
-    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places."""
+    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places, angles of
+    orientations."""
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
     place = mech.coordinate_place("q", name)
     if place is None:
-        return LENGTH
+        return LENGTH if name.endswith((".x", ".y", ".z")) else ANGLE
     return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
 
 

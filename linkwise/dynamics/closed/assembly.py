@@ -294,9 +294,9 @@ def _place(mech: Mechanism, name: str) -> Place:
     return (None if name in mech.joint_names else mech.single_place(name)) or mech.place(name)
 
 
-def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
-    """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates),
-    in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.  Single
+def follow(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
+    """(nq,): the configuration reached from the assembled ``q`` (None: the initial one) as joints move to ``targets``
+    (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.  Single
     coordinates of joints with several are targets too, "slide.x" (``mech.q_names``).
 
     The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
@@ -309,7 +309,7 @@ def follow(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: flo
     )
 
 
-def follow_path(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
+def follow_path(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
     """(n, nq): the configurations that ``follow`` reaches as joints go from one target to the next, a row for each:
     ``follow_path(mech, q, {"crank": np.linspace(0, 2 * np.pi, 73)})`` is a turn of the crank in steps of 5 degrees.
 
@@ -328,9 +328,9 @@ def follow_path(mech: Mechanism, q: ByJoint, targets: Mapping[str, Any], largest
     return np.reshape(reached, (-1, mech.nq))
 
 
-def _assembled(mech: Mechanism, q: ByJoint, who: str) -> Float64Array:
-    """(nq,): one configuration, whose loops must be closed."""
-    (q,) = one_state(who, mech, q=q)
+def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
+    """(nq,): one configuration, whose loops must be closed; without one, that near ``mech.initial``."""
+    (q,) = one_state(who, mech, q={} if q is None else q)
     loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
     if np.abs(sizes(mech).rows * position_error(mech, q)).max(initial=0.0) > LOOPS.open_by_mistake:
         raise AssemblyError(

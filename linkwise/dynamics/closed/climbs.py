@@ -63,6 +63,7 @@ class Climb:
                 step = min(LARGEST_STEP, 1.5 * step)
             else:
                 step *= 0.5
+            self.measured = self.measured.centred(self.value)  # angles go on where they are known but for turns
             if turns and self._height(self.q[-1]) > first + TURN:
                 self.cause = FULL_ROTATION
             elif self.arc[-1] > LONGEST or len(self.q) > MOST_STEPS:
@@ -87,6 +88,11 @@ class Climb:
     def _values(self) -> np.ndarray:
         bounds = [self.slack.bound(side) for side in self.active] if self.slack is not None else []
         return np.concatenate([self._held, bounds])
+
+    @property
+    def value(self) -> float:
+        """Of the coordinate, where it is."""
+        return float(self.measured.value(self.q[-1]))
 
     def _height(self, q: np.ndarray) -> float:
         return self.sense * float(self.measured.value(q))

@@ -19,6 +19,7 @@ from .constraints import moved_by, one_state, position_error, require_finite, re
 from .decomposition import Decomposition, decompose
 from .idle_motions import hint
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
+from .orientations import wrapped
 from .redundancy import closable_error, closable_jacobian
 from .sizes import Sizes, Units, sizes, units
 from .tolerances import LOOPS
@@ -89,7 +90,9 @@ class Family:
 
     def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         error = self.sizes.rows * closable_error(self.mech, q)
-        return np.concatenate([error, self.values(q) - values], axis=-1)
+        off = self.values(q) - values
+        wraps = np.array([one.is_wrapped for one in self.held], dtype=bool)
+        return np.concatenate([error, np.where(wraps, wrapped(off), off) if wraps.any() else off], axis=-1)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(..., m + k, n): by the free velocities."""

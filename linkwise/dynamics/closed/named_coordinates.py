@@ -1,4 +1,5 @@
-"""Scalar coordinates of a mechanism by name: numbers of joints, and where the origins of links are in the world."""
+"""Scalar coordinates of a mechanism by name: numbers of joints, where the origins of links are in the world, and how
+links are turned there."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from .constraints import velocity_rows
+from .orientations import ANGLES, angle_about_one_axis, angle_of, rates_about_one_axis, rates_of, wrapped
 from .sizes import Units, units
 
 AXES = "xyz"
 CHOICES = (
-    "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), or the place of a "
-    "link ('link.x', '.y', '.z')"
+    "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), the place of a link "
+    "('link.x', '.y', '.z') or its orientation ('link.yaw', '.pitch', '.roll')"
 )
 
 
@@ -26,34 +28,56 @@ CHOICES = (
 class NamedCoordinate:
     """One number that follows from q.
 
-    value       (..., nq) -> (...)
+    number      (..., nq) -> (...): its value, but for whole turns where ``about`` says so
     rows        (..., nq) -> (..., nv): its rate is rows v
     is_length   whether it is one, or an angle, or a number without a dimension
+    turns       whether it is an angle of a link that a full turn brings back
+    about       where values are known but for whole turns, the middle of those that are given; None elsewhere
     """
 
     name: str
-    value: Callable[[np.ndarray], np.ndarray]
+    number: Callable[[np.ndarray], np.ndarray]
     rows: Callable[[np.ndarray], np.ndarray]
     is_length: bool
+    turns: bool = False
+    about: float | None = None
+
+    @property
+    def is_wrapped(self) -> bool:
+        return self.about is not None
+
+    def value(self, q: np.ndarray) -> np.ndarray:
+        """(...): of configurations (..., nq)."""
+        number = self.number(q)
+        return number if self.about is None else self.about + wrapped(number - self.about)
 
     def unit(self, units: Units) -> float:
         """What is 1 in these units."""
         return units.length if self.is_length else 1.0
+
+    def centred(self, about: float) -> NamedCoordinate:
+        """The same with values within half a turn of a number, where they are known but for whole turns."""
+        return replace(self, about=about) if self.is_wrapped else self
+
+    def along(self, q: np.ndarray) -> np.ndarray:
+        """(n,): values of neighbouring configurations (n, nq), without jumps."""
+        values = self.value(q)
+        return np.unwrap(values) if self.is_wrapped and len(values) else values
 
     def dimensionless(self, units: Units) -> NamedCoordinate:
         """The same in these units; its rate is rows times dimensionless velocities."""
         unit = self.unit(units)
         return replace(
             self,
-            value=lambda q: self.value(q) / unit,
+            number=lambda q: self.number(q) / unit,
             rows=lambda q: self.rows(q) * (units.velocities / unit),
         )
 
 
 def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
-    ``link.y``, ``link.z`` (the origin of a link or frame in the world); of joints with several, names of ``q_names``
-    too, where no link or frame has that name."""
+    ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``, ``link.pitch``, ``link.roll`` (how
+    it is turned there); of joints with several, names of ``q_names`` too, where no link or frame has that name."""
     if not isinstance(name, str):
         example = repr(next((body.joint for body in mech.bodies if body.kind.nq == 1), "joint"))
         raise MechanismError(
@@ -68,6 +92,8 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     link, _, axis = name.rpartition(".")
     if link in mech.frames and axis in AXES and axis:
         return _of_link(mech, name, link, AXES.index(axis))
+    if link in mech.frames and axis in ANGLES:
+        return _orientation(mech, name, link, axis)
     if name not in mech.joint_names and (place := mech.coordinate_place("q", name)) is not None:
         own = mech.joint_of_coordinate(name)
         k = place - mech.q_index(own).start
@@ -107,6 +133,34 @@ def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinat
         lambda q: tree.frame_pose(mech, q, link)[..., axis, 3],
         lambda q: tree.jacobian(mech, q, link, "world_aligned")[..., 3 + axis, :],
         is_length=True,
+    )
+
+
+def _orientation(mech: Mechanism, name: str, link: str, angle: str) -> NamedCoordinate:
+    """An angle of a link or frame: where joints turn it about that axis of the world alone, as those of planar
+    mechanisms do, it is their sum, which counts turns; elsewhere the one of roll, pitch and yaw, within a turn."""
+    row = rates_about_one_axis(mech, link, angle)
+    if row is None:
+        return NamedCoordinate(
+            name,
+            lambda q: angle_of(tree.frame_pose(mech, q, link)[..., :3, :3], angle),
+            lambda q: rates_of(
+                tree.frame_pose(mech, q, link)[..., :3, :3],
+                tree.jacobian(mech, q, link, "world_aligned")[..., :3, :],
+                angle,
+            ),
+            is_length=False,
+            turns=True,
+            about=0.0,
+        )
+    start = mech.initial
+    there = angle_about_one_axis(tree.frame_pose(mech, start, link)[:3, :3], angle)
+    return NamedCoordinate(
+        name,
+        lambda q: there + tree.difference(mech, start, q) @ row,
+        lambda q: np.broadcast_to(row, (*q.shape[:-1], mech.nv)),
+        is_length=False,
+        turns=True,
     )
 
 

@@ -94,7 +94,9 @@ def range_of_motion(
     might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
-                 ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world)
+                 ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``,
+                 ``link.pitch``, ``link.roll`` (its orientation: rotations about fixed axes x, y and z, in this order;
+                 of planar mechanisms the angle about the normal of the plane, as many turns as it makes)
     q            (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too; by default they are not looked at
@@ -128,21 +130,23 @@ def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], l
 
 
 def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
-    values, scaled = measured.value(path.q), measured.dimensionless(path.family.units)
+    values, scaled = measured.along(path.q), measured.dimensionless(path.family.units)
     unit = measured.unit(path.family.units)
     if np.ptp(values) <= unit * SAME_PLACE:
-        still = _end(measured, path.q[0], STANDS_STILL)
+        still = _end(measured.centred(values[0]), path.q[0], STANDS_STILL)
         return RangeOfMotion(measured.name, (still, still), (still, still), (), path, values)
     turning = path.roots(lambda q, tangent, i: float(scaled.rows(q) @ tangent))
-    dead = [(float(path.arc[i] + x), _end(measured, path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning]
+    dead = [
+        (float(path.arc[i] + x), _end(measured.centred(values[i]), path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning
+    ]
     advance = float(values[-1] - values[0])
     if path.is_closed and abs(advance) > 1e-6 * unit:
         sides = (-math.inf, path.q[0]), (math.inf, path.q[-1])
         ends = [RangeEnd(value, FULL_ROTATION, q) for value, q in sides]
     else:
-        stops = [end for _, end in dead] + ([] if path.is_closed else _stops(path, measured))
+        stops = [end for _, end in dead] + ([] if path.is_closed else _stops(path, measured, values))
         ends = [min(stops, key=lambda end: end.value), max(stops, key=lambda end: end.value)]
-    driven = _driven(path, measured, dead, tuple(ends))
+    driven = _driven(path, measured, values, dead, tuple(ends))
     return RangeOfMotion(measured.name, (ends[0], ends[1]), driven, tuple(end for _, end in dead), path, values)
 
 
@@ -150,11 +154,10 @@ def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") 
     return RangeEnd(float(measured.value(q)), cause, q, joint)
 
 
-def _stops(path: MotionPath, measured: NamedCoordinate) -> list[RangeEnd]:
+def _stops(path: MotionPath, measured: NamedCoordinate, values: np.ndarray) -> list[RangeEnd]:
     """Both ends of a path that does not come back."""
     ends = [
-        _end(measured, q, cause, joint)
-        for q, cause, joint in zip(path.q[[0, -1]], path.causes, path.joints, strict=True)
+        _end(measured.centred(values[-side]), path.q[-side], path.causes[side], path.joints[side]) for side in (0, 1)
     ]
     return [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
 
@@ -170,14 +173,16 @@ def _unlimited(path: MotionPath, measured: NamedCoordinate, side: int, end: Rang
 def _driven(
     path: MotionPath,
     measured: NamedCoordinate,
+    values: np.ndarray,
     dead: Sequence[tuple[float, RangeEnd]],
     ends: tuple[RangeEnd, ...],
 ) -> tuple[RangeEnd, RangeEnd]:
     """The stops next to the start of the path, at arc length zero, on either side."""
     if path.is_closed:
-        stops = [*((arc - path.arc[-1], _one_round_back(path, measured, end)) for arc, end in dead), *dead]
+        round_back = float(values[0] - values[-1])
+        stops = [*((arc - path.arc[-1], _one_round_back(path, end, round_back)) for arc, end in dead), *dead]
     else:
-        first, last = _stops(path, measured)
+        first, last = _stops(path, measured, values)
         stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
     behind = [end for arc, end in stops if arc <= SAME_PLACE]
     ahead = [end for arc, end in stops if arc > SAME_PLACE]
@@ -187,10 +192,9 @@ def _driven(
     return low, high
 
 
-def _one_round_back(path: MotionPath, measured: NamedCoordinate, end: RangeEnd) -> RangeEnd:
-    """The same position as it was passed a round earlier."""
-    q = end.q + path.q[0] - path.q[-1]  # whole turns
-    return _end(measured, q, end.cause, end.joint)
+def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
+    """The same position as it was passed a round earlier, the coordinate changed by what a round does to it."""
+    return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
 
 
 # -- several degrees of freedom -----------------------------------------------------------------------
@@ -200,11 +204,12 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
     made = replace(made, limited=limits)
     slack = LimitSlack(made.mech) if limits else None
     require_within(made.mech, slack, start)
-    turns = _can_rotate(made, measured.name)
+    turns = measured.turns or _can_rotate(made, measured.name)
+    here = float(measured.value(start))
     climbs = [Climb(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)]
     ends = []
     for climb in climbs:
-        end = _end(measured, climb.q[-1], climb.cause, climb.joint)
+        end = _end(measured.centred(climb.value * measured.unit(made.units)), climb.q[-1], climb.cause, climb.joint)
         ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
     down, up = climbs
     q = np.array([*down.q[:0:-1], *up.q])
@@ -217,7 +222,9 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
     path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
     ends = [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
     dead = tuple(end for end in ends if end.cause == DEAD_CENTRE)
-    return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, measured.value(q))
+    values = measured.along(q)
+    values = values + (here - values[len(down.q) - 1])  # without jumps, and what it was at the start
+    return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, values)
 
 
 def _can_rotate(made: Family, name: str) -> bool:

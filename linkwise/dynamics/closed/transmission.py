@@ -31,8 +31,8 @@ def mechanical_advantage(
     """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
     rate of the input over that of the output.
 
-    input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, or ``link.x``, ``.y``, ``.z``;
-                    forces are those along them, moments at revolute joints
+    input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, ``link.x``, ``.y``, ``.z``,
+                    or ``link.yaw``, ...; forces are those along them, moments at revolute joints and of angles
     hold            joints that stand still, if the output does not follow from the input otherwise
 
     Infinite where the output stands still while the input moves (a toggle, or dead centre), zero where the input

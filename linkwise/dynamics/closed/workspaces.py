@@ -118,8 +118,10 @@ def workspace(
     """
     if isinstance(coordinates, str) or len(coordinates) != 2:
         raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
-    pair = (named_coordinate(mech, coordinates[0]), named_coordinate(mech, coordinates[1]))
+    named = [named_coordinate(mech, name) for name in coordinates]
     start = closed_start("workspace", mech, q, (inputs, outputs, hold))
+    first_one, second_one = (one.centred(float(one.value(start))) for one in named)
+    pair = (first_one, second_one)
     made = family(mech, start, hold)
     require_dof("a workspace", made, start, hold, 2)
     if bounds is None:
