@@ -5,6 +5,9 @@ second on one kernel serves all: it takes those numbers as a further array.  A v
 mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
 is zero that was not in any variant compiled before, since compiling refuses to divide by it.  So it does where it asks
 for a frame that the others do not have.  In families that are ``alike`` the first variant runs the shared code too.
+
+Variants whose loops are elsewhere share code where these are eliminated in the same order, which is decided by where
+they are (``DECIDED_OPTIONS``).
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..mechanism.family import Family, Numbers
+from ..mechanism.family import Family, Numbers, differs_in_poses
 from .kernel import Kernel, explaining
+from .registry import DECIDED_OPTIONS
 
 Made = TypeVar("Made")
 Bind = Callable[[Mechanism, np.ndarray], Made]  # from a variant and its numbers to what it gets
@@ -66,7 +70,7 @@ def shared_by_variants(
     with family.lock:
         if not mech._changed:
             return _unchanged(family, (request, dtype, "unchanged"), own)
-        code: _SharedCode[Made] = _code(mech, family, request, dtype)
+        code: _SharedCode[Made] = _code(mech, family, (request, dtype, _order_of_loops(mech, request)))
         vector = code.numbers.of(mech, dtype)
         zeros = code.numbers.zeros(vector)
         if code.fresh or not code.allows(zeros):
@@ -97,13 +101,24 @@ def _unchanged(family: Family, key: Any, make: Callable[[], Made]) -> Made:
     return family.code[key]
 
 
-def _code(mech: Mechanism, family: Family, request: Any, dtype: str) -> _SharedCode[Any]:
-    """What is compiled for a request, anew where this variant differs in numbers that were constants so far."""
-    code = family.code.get((request, dtype))
+def _code(mech: Mechanism, family: Family, key: Any) -> _SharedCode[Any]:
+    """What is compiled for a request, computed again where this variant differs in numbers that were constants so
+    far."""
+    code = family.code.get(key)
     if code is None or not mech._changed <= code.numbers.changed:
         family.changed |= mech._changed
-        code = family.code[request, dtype] = _SharedCode(Numbers(mech, family.changed))
+        code = family.code[key] = _SharedCode(Numbers(mech, family.changed))
     return code
+
+
+def _order_of_loops(mech: Mechanism, request: Any) -> Any:
+    """The order of elimination, where code goes by it and variants may differ in it; else nothing."""
+    if not differs_in_poses(mech):
+        return None
+    from ..mechanics.algorithms.catalogue import ALGORITHMS  # here, so that importing the package stays quick
+
+    known = None if callable(request) else ALGORITHMS.get(request if isinstance(request, str) else request[0])
+    return DECIDED_OPTIONS["fronts"](mech) if known is None or "fronts" in known.options else None
 
 
 def _names(request: Any) -> list[Any]:

@@ -9,9 +9,12 @@ import numpy as np
 
 from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
 from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
+from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
+from ..mechanism.family import holding
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
+from .closed.constraints import HELD
 from .compliant_contact import contact_points
 from .states import ByJoint, checked_arrays
 from .trees import frame_pose
@@ -73,15 +76,21 @@ def hold_frames(
              ``lw.closed`` can let go
     q        one configuration, or {joint: ...}; None for ``mech.initial``
     points   True: only the frames' origins are held, as by ball joints (point feet); False: their rotations too
+
+    Its ``initial`` is q.  The same frames held elsewhere run the same compiled code, from the second place on.
     """
     at = _one_configuration("hold_frames", mech, q)
     kind, loops = (Spherical() if points else Fixed()), []
     for name in names_of(frames):
         if mech.frame(name).body < 0:
             raise MechanismError(f"hold_frames: {name!r} is fixed to the ground already")
+        if any(loop.name == HELD + name for loop in (*mech.loops, *loops)):
+            raise MechanismError(
+                f"hold_frames: {name!r} is held already; to hold it elsewhere, start from the mechanism before it was"
+            )
         pose = frame_pose(mech, at, name)
-        loops.append(Loop(f"held:{name}", kind, "ground", (pose[:3, :3], pose[:3, 3]), name, (np.eye(3), np.zeros(3))))
-    return mech.with_loops(*loops)
+        loops.append(Loop(HELD + name, kind, "ground", (pose[:3, :3], pose[:3, 3]), name, (np.eye(3), np.zeros(3))))
+    return holding(mech, loops, annotations=with_initial(mech, at))
 
 
 def _one_configuration(what: str, mech: Mechanism, q: ByJoint | None) -> np.ndarray:
@@ -147,7 +156,7 @@ def _loops(mech: Mechanism, q: np.ndarray, sides: tuple[str, str], points: np.nd
     for k, point in enumerate(chosen, 1):
         of_sides = [(pose[:3, :3].T, pose[:3, :3].T @ (point - pose[:3, 3])) for pose in poses]
         name = "/".join(sides) + (f".{k}" if len(chosen) > 1 else "")
-        yield Loop(f"held:{name}", Fixed() if flat else Spherical(), sides[0], of_sides[0], sides[1], of_sides[1])
+        yield Loop(HELD + name, Fixed() if flat else Spherical(), sides[0], of_sides[0], sides[1], of_sides[1])
 
 
 def _ends(points: np.ndarray) -> np.ndarray:

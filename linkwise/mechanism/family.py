@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy as copied
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -18,11 +18,13 @@ import numpy as np
 if TYPE_CHECKING:
     from linkwise.mechanism.drives import Instant
     from linkwise.mechanism.model import Mechanism
-    from linkwise.mechanism.parts import Frame
+    from linkwise.mechanism.parts import Frame, Loop
 
-#: Numbers that compiled code looks at: ("inertial", body), ("armature", body), ("drive", loop) or ("gravity", -1).
+#: Numbers that compiled code looks at: ("inertial", body), ("armature", body), ("drive", loop), ("pose_a", loop) or
+#: ("gravity", -1).
 Change = tuple[str, int]
 GRAVITY: Change = ("gravity", -1)
+HELD = "pose_a"  # where loops hold frames: the side that is on the ground
 #: Where a body's ten numbers have what, and which of them mechanics may divide by: mass, moments about the axes.
 _OF_A_BODY: dict[str, Any] = {
     "mass": 0,
@@ -69,6 +71,7 @@ class Family:
         self.alike = alike
         self.changed: frozenset[Change] = frozenset()
         self.code: dict[Any, Any] = {}
+        self._holding: dict[Any, Family] = {}
         self._locks: dict[int, Any] = {}
 
     @property
@@ -80,6 +83,11 @@ class Family:
     def without_loops(self) -> Family:
         """The family of the spanning trees."""
         return Family(self.frames, self.alike)
+
+    def holding(self, held: Any) -> Family:
+        """The family of those that ``held`` says are held, wherever that is."""
+        with self.lock:
+            return self._holding.setdefault(held, Family(self.frames, self.alike))
 
     def has_frames_of(self, mech: Mechanism, names: Iterable[Any]) -> bool:
         """Whether frames so named are where those of the first are; what is no name of a frame does not matter."""
@@ -104,8 +112,25 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
 
 def without_loops(mech: Mechanism) -> Mechanism:
     """The spanning tree: those of a family are a family."""
-    changed = frozenset(one for one in mech._changed if one[0] != "drive")
-    copy = _family_member(mech, mech._family.without_loops, changed, {"loops": ()})
+    changed = frozenset(one for one in mech._changed if one[0] not in ("drive", HELD))
+    return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
+
+
+def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
+    """With further loops, which have been checked and hold frames at places of the ground: those that hold the same
+    frames elsewhere are its family."""
+    first = len(mech.loops)
+    places = (mech.frames[loop.link_b] for loop in loops)
+    held = tuple(
+        (loop.name, loop.kind, place.body, place.rotation.tobytes(), place.position.tobytes())
+        for loop, place in zip(loops, places, strict=True)
+    )
+    changed = mech._changed | {(HELD, first + k) for k in range(len(loops))}
+    return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops), **values})
+
+
+def _with_other_loops(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
+    copy = _family_member(mech, family, changed, values)
     for name in ("n_constraints", "holonomic_rows", "is_nonholonomic", "driven"):
         copy.__dict__.pop(name, None)
     return copy
@@ -149,6 +174,8 @@ class Numbers:
             own: dict[str, Any]
             if kind == "inertial":
                 own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
+            elif kind == HELD:
+                own, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
             else:
                 count = mech.bodies[i].kind.nv if kind == "armature" else 3
                 own, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
@@ -168,6 +195,10 @@ class Numbers:
                 values += (body.mass, *body.com.tolist(), xx, xy, xz, yy, yz, zz)
             elif kind == "drive":
                 values += cast("Instant", mech.loops[i].drive)
+            elif kind == HELD:
+                rotation, position = cast("Loop", mech.loops[i]).pose_a
+                values += (x for row in np.column_stack([rotation, position]).tolist() for x in row)
+                values += (0.0, 0.0, 0.0, 1.0)
             else:
                 values += mech.gravity.tolist() if kind == "gravity" else mech.bodies[i].armature
         return np.array(values, dtype)
@@ -179,3 +210,8 @@ class Numbers:
     def massless(self, mech: Mechanism) -> bool:
         """Whether a body whose inertia is among them has no mass: mechanics treats such bodies in their own way."""
         return any(kind == "inertial" and mech.bodies[i].mass == 0.0 for kind, i in self._order)
+
+
+def differs_in_poses(mech: Mechanism) -> bool:
+    """Whether loops of its family are elsewhere than its own: what was decided by where they are is not for all."""
+    return any(kind == HELD for kind, _ in mech._changed)

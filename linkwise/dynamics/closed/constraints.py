@@ -19,6 +19,7 @@ from .decomposition import Decomposition, decompose, times
 from .sizes import sizes
 from .tolerances import LOOPS
 
+HELD = "held:"  # how names of loops begin that hold frames (``hold_frames``)
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
@@ -135,9 +136,18 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
     worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
     if worst.max() > LOOPS.open_by_mistake:
         row = int(np.argmax(worst))
-        gap = worst[row] / sizes(mech).rows[row]
+        gap, loop = worst[row] / sizes(mech).rows[row], loop_of(mech, row)
+        frame = loop.removeprefix(HELD)
+        if frame != loop and frame in mech.frames:
+            warn_caller(
+                f"{frame!r} of mechanism {mech.name!r} is held {gap:.3g} (metres or radians) from where it is at q: "
+                f"hold it there, linkwise.hold_frames(..., {frame!r}, q), let it go with active=..., or bring q to where "
+                "it is held with closed.assemble",
+                MechanismWarning,
+            )
+            return
         warn_caller(
-            f"loop {loop_of(mech, row)!r} of mechanism {mech.name!r} is open by {gap:.3g} "
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} "
             "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
             "for, with baumgarte=(alpha, beta)",
             MechanismWarning,

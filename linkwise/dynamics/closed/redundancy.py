@@ -22,6 +22,7 @@ from ...mechanics.joints import LoopKind
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.clusters import Cluster, clusters
+from ...mechanism.family import differs_in_poses
 from ...mechanism.parts import Constraint
 from .. import trees as tree
 from ..states import checked_arrays
@@ -182,8 +183,8 @@ def without_rounding(mech: Mechanism, jacobian: np.ndarray, of_constraints: np.n
 
 
 def _decided_in_family(mech: Mechanism) -> Redundancy:
-    """Decided once for all variants: they differ in masses and gravity, not in poses."""
-    if "_family" not in mech.__dict__:
+    """Decided once for all variants that differ in masses and gravity, not in poses."""
+    if "_family" not in mech.__dict__ or differs_in_poses(mech):
         return _told(mech, _decided(mech, mech.initial))
     known = mech._family.code
     return known.get(redundancy) or known.setdefault(redundancy, _told(mech, _decided(mech, mech.initial)))
