@@ -80,7 +80,8 @@ def hold_frames(
     Its ``initial`` is q.  The same frames held elsewhere run the same compiled code, from the second place on.
     """
     at = _one_configuration("hold_frames", mech, q)
-    kind, loops = (Spherical() if points else Fixed()), []
+    kind: Joint = Spherical() if points else Fixed()
+    loops: list[Loop] = []
     for name in names_of(frames):
         if mech.frame(name).body < 0:
             raise MechanismError(f"hold_frames: {name!r} is fixed to the ground already")

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating
+from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.acting import locked, with_efforts
+from linkwise.mechanism.annotation import Coordinates
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.model import Mechanism
@@ -134,6 +135,38 @@ def _with_mass(body: Body, whole: RigidMass) -> Body:
 def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
     rotation, position = composed(pose, (frame.rotation, frame.position))
     return Frame(frame.name, body, rotation, position)
+
+
+def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
+    """A floating joint replaced by one that moves less, from where it is initially."""
+    index = mech.body_index(joint)
+    body = mech.bodies[index]
+    at = _joint_pose(body, mech.initial[mech.q_index(joint)].tolist())
+    rotation, position = composed((body.rotation, body.position), at)
+    own: dict[str, Any] = {
+        "armature": 0.0,
+        "damping": 0.0,
+        "friction": 0.0,
+        "stiffness": 0.0,
+        "rest": None,
+        "limits": Limits(),
+    }
+    moved = dataclasses.replace(body, kind=kind, rotation=rotation, position=position, **own)
+    known = mech.annotations
+    return dataclasses.replace(
+        mech,
+        bodies=(*mech.bodies[:index], moved, *mech.bodies[index + 1 :]),
+        annotations=dataclasses.replace(
+            known,
+            initial=_without(joint, known.initial),
+            postures=tuple((name, _without(joint, values)) for name, values in known.postures),
+            keyframes=tuple((name, _without(joint, rates), u, x) for name, rates, u, x in known.keyframes),
+        ),
+    )
+
+
+def _without(joint: str, values: Coordinates) -> Coordinates:
+    return tuple(one for one in values if one[0] != joint)
 
 
 def initially(mech: Mechanism, joints: Any) -> Any:

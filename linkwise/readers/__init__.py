@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
+from linkwise.mechanism.edit import moved_by
 from linkwise.readers import protocol
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, companion_of, with_loops_of
@@ -41,7 +43,7 @@ def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader]
 
 def load(
     path_or_text: str | os.PathLike[str],
-    floating_base: bool = False,
+    floating_base: bool | Joint = False,
     gravity: Any = None,
     name: str | None = None,
     loops: Source | None = None,
@@ -55,7 +57,9 @@ def load(
     details.  Where loop constraints are redundant only to the rounding of the file, a ``lw.MechanismWarning`` names
     them (``closed.redundancy``).
 
-    floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the ground
+    floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the
+                    ground; or by another joint, ``lw.Planar()`` for what drives on a floor, from where it stands in
+                    the file and along the axes that it has there
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
@@ -64,11 +68,7 @@ def load(
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
-    if not isinstance(floating_base, bool | np.bool_):
-        raise MechanismError(
-            f"floating_base is True or False, not {floating_base!r}; a root that moves in a plane is a joint of "
-            "the file (URDF: <joint type='planar'> from a link that stands for the ground)"
-        )
+    base = _base_joint(floating_base)
     document, source, folder = document_of(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()
@@ -78,7 +78,9 @@ def load(
     found = FORMATS[root.tag]
     if found.read is None:
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
-    mechanism = found.read(root, floating_base, gravity, name, folder, mimic)
+    mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
+    if base is not None and not isinstance(base, Floating):
+        mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
     loops = companion_of(root, folder) if loops is None else loops
     mechanism = mechanism if loops is None else with_loops_of(mechanism, loops)
@@ -87,3 +89,14 @@ def load(
 
         redundancy(mechanism)  # says which constraints are redundant only to rounding
     return mechanism
+
+
+def _base_joint(given: Any) -> Joint | None:
+    """The joint that moves the root link; None where it does not move."""
+    if isinstance(given, bool | np.bool_):
+        return Floating() if given else None
+    if not isinstance(given, Joint):
+        raise MechanismError(
+            f"floating_base is True, False or a joint such as linkwise.Planar() or linkwise.Floating(), not {given!r}"
+        )
+    return given if given.nv else None

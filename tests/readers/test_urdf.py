@@ -352,7 +352,32 @@ def test_a_transmission_of_a_joint_that_is_not_there_is_reported():
         assert load(motors(transmission("elbov"))).actuated_joints is None
 
 
-@pytest.mark.parametrize("base", ["planar", lw.Planar(), "False", 1], ids=str)
+def test_a_base_that_drives_on_a_floor():
+    """By the joint that is given: the mechanism of a file that has the joint itself."""
+    arm = """<link name="base"><inertial><mass value="3"/><inertia ixx="1" iyy="2" izz="3" ixy="0" ixz="0" iyz="0"/>
+      </inertial></link><link name="l"><inertial><origin xyz="0 0.1 0.3"/><mass value="1"/><inertia ixx="1" iyy="1"
+      izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous"><parent link="base"/>
+      <child link="l"/><origin xyz="0 0 0.5"/><axis xyz="0 1 0"/></joint>"""
+    floor = """<link name="floor"/><joint name="drive" type="planar"><parent link="floor"/><child link="base"/>
+      <axis xyz="0 0 1"/></joint>"""
+    given, written = (
+        lw.load(f"<robot name='r'>{arm}</robot>", lw.Planar()),
+        lw.load(f"<robot name='r'>{floor}{arm}</robot>"),
+    )
+    assert given.joint_names == ("floating_base", "j") and (given.nq, given.nv) == (4, 4)
+    q, v = lw.random_state(written, np.random.default_rng(0))
+    np.testing.assert_allclose(lw.forward_dynamics(given, q, v, v), lw.forward_dynamics(written, q, v, v), rtol=1e-12)
+    assert lw.load(f"<robot name='r'>{arm}</robot>", lw.Floating()).nv == 7
+    assert lw.load(f"<robot name='r'>{arm}</robot>", lw.Fixed()).nv == 1
+    body = "<mujoco><worldbody><body name='b' pos='1 2 3' euler='0 0 90'><geom size='0.1'/></body></worldbody></mujoco>"
+    slides = lw.load(body, lw.Prismatic((1, 0, 0)))
+    np.testing.assert_allclose(lw.frame_pose(slides, [0.5], "b")[:3, 3], (1.0, 2.5, 3.0), atol=1e-12)
+    assert slides.initial == [0.0]
+
+
+@pytest.mark.parametrize("base", ["planar", lw.Planar, "False", 1], ids=str)
 def test_a_base_that_is_neither_free_nor_fixed_is_refused(base):
-    with pytest.raises(lw.MechanismError, match="floating_base is True or False"):
+    with pytest.raises(
+        lw.MechanismError, match=r"floating_base is True, False or a joint such as linkwise\.Planar\(\)"
+    ):
         lw.load("<robot name='c'><link name='b'/></robot>", floating_base=base)
