@@ -145,6 +145,7 @@ _LATER = {
     ".kinematics.so3": ("so3",),
     ".kinematics.se3": ("se3",),
     ".trajectories": ("trajectories",),
+    ".trajectories.files": ("load_motion",),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
     ".mechanics.algorithms.algorithm": ("Algorithm",),
     ".mechanics.algorithms.catalogue": ("register_integrator",),

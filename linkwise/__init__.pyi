@@ -177,6 +177,7 @@ from .simulation.step_matrices import rollout_derivatives as rollout_derivatives
 from .simulation.steps import rollout_methods as rollout_methods
 from .simulation.storage import load_trajectory as load_trajectory
 from .simulation.trajectory import Trajectory as Trajectory
+from .trajectories.files import load_motion as load_motion
 from .viewer.browser import view as view
 
 __version__: str
@@ -314,6 +315,7 @@ __all__ = [
     "load",
     "load_dh",
     "load_mesh",
+    "load_motion",
     "load_srdf",
     "load_trajectory",
     "lqr",

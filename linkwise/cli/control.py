@@ -105,7 +105,7 @@ class Driving:
         rows = read_table(file, mech, ("t", "q"), ("v", "a"), self.degrees, self.trust_units)
         _check_times(rows, called(file))
         v, a = rows.get("v"), rows.get("a") if "v" in rows else None
-        motion = lw.trajectories.along(lw.trajectories.spline(mech, rows["q"], rows["t"], v, a))
+        motion = lw.trajectories.sampled(mech, rows["t"], rows["q"], v, a)
         kp, kd = (
             gains(mech, option, texts) if texts else otherwise
             for option, texts, otherwise in zip(("--kp", "--kd"), (self.kp, self.kd), FOLLOWING, strict=True)

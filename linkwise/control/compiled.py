@@ -229,8 +229,8 @@ def bounds(mech: Mechanism, name: str, given: Any) -> Numbers:
 
 
 def joint_reference(mech: Mechanism, given: Any) -> Reference:
-    """From t to [q, v, a] (nq + 2 nv,): of a motion (``lw.trajectories``), a function of t that gives q, (q, v) or
-    (q, v, a), or a configuration, (nq,) or {joint: ...}."""
+    """From t to [q, v, a] (nq + 2 nv,): of a motion (``lw.trajectories``, or one that was simulated), a function of t
+    that gives q, (q, v) or (q, v, a), or a configuration, (nq,) or {joint: ...}."""
     if not callable(given):
         q = configuration_by_joint(mech, "reference", given) if isinstance(given, Mapping) else given
         return Constant(_joint_numbers(mech, q))
@@ -248,6 +248,7 @@ def _joint_numbers(mech: Mechanism, given: Any) -> np.ndarray:
     if [x.shape for x in parts] != [(mech.nq,), (mech.nv,), (mech.nv,)] or not all(np.isfinite(x).all() for x in parts):
         raise MechanismError(
             f"a reference is a configuration ({mech.nq},), or a function of t that gives it, with velocities and "
-            f"accelerations ({mech.nv},), finite; got shapes {[x.shape for x in parts]}"
+            f"accelerations ({mech.nv},), finite; got shapes {[x.shape for x in parts]}; samples are made a motion by "
+            "linkwise.trajectories.sampled(mech, t, q, v, a)"
         )
     return np.concatenate(parts)

@@ -131,8 +131,8 @@ def decoupled_tracking(
     """A controller in total rates (jain1995 Section 8) that follows a motion, from every start (``decoupled.py`` says
     when).
 
-    reference       a motion (``lw.trajectories``), a function of t that gives q, (q, v) or (q, v, a), or a
-                    configuration
+    reference       a motion, planned (``lw.trajectories``) or simulated (a ``Trajectory``), a function of t that gives
+                    q, (q, v) or (q, v, a), or a configuration
     rate_gain       c, 1/s: a number, or one for each of the nv total rates
     position_gain   Lambda, 1/s: by which position errors decay; a number, nv of them or {joint: number}
     limit           bounds of joint forces: a number, nv of them, {joint: number}; None for the effort limits of the

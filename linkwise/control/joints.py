@@ -122,6 +122,11 @@ def joint_feedback(
                them
     """
     require_mechanism(mech)
+    if callable(target):
+        raise MechanismError(
+            "joint_feedback leads to one configuration: linkwise.computed_torque(mech, motion) and "
+            "linkwise.decoupled_tracking follow motions and functions of t"
+        )
     target = (
         configuration_by_joint(mech, "target", target)
         if isinstance(target, Mapping)

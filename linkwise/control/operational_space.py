@@ -12,7 +12,9 @@ import numpy as np
 
 from ..dynamics.actuation import require_motors
 from ..dynamics.by_joint import configuration_by_joint
+from ..dynamics.frames import frame_acceleration, frame_velocity
 from ..dynamics.states import Float64Array, in_brief, real_numbers
+from ..dynamics.trees import frame_pose
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
 from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
@@ -105,7 +107,7 @@ def operational_space_control(
 
     target     a pose (4, 4) or a position (3,) in the world; or a function of t that gives it, or a tuple of it, the
                frame's velocity and its acceleration: [omega; v] in world axes at its origin, (6,), or (3,) with a
-               position
+               position; or a motion of all joints, planned or simulated, of which the frame's is followed
     kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
                x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
@@ -119,6 +121,8 @@ def operational_space_control(
     require_motors(mech, "operational_space_control")
     if mech.frame(frame).body < 0:
         raise MechanismError(f"frame {frame!r} is fixed to the ground: no joint moves it")
+    if callable(target) and isinstance(getattr(target, "mechanism", None), Mechanism):
+        target = partial(_of_frame, frame, target)
     first = _numbers(frame, target(0.0) if callable(target) else target)
     size = first.size
     rotation = size == 24
@@ -139,6 +143,13 @@ def operational_space_control(
     )
     # A partial function, which can be pickled where the target can.
     return CompiledControl(mech, law, partial(_asked, frame, target, size) if callable(target) else Constant(first))
+
+
+def _of_frame(frame: str, motion: Any, t: float) -> tuple[Float64Array, ...]:
+    """Pose, velocity and acceleration of a frame while its mechanism makes a motion."""
+    mech, (q, v, a) = motion.mechanism, motion(t)
+    velocity = frame_velocity(mech, q, v, frame, frame="world_aligned")
+    return frame_pose(mech, q, frame), velocity, frame_acceleration(mech, q, v, a, frame, "world_aligned", True)
 
 
 def _by_axis(name: str, given: Any, rotation: bool) -> Numbers:

@@ -39,7 +39,8 @@ def computed_torque(mech: Mechanism, reference: Any, kp: Any = 100.0, kd: Any = 
     """A controller that follows a motion by inverse dynamics: errors e obey d2e/dt2 + kd de/dt + kp e = 0, each joint
     on its own (for free rotations to first order in the error).
 
-    reference   a motion (``lw.trajectories``), a function of t that gives q, (q, v) or (q, v, a), or a configuration
+    reference   a motion, planned (``lw.trajectories``) or simulated (a ``Trajectory``), a function of t that gives q,
+                (q, v) or (q, v, a), or a configuration
     kp, kd      1/s^2 and 1/s: a number, nv of them or {joint: number}; kd = 2 sqrt(kp) is critically damped
 
     Every joint needs a motor.  Inertia and gravity are compensated, not friction and others that act.

@@ -20,7 +20,7 @@ from linkwise.mechanism.elements import Actuator, EffortRange, FluidForce, Gravi
 from linkwise.mechanism.looks import Look
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Place, Pose
-from linkwise.mechanism.plain_data import from_data, holds_functions, to_data
+from linkwise.mechanism.plain_data import from_data, to_data, without_functions
 from linkwise.mechanism.poses import pose
 from linkwise.mechanism.shapes import PLANE, Bump, ContactLaw, ContactPair, Shape, bumps
 
@@ -61,11 +61,11 @@ __all__ = [
     "did_you_mean",
     "from_data",
     "from_dh",
-    "holds_functions",
     "one_of",
     "pose",
     "require_mechanism",
     "snapped",
     "to_data",
     "warn_caller",
+    "without_functions",
 ]

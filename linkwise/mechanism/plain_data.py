@@ -69,6 +69,14 @@ def holds_functions(loop: Constraint) -> bool:
     return isinstance(loop.drive, Drive) or (isinstance(loop, Coupling) and loop.ratios_change)
 
 
+def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
+    """The mechanism as data can hold it, and the names of what is left out for the functions that it follows."""
+    functions = [loop.name for loop in mech.loops if holds_functions(loop)]
+    if not functions:
+        return mech, functions
+    return dataclasses.replace(mech, loops=tuple(one for one in mech.loops if one.name not in functions)), functions
+
+
 def _fields(value: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 

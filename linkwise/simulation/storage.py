@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.passive import Passive
-from ..mechanism import MechanismError, OmissionWarning, from_data, holds_functions, to_data, warn_caller
+from ..mechanism import MechanismError, OmissionWarning, from_data, to_data, warn_caller, without_functions
 from .events import Occurrence
 from .settings import Settings
 from .systems import Chart
@@ -26,10 +26,9 @@ def save(trajectory: Trajectory, path: str | Path) -> None:
     """Write a trajectory with its mechanism to ``path``; what follows functions is left out of the mechanism."""
     from .. import __version__
 
-    mech, end, events = trajectory.mechanism, trajectory.end, trajectory.events
-    functions = [loop.name for loop in mech.loops if holds_functions(loop)]
+    end, events = trajectory.end, trajectory.events
+    mech, functions = without_functions(trajectory.mechanism)
     if functions:
-        mech = replace(mech, loops=tuple(loop for loop in mech.loops if loop.name not in functions))
         end = replace(end, chart=None)  # its rows are of all constraints
         warn_caller(
             f"{path}: functions of time and of coordinates are not stored: the samples are, with the mechanism "
@@ -77,6 +76,8 @@ def load_trajectory(path: str | Path) -> Trajectory:
         raise foreign from None
     if not isinstance(about, dict):
         raise foreign
+    if "motion" in about:
+        raise MechanismError(f"{path} is a planned motion, which linkwise.load_motion reads")
     if about.get("format") != FORMAT:
         raise MechanismError(
             f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "

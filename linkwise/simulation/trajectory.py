@@ -22,6 +22,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
 from ..mechanism import Loop, Mechanism, MechanismError
+from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
 from .recording import Stretch
@@ -286,6 +287,18 @@ class Trajectory:
             between = self._through_samples(flat[off]) if self.dense is None else self.dense.states(flat[off])
             q[off], v[off] = (np.array(part) for part in zip(*between, strict=True))
         return q.reshape(times.shape + q.shape[1:]), v.reshape(times.shape + v.shape[1:])
+
+    def __call__(self, t: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """q, v and a at a time or times, through the samples, at rest beyond them: as a planned motion
+        (``lw.trajectories``) gives them, so that controllers follow it."""
+        return self._motion(np.asarray(t, dtype=float) - self.t[0])
+
+    @cached_property
+    def _motion(self) -> Motion:
+        if self.q.ndim != 2:
+            raise MechanismError("a batch is no motion to follow: pick one of it with trajectory.member(index)")
+        last = np.append(self.t[1:] > self.t[:-1], True)  # of samples at one time, as where events are
+        return sampled(self.mechanism, *(x[last] for x in (self.t, self.q, self.v, self.a)))
 
     def _through_samples(self, times: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """(q, v) at each of the times, by polynomials through the samples around it."""

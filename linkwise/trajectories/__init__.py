@@ -2,7 +2,7 @@
 fastest way along a path that torques and velocities allow."""
 
 from .laws import cycloid, quintic, trapezoid
-from .motions import Motion, along, point_to_point
+from .motions import Motion, along, point_to_point, sampled
 from .paths import Path, line, spline
 from .time_optimal import InfeasiblePathError, time_optimal
 
@@ -15,6 +15,7 @@ __all__ = [
     "line",
     "point_to_point",
     "quintic",
+    "sampled",
     "spline",
     "time_optimal",
     "trapezoid",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
 from .laws import RAMP, Law, law_of, peaks, trapezoid
-from .paths import Path, line
+from .paths import Path, line, spline
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,23 +50,12 @@ class Motion:
         return inverse_dynamics(self.mechanism, *self(t))
 
     def save(self, path: str | os.PathLike[str], count: int = 201) -> None:
-        """Write ``sample(count)`` to a file: ``.csv`` for a table with columns t, q.elbow, ..., v.elbow, ...,
-        a.elbow, ..., ``.npz`` for arrays t, q, v and a.  ``pickle`` keeps the motion itself."""
-        ending = os.path.splitext(path)[1].lower()
-        if ending not in (".csv", ".npz"):
-            raise MechanismError(
-                f"{os.fspath(path)!r} has no ending that motions are saved with: .csv (a table), .npz (arrays)"
-            )
-        arrays = dict(zip(("t", "q", "v", "a"), self.sample(count), strict=True))
-        if ending == ".npz":
-            np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
-            return
-        positions, rates = (self.mechanism.coordinate_names(quantity) for quantity in ("q", "v"))
-        names = [f"{what}.{x}" for what, own in (("q", positions), ("v", rates), ("a", rates)) for x in own]
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")  # names with commas are quoted
-            writer.writerow(["t", *names])
-            writer.writerows(np.column_stack(list(arrays.values())).tolist())
+        """Write ``sample(count)`` to a file that ``lw.load_motion`` reads: ``.csv`` for a table with columns t,
+        q.elbow, ..., v.elbow, ..., a.elbow, ..., ``.npz`` for arrays t, q, v and a, with the mechanism.  ``pickle``
+        keeps the motion itself."""
+        from .files import save_motion
+
+        save_motion(self, path, count)
 
     def __str__(self) -> str:
         return f"motion of {self.mechanism.name} over {self.duration:.4g} s"
@@ -83,6 +71,21 @@ def along(path: Path, duration: float | None = None) -> Motion:
     if not 0.0 < total < np.inf:
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
     return Motion(path, total, partial(_evenly, path.start, whole / total, total))
+
+
+def sampled(
+    mech: Mechanism, t: ArrayLike, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+) -> Motion:
+    """The motion through samples, of a log or of a planner elsewhere, from its first time on.
+
+    t         (n,): growing
+    q, v, a   (n, nq), (n, nv), (n, nv): between samples of the fifth degree, through all that are given.  Without v a
+              cubic spline, at rest at both ends; without a its accelerations are those of cubic pieces
+    """
+    times = real_numbers("t", t)
+    if times.ndim != 1 or len(times) < 2:
+        raise MechanismError(f"t must be two times or more, (n,), got shape {times.shape}")
+    return along(spline(mech, q, times, v, a))
 
 
 # Laws of motions are functions of modules with their numbers, not local ones: those cannot be pickled.

@@ -195,5 +195,30 @@ def test_motions_as_tables(tmp_path):
     with np.load(tmp_path / "motion.npz") as file:
         for one, other in zip((t, q, v, a), (file[name] for name in "tqva"), strict=True):
             np.testing.assert_array_equal(one, other)
+    for again in (lw.load_motion(tmp_path / "motion.npz"), lw.load_motion(tmp_path / "motion.csv", body)):
+        assert again.mechanism.joint_names == body.joint_names and again.duration == motion.duration
+        for one, other in zip(again(t), (q, v, a), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9)
     with pytest.raises(lw.MechanismError, match="no ending"):
         motion.save("motion.txt")
+    with pytest.raises(lw.MechanismError, match=r"does not say what moves: load_motion\(path, mech\)"):
+        lw.load_motion(tmp_path / "motion.csv")
+    with pytest.raises(lw.MechanismError, match="is no coordinate of mechanism 'puma560'"):
+        lw.load_motion(tmp_path / "motion.csv", lw.mechanisms.puma560())
+    with pytest.raises(lw.MechanismError, match="a planned motion, which linkwise.load_motion reads"):
+        lw.load_trajectory(tmp_path / "motion.npz")
+
+
+def test_motions_of_the_command_line_and_of_simulations_are_loaded(tmp_path):
+    """Columns in any order, in degrees, with forces and energies besides."""
+    arm, table = lw.mechanisms.planar_arm(2), tmp_path / "log.csv"
+    table.write_text("kinetic_energy,q.joint2,t,q.joint1\n1,10,5.0,0\n2,20,5.5,45\n3,60,6.0,90\n")
+    motion = lw.load_motion(table, arm, degrees=True)
+    np.testing.assert_allclose(np.degrees(motion([0.0, 0.5, 1.0])[0]), [[0, 10], [45, 20], [90, 60]], atol=1e-12)
+    moved = lw.simulate(arm, [0.3, 0.2], None, 0.2)
+    moved.save(tmp_path / "fall.npz")
+    again = lw.load_motion(tmp_path / "fall.npz")
+    for one, other in zip(again(moved.t), (moved.q, moved.v, moved.a), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    with pytest.raises(lw.MechanismError, match="two times or more"):
+        tr.sampled(arm, 0.0, [0.0, 0.0])
