@@ -65,7 +65,18 @@ def test_every_array_function_compiles():
     compiled = {function.__name__ for function in COMPILED if getattr(lw, function.__name__, None) is function}
     assert public - compiled == {
         *("base_parameters", "inertial_parameters", "rotor_inertias"),  # of a mechanism, not of a state
-        *("from_dh", "load", "load_dh", "load_mesh", "load_srdf", "load_trajectory", "neutral", "pose", "random_state"),
+        *(
+            "from_dh",
+            "load",
+            "load_dh",
+            "load_mesh",
+            "load_motion",
+            "load_srdf",
+            "load_trajectory",
+            "neutral",
+            "pose",
+            "random_state",
+        ),
         *("configuration", "hold_contacts", "hold_frames", "interpolate", "wrenches_at"),  # made of others
         *("register_integrator", "register_reader", "register_target", "rollout_methods"),
         *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
