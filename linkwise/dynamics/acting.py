@@ -151,7 +151,7 @@ def _asked(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: Any, activation: Any, passive: Passive | None
 ) -> tuple[Resolved, tuple[Any, ...]]:
     """The elements, and the state with what drives them, checked."""
-    elements = resolved(mech, passive) or Resolved.nothing(mech)
+    elements = resolved(mech, passive, implicit_step=0.0) or Resolved.nothing(mech)
     state = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
     more = []
     ctrl = inputs_by_actuator(mech, ctrl)

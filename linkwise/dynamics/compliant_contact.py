@@ -35,15 +35,20 @@ def _points(found: Float64Array) -> ContactPoints:
 
 
 @of_algorithm("contact_wrenches")
-def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool = False) -> Float64Array:
     """(n_links, 6): [moment; force] of contact on every link, at its origin in its frame, as ``wrenches`` of
-    ``lw.forward_dynamics`` takes them.  ``lw.simulate`` and ``lw.rollout`` let contact act by themselves."""
+    ``lw.forward_dynamics`` takes them; ``explicit`` as in ``contact_points``.  ``lw.simulate`` and ``lw.rollout`` let
+    contact act by themselves."""
     ...
 
 
 @of_algorithm("contact_points", _points)
-def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> ContactPoints:
-    """Gap, position, normal and force of every elementary contact: see ``ContactPoints``."""
+def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool = False) -> ContactPoints:
+    """Gap, position, normal and force of every elementary contact: see ``ContactPoints``.
+
+    explicit   False: friction holds what is inside its cone, as in motions of "semi_implicit" and of adaptive implicit
+               methods; True: no steeper than the damper (``ContactLaw.damping``) that it is in those of "rk4"
+    """
     ...
 
 

@@ -70,7 +70,7 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
     their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    elements, ctrl = resolved(mech, passive), inputs_by_actuator(mech, ctrl)
+    elements, ctrl = resolved(mech, passive, implicit_step=0.0), inputs_by_actuator(mech, ctrl)
     if elements is None:
         for name, given in ((CTRL, ctrl), ("activation", activation)):
             if given is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,6 +197,12 @@ class ContactPair:
     def shapes(self) -> tuple[str, str]:
         """The two names."""
         return self.shape_a, self.shape_b
+
+    @property
+    def without_bound(self) -> ContactPair:
+        """The same with friction that holds whatever is inside its cone, to its slip speed: its bound is what explicit
+        methods can follow."""
+        return replace(self, law=replace(self.law, damping=math.inf))
 
 
 def can_touch(a: Shape, b: Shape) -> bool:

@@ -29,6 +29,7 @@ from ..dynamics.states import ByJoint, Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, one_of
+from ..mechanism.elements import CONTACT_FRICTION
 from .bodies import check_bodies, with_largest
 from .closed_rollouts import (
     NONE_YET,
@@ -59,6 +60,7 @@ from .rollout_inputs import (
     stride,
     with_controller,
 )
+from .slipping import watch_slip
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import (
     ACTIVATION,
@@ -66,6 +68,7 @@ from .steps import (
     MOMENTA,
     PER_STEP,
     ROW,
+    fixed_steps,
     method_in,
     momentum_step,
     require_without_drives,
@@ -184,6 +187,9 @@ def _run(
         else:
             run(*named.values(), out=tuple(kept))
         _warn_of_lost(mech, method, named, batch, kept, every)
+    if fixed_steps(method, 0.0)[1] is None and not any(array.name.endswith(CONTACT_FRICTION) for array in varied):
+        steps = every * kept[0].shape[-2]
+        watch_slip(mech, method, steps * next(x for array, x in named.items() if array.name == "dt"), *kept[:2])
 
 
 def _prepared(

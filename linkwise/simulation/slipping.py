@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..compiler.store import stored
 from ..dynamics.compliant_contact import contact_points
-from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from ..mechanism import ContactPair, Mechanism, MechanismWarning, warn_caller
 
 INSIDE = 0.9  # of the most that friction can be: below it dry friction would hold
 NOTED = 10.0  # slip speeds: the mean over the time inside the cone from which on slip is told
+MOST_COPIES, MOST_RECORDS = 8, 64  # of a rollout that are looked at
+LONG_ENOUGH, WATCHED = 0.1, 2.0  # s inside the cone after which rollouts are judged, and no longer looked at
 
 
 def rubs(mech: Mechanism) -> bool:
@@ -18,37 +22,84 @@ def rubs(mech: Mechanism) -> bool:
     return any(pair.law.friction > 0.0 and mech.acts("contact", pair.name) for pair in mech.contact_pairs)
 
 
-def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip although their friction is
-    inside its cone, because it is no steeper than such methods can follow (``ContactLaw.damping``)."""
-    if len(t) < 2 or not rubs(mech):
-        return
+def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., n): how fast contacts slide in states of an explicit motion in which their friction is inside its cone,
+    because it is no steeper than such methods can follow (``ContactLaw.damping``); and where it is inside."""
     pairs = mech.contact_parts
     friction, damping, slow = (
         np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
     )
-    points = contact_points(mech, q, v)
+    points = contact_points(mech, q, v, explicit=True)
     pressed = np.sum(points.force * points.normal, axis=-1)
     most = friction * pressed
     acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
     with np.errstate(divide="ignore", invalid="ignore"):
         used = np.linalg.norm(points.force - pressed[..., None] * points.normal, axis=-1) / most
-        holds = acts & (most > 0.0) & (used < INSIDE)
-        slip = np.where(holds, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0)
+        inside = acts & (most > 0.0) & (used < INSIDE)
+        return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside
+
+
+def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold."""
+    if len(t) < 2 or not rubs(mech):
+        return
+    slip, inside = slips(mech, q, v)
+    slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
     weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
-    distance, time = (np.sum(weights * x, axis=0) for x in (slip, holds))
+    distance, time = (np.sum(weights * x, axis=0) for x in (slip, inside))
     too_fast = distance > NOTED * slow * time
     if not too_fast.any():
         return
     at = np.unravel_index(int(np.argmax(np.where(too_fast, distance, 0.0))), distance.shape)
-    pair = pairs[at[-1]]
+    _tell(mech, method, mech.contact_parts[at[-1]], distance[at], time[at], slip.max(axis=0)[at])
+
+
+def _tell(mech: Mechanism, method: str, pair: ContactPair, distance: float, time: float, fastest: float) -> None:
     warn_caller(
-        f"contact {pair.name!r} of mechanism {mech.name!r} slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up "
-        f"to {slip.max(axis=0)[at]:.2g} m/s, although its friction is inside its cone: method "
+        f"contact {pair.name!r} of mechanism {mech.name!r} slipped by {distance:.2g} m in {time:.2g} s, at up "
+        f"to {fastest:.2g} m/s, although its friction is inside its cone: method "
         f"{method!r} takes contact explicitly, with friction of no more than {pair.law.damping:.3g} N s/m, and what it "
-        "should hold creeps; implicit methods let it hold: method='radau' or 'semi_implicit'",
+        "should hold creeps; implicit methods let it hold: method='semi_implicit', or 'radau' of lw.simulate",
         MechanismWarning,
     )
+
+
+@dataclass
+class _Watch:
+    """What the contacts of a mechanism did in rollouts so far, (n,) each."""
+
+    distance: Any = 0.0
+    time: Any = 0.0
+    fastest: Any = 0.0
+    done: bool = False
+
+
+def watch_slip(mech: Mechanism, method: str, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """The same of explicit rollouts (..., records, nq), (..., records, nv) ``lasting`` so long (...): of a
+    few of their copies and records, added up over calls, each of which may be as short as a step.  A mechanism tells
+    it once."""
+    watch = stored(mech, ("slip in rollouts", method), _Watch)
+    if watch.done or not rubs(mech):
+        return
+    records = q.shape[-2]
+    copies, times = _some(q[..., 0, 0].size, MOST_COPIES), _some(records, MOST_RECORDS)
+    slip, inside = slips(mech, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
+    weights = np.abs(np.broadcast_to(lasting, q.shape[:-2]).reshape(-1, 1, 1)[copies]) / len(times)
+    watch.distance = watch.distance + np.sum(weights * slip, axis=(0, 1))
+    watch.time = watch.time + np.sum(weights * inside, axis=(0, 1))
+    watch.fastest = np.maximum(watch.fastest, slip.max(axis=(0, 1)))
+    pairs = mech.contact_parts
+    slow = np.array([pair.law.slip_speed for pair in pairs])
+    too_fast = (watch.time > LONG_ENOUGH) & (watch.distance > NOTED * slow * watch.time)
+    watch.done = bool(too_fast.any() or watch.time.max() > WATCHED)
+    if too_fast.any():
+        worst = int(np.argmax(np.where(too_fast, watch.distance, 0.0)))
+        _tell(mech, method, pairs[worst], watch.distance[worst], watch.time[worst], watch.fastest[worst])
+
+
+def _some(n: int, most: int) -> np.ndarray:
+    """Up to ``most`` of n places, evenly spaced, the last among them."""
+    return np.linspace(n - 1, 0, min(n, most)).astype(int)
 
 
 def _weights(t: np.ndarray) -> Any:

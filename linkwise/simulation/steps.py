@@ -303,13 +303,12 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
                 f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
     contacts = [law for law in acting.laws if isinstance(law, CompliantContact)]
-    made_for = [law.longest_step(mech, implicit) for law in contacts]
-    if made_for and step > min(made_for) * (1.0 + SLACK):
-        other = f"; or take steps of {min(made_for):g} s" if implicit else ""
-        other = other or "; method='semi_implicit' takes contact with the ground implicitly"
+    made_for = min((law.longest_step for law in contacts), default=math.inf)
+    if not implicit and step > made_for * (1.0 + SLACK):
         yield (
-            f"steps of {step:g} s are longer than the {min(made_for):g} s that contacts of mechanism {mech.name!r} "
-            f"are made for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer{other}"
+            f"steps of {step:g} s are longer than the {made_for:g} s that contacts of mechanism {mech.name!r} are made "
+            f"for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer; "
+            "method='semi_implicit' follows them in steps of any length"
         )
 
 

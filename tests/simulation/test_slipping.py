@@ -56,7 +56,7 @@ def test_explicit_methods_say_what_slips_and_how_fast(puck, method):
     puck = puck.with_contact(damping=100.0)
     expected = slip(puck, 100.0)
     with pytest.warns(
-        lw.MechanismWarning, match=rf"'skin/floor'.*slipped by .* m/s.*inside its cone.*{method}.*radau.*semi_implicit"
+        lw.MechanismWarning, match=rf"'skin/floor'.*slipped by .* m/s.*inside its cone.*{method}.*semi_implicit.*radau"
     ):
         motion = lw.simulate(puck, resting(puck), None, 0.5, method=method)
     assert motion.v[-1, 1] == pytest.approx(expected, rel=1e-3) and expected > 0.04
@@ -65,6 +65,37 @@ def test_explicit_methods_say_what_slips_and_how_fast(puck, method):
         slippery = puck.with_contact(friction=0.1)
         lw.simulate(slippery, resting(puck), [0.0, 0.5], 0.2, method=method)
         lw.simulate(slippery.with_acting(contact=False), resting(puck), None, 0.01, method=method)
+
+
+@pytest.mark.parametrize("calls", [1, 100])
+def test_explicit_rollouts_say_once_what_slips(puck, calls):
+    """In one call or in many short ones, as policies make them."""
+    puck = puck.with_contact(damping=100.0)
+    q, v = np.tile(resting(puck), (3, 1)), None
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(calls):
+            q, v = lw.rollout(puck, q, v, None, 1e-3, 500 // calls, final_only=True)
+    assert v[:, 1] == pytest.approx(slip(puck, 100.0), rel=1e-3)
+    (message,) = (str(one.message) for one in told)
+    assert "'skin/floor'" in message and "'rk4' takes contact explicitly" in message and "semi_implicit" in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(puck, q, v, None, 1e-3, 500)  # told already
+        lw.rollout(puck.with_contact(friction=0.1), q, [0.0, 0.5], None, 1e-3, 500)  # beyond the cone it slides
+        lw.rollout(puck, resting(puck), None, None, 1e-3, 500, "semi_implicit")
+
+
+def test_forces_on_what_rests_on_a_slope_balance_its_weight(puck):
+    weight = 2.0 * np.array(puck.gravity)
+    q, v = lw.rollout(puck, resting(puck), None, None, 1e-3, 2000, "semi_implicit", final_only=True)
+    np.testing.assert_allclose(lw.contact_points(puck, q, v).force, [-weight], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(lw.acting.forward_dynamics(puck, q, v), 0.0, atol=1e-3)
+    np.testing.assert_allclose(lw.contact_wrenches(puck, q, v)[1, 3:], -weight, rtol=1e-4, atol=1e-9)
+    with pytest.warns(lw.MechanismWarning, match="slipped"):
+        bounded = puck.with_contact(damping=100.0)
+        q, v = lw.rollout(bounded, resting(puck), None, None, 1e-3, 500, final_only=True)
+    np.testing.assert_allclose(lw.contact_points(bounded, q, v, explicit=True).force, [-weight], rtol=1e-3, atol=1e-9)
 
 
 def test_methods_without_friction_are_as_ever(puck):

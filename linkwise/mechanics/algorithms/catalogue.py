@@ -207,12 +207,20 @@ ALGORITHMS: dict[str, Algorithm] = {
         _centroidal("center_of_mass_velocity", ("q", "v"), "velocity"),
         _centroidal("center_of_mass_acceleration", ("q", "v", "a"), "acceleration"),
         # -- compliant contact
-        Algorithm("contact_wrenches", ("q", "v"), "wrenches", compliant_contact.contact_wrenches, reason=CONTACT),
+        Algorithm(
+            "contact_wrenches",
+            ("q", "v"),
+            "wrenches",
+            compliant_contact.contact_wrenches,
+            ("explicit",),
+            reason=CONTACT,
+        ),
         Algorithm(
             "contact_points",
             ("q", "v"),
             "contact_points",
             compliant_contact.contact_points,
+            ("explicit",),
             reason=CONTACT,
             sizes={"contact_points": lambda mech: (len(mech.contact_parts), 10)},
         ),

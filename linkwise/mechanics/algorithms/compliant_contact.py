@@ -18,11 +18,11 @@ import numpy as np
 from ...mechanism import PLANE, Bump, ContactPair, Pose, Shape, bumps
 from ...mechanism.elements import CONTACT_FRICTION
 from ...mechanism.shapes import by_parts
-from ..links.contact_force import Law, Response, at_least, at_most, contact_response, elastic_energy
+from ..links.contact_force import Law, Response, at_least, at_most, contact_response, elastic_energy, explicit_response
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, select, sqrt
+from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.pose import Pose as WorldPose
@@ -31,7 +31,7 @@ from ..spatial.three import IDENTITY, ZERO
 from .kinematics import internal_poses
 
 Six = tuple[Scalar, ...]
-CENTRED = 1e-24  # square of a distance from a box, in m, that is taken for none
+CENTRED = 1e-24  # square of a distance from a box or between axes, in m, that is taken for none
 PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
@@ -186,7 +186,7 @@ class Contacts:
         ]
         closest = _closest(centres, axes, [shape.size[1] if shape.kind == "capsule" else 0.0 for *_, shape in sides])
         between = closest[0] - closest[1]
-        distance = sqrt(between.dot(between))
+        distance = sqrt(between.dot(between) + CENTRED)  # axes may meet
         normal = between * (1.0 / distance)
         depth = (a.size[0] + b.size[0]) - distance
         middle = closest[1] + normal * (b.size[0] - 0.5 * depth)
@@ -241,17 +241,19 @@ class Contacts:
         return rotation @ linear + (rotation @ omega).cross(touch.point - position)
 
     def responses(self, step: Scalar = 0.0) -> list[Response]:
-        """Forces on the first side of every contact, along its axes; with a ``step`` those that a step takes implicitly
+        """Forces on the first side of every contact, along its axes; with a ``step`` those that it takes, implicitly
         where the other side is the ground."""
-        return [self._response(touch, 0.0 if touch.in_world else step) for touch in self.touches]
+        return [self._response(touch, step) for touch in self.touches]
 
     def _response(self, touch: Touch, step: Scalar) -> Response:
         def velocity(of: list[Motion]) -> Vector3:
             return self._velocity_of(of, touch.body_a, touch) - self._velocity_of(of, touch.body_b, touch)
 
+        now = velocity(self._velocities)
+        if touch.in_world and not is_zero(step):
+            return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
-        now = velocity(self._velocities)
         return contact_response(touch.law, touch.normal, touch.pressed, now, step, touch.bound, touch.mass, reached)
 
     def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
@@ -266,7 +268,7 @@ class Contacts:
     def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
         """By how much contacts with the ground resist accelerations of links during a step h, as if it were inertia:
         h X* C X at the links' origins in their user frames, with X to the velocity of the touching point, and C its
-        resistance.  Contacts between links, which tie two of them, resist at the next step only."""
+        resistance.  Contacts between links, which tie two of them, are explicit (``explicit_response``)."""
         total: dict[int, ArticulatedInertia] = {}
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             if not touch.in_world:
@@ -371,15 +373,15 @@ def _within(x: Scalar) -> Scalar:
 # -- algorithms -------------------------------------------------------------------------------------------------
 
 
-def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
+def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
-    found = Contacts(tree, q, v).wrenches()
+    found = _all_of(tree, q, v, explicit).wrenches()
     return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
-def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Six]:
+def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
     """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""
-    contacts = Contacts(tree, q, v)
+    contacts = _all_of(tree, q, v, explicit)
     return [
         (
             -touch.depth,
@@ -389,6 +391,12 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list
         )
         for touch, response in zip(contacts.touches, contacts.responses(), strict=True)
     ]
+
+
+def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool) -> Contacts:
+    """All contacts, whose friction holds what is inside its cone, or has its bound, as explicit methods have it."""
+    pairs = tree.mechanism.contact_pairs
+    return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])
 
 
 def contact_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:

@@ -34,10 +34,10 @@ class CompliantContact(ForceLaw):
         """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
         return any(_with_the_ground(mech, pair) for pair in self.pairs)
 
-    def longest_step(self, mech: Mechanism, implicit: bool) -> float:
-        """The longest step that the contacts are made for, where those with the ground are taken implicitly or not."""
-        ties = [pair.step for pair in self.pairs if not (implicit and _with_the_ground(mech, pair))]
-        return min(ties, default=math.inf)
+    @property
+    def longest_step(self) -> float:
+        """The longest step of explicit methods that the contacts are made for."""
+        return min((pair.step for pair in self.pairs), default=math.inf)
 
     def energy(self, at: Situation) -> Scalar:
         return Contacts(at.tree, at.q, None, self.pairs).energy()

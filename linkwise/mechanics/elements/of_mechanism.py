@@ -245,7 +245,7 @@ def record_laws(
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
         if implicit_step == 0.0:
-            yield CompliantContact(tuple(_without_bound(pair) for pair in touching))
+            yield CompliantContact(tuple(pair.without_bound for pair in touching))
         else:
             yield CompliantContact(touching, explicit_step)
     if mech.actuators:
@@ -256,11 +256,6 @@ def record_laws(
             tuple((one.joint, one.lower, one.upper) for one in bounds),
             tuple(_speeds(mech)),
         )
-
-
-def _without_bound(pair: ContactPair) -> ContactPair:
-    """A contact whose friction holds whatever is inside its cone, to its slip speed."""
-    return replace(pair, law=replace(pair.law, damping=math.inf))
 
 
 def for_explicit_steps(acting: Acting, step: float) -> Acting:

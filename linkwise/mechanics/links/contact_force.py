@@ -96,7 +96,7 @@ def contact_response(
     stopped before."""
     rate = -normal.dot(velocity)
     if is_zero(step):
-        push, along = normal_force(law, depth, rate, bound), 0.0
+        push, along = normal_force(law, law.stiffness, depth, rate, bound), 0.0
     else:
         push, along = predicted_normal_force(law, depth, rate, step, mass)
     sliding = velocity + normal * rate
@@ -124,13 +124,30 @@ def contact_response(
     return Response(normal * push - sliding * drag, along, drag)
 
 
-def normal_force(law: Law, depth: Scalar, rate: Scalar, bound: float) -> Scalar:
-    """f of explicit steps."""
+def explicit_response(
+    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar, mass: float
+) -> Response:
+    """The force of a ``step`` h that takes it explicitly and may be of any length, as that of contacts which tie links
+    to each other: no stiffer than m / (2 h)^2 and damped by no more than m / h, along the normal and across it, which
+    such a step can follow where it pushes a free ``mass`` m."""
+    rate, softness = -normal.dot(velocity), step * (1.0 / mass)
+    stiffness = law.stiffness / at_least((4.0 * law.stiffness) * (step * softness), 1.0)
+    push = normal_force(law, stiffness, depth, rate, softness)
+    if is_zero(law.friction):
+        return Response(normal * push, 0.0, 0.0)
+    sliding, most = velocity + normal * rate, law.friction * push
+    viscous = most * softness
+    drag = most / sqrt(sliding.dot(sliding) + law.slip_speed**2 + viscous * viscous)
+    return Response(normal * push - sliding * drag, 0.0, 0.0)
+
+
+def normal_force(law: Law, stiffness: Scalar, depth: Scalar, rate: Scalar, bound: Scalar) -> Scalar:
+    """f of explicit steps; ``bound`` is 1 / b."""
     phi, _ = smoothed_depth(law, depth)
-    share: Scalar = 1.0
-    if law.dissipation * bound:
-        share = 1.0 / (1.0 + (law.dissipation * law.stiffness * bound) * phi)
-    return law.stiffness * phi * _loss(law, rate * share)[0]
+    spring, share = stiffness * phi, 1.0
+    if law.dissipation and not is_zero(bound):
+        share = 1.0 / (1.0 + (law.dissipation * bound) * spring)
+    return spring * _loss(law, rate * share)[0]
 
 
 def implicit_normal_force(law: Law, depth: Scalar, rate: Scalar, step: Scalar) -> tuple[Scalar, Scalar, Scalar]:
