@@ -135,6 +135,8 @@ class Builder(LoopDeclarations):
         links: Mapping[str, Sequence[str]],
         slots: Mapping[str, Any] | None = None,
         density: float = 1.0,
+        slides: Mapping[str, Any] | None = None,
+        masses: Mapping[str, float] | None = None,
     ) -> Builder:
         """A planar linkage as it is drawn: points of the x-y plane, and links that join them with pins about z.
 
@@ -144,12 +146,15 @@ class Builder(LoopDeclarations):
         density   kilograms per metre: links are thin rods between their points, all around where these are three or
                   more, a single one where all are on a line; ``mech.with_payload`` and
                   ``with_inertial_parameters`` change that
+        slides    link -> (other, (x, y)): a link that moves along this direction in another, or in "ground", without
+                  turning, as pistons and Scotch yokes do; a list of them where it slides in several
+        masses    link -> kilograms, in place of those by the density
 
-        Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), and so are
-        frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as drawn, frames of links along the world's
+        Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), slides like
+        their links ("yoke_slide"), and so are frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as drawn, frames of links along the world's
         axes there, each at the pin that its joint is.  Links, joints and loops may be added by hand.
         """
-        Linkage(points, links, slots or {}, density).add_to(self)
+        Linkage(points, links, slots or {}, slides or {}, density, masses or {}).add_to(self)
         return self
 
     def frame(self, name: str, link: str, pose: Any = None) -> Builder:

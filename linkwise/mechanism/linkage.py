@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import PinInSlot, Revolute
+from linkwise.mechanics.joints import PinInSlot, Prismatic, Revolute
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import GROUND
@@ -20,28 +20,45 @@ ON_A_LINE = 1e-9  # of their distance: points of a link that are as near to a li
 
 
 @dataclass(frozen=True)
-class Pin:
-    """Two links that share a point, or a point of the first in a slot of the second."""
+class Guide:
+    """What ties two links: a pin at a point of both, a point of the second in a slot of the first, or a slide along
+    which the second moves in the first without turning.
+
+    name   of the joint or loop
+    at     (3,): as drawn
+    """
 
     name: str
-    point: str
+    at: np.ndarray
     links: tuple[str, str]
-    slot: tuple[float, float, float] | None = None
+    kind: Revolute | Prismatic | PinInSlot
+
+    @property
+    def is_slot(self) -> bool:
+        return isinstance(self.kind, PinInSlot)
 
 
 class Linkage:
     """A linkage in the plane z = 0.  Links have their frames along the world's axes as it is drawn, at the pin that
-    hangs them on the tree, and so all joints are zero there.
+    hangs them on the tree, or at their first point, and so all joints are zero there.
 
     points    name -> (x, y)
     links     name -> names of its points; "ground" has those that are fixed
     slots     point -> (link, direction): that the point slides in
+    slides    link -> (other link, direction): along which it moves in that without turning; or several of these
     density   kilograms per metre of the thin rods that links are made of: between their points, all around;
               points on a line make a single one
+    masses    link -> kilograms, in place of what follows from the density
     """
 
     def __init__(
-        self, points: Mapping[str, Any], links: Mapping[str, Sequence[str]], slots: Mapping[str, Any], density: float
+        self,
+        points: Mapping[str, Any],
+        links: Mapping[str, Sequence[str]],
+        slots: Mapping[str, Any],
+        slides: Mapping[str, Any],
+        density: float,
+        masses: Mapping[str, float],
     ) -> None:
         self.points = {
             name: np.append(checks.checked_array(f"point {name!r} of the linkage", at, (2,)), 0.0)
@@ -49,83 +66,122 @@ class Linkage:
         }
         self.links = {name: tuple(own) for name, own in links.items()}
         self.density = checks.checked_number("the density of the linkage", density)
+        for link in (*slides, *masses):
+            self._require_link(f"the {'slide' if link in slides else 'mass'} of link {link!r} of the linkage", link)
+        self.masses = {link: checks.checked_number(f"the mass of link {link!r}", x) for link, x in masses.items()}
         for link, own in self.links.items():
-            self._check_points(link, own)
-        if GROUND not in self.links and not any(carrier == GROUND for carrier, _ in slots.values()):
+            self._check_points(link, own, alone=link == GROUND or link in slides)
+        bases = [carrier for carrier, _ in slots.values()] + [x for one in slides.values() for x, _ in _several(one)]
+        if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
-        self.pins = [*self._shared_points(), *(self._slot(point, *slot) for point, slot in slots.items())]
+        self.guides = [
+            *self._pins(),
+            *(guide for link, given in slides.items() for guide in self._slides(link, given)),
+            *(self._slot(point, *slot) for point, slot in slots.items()),
+        ]
         unused = [name for name in self.points if not any(name in own for own in self.links.values())]
         if unused:
             raise MechanismError(f"no link of the linkage has point {unused[0]!r}")
 
-    def _check_points(self, link: str, own: Sequence[str]) -> None:
+    def _check_points(self, link: str, own: Sequence[str], alone: bool) -> None:
         for point in own:
             if point not in self.points:
                 told = checks.did_you_mean(point, list(self.points))
                 raise MechanismError(f"link {link!r} of the linkage has a point {point!r} that is not given: {told}")
         if len(set(own)) < len(own):
             raise MechanismError(f"link {link!r} of the linkage has a point twice: {', '.join(own)}")
-        if not own or len(own) == 1 and link != GROUND:
+        if not own or len(own) == 1 and not alone:
             raise MechanismError(
-                f"link {link!r} of the linkage needs at least two points, got {', '.join(own) or 'none'}"
+                f"link {link!r} of the linkage needs at least two points, or one and a slide, got "
+                f"{', '.join(own) or 'none'}"
             )
 
-    def _shared_points(self) -> list[Pin]:
+    def _require_link(self, what: str, link: str) -> None:
+        if link != GROUND and link not in self.links:
+            raise MechanismError(f"{what}: there is no link {link!r}: {checks.did_you_mean(link, list(self.links))}")
+
+    def _pins(self) -> list[Guide]:
         found = []
-        for point in self.points:
+        for point, at in self.points.items():
             holders = [link for link, own in self.links.items() if point in own]
             holders.sort(key=lambda link: link != GROUND)
             for number, other in enumerate(holders[1:], start=1):
-                found.append(Pin(point if number == 1 else f"{point}{number}", point, (holders[0], other)))
+                name = point if number == 1 else f"{point}{number}"
+                found.append(Guide(name, at, (holders[0], other), Revolute(NORMAL)))
         return found
 
-    def _slot(self, point: str, carrier: str, direction: Any) -> Pin:
+    def _slides(self, link: str, given: Any) -> list[Guide]:
+        what, found = f"the slide of link {link!r} of the linkage", []
+        for number, (other, direction) in enumerate(_several(given), start=1):
+            self._require_link(what, other)
+            if other == link:
+                raise MechanismError(f"{what}: it slides in another link, not in itself")
+            x, y = checks.checked_array(what, direction, (2,))
+            name = f"{link}_slide" if number == 1 else f"{link}_slide{number}"
+            found.append(Guide(name, self.points[self.links[link][0]], (other, link), Prismatic((x, y, 0.0))))
+        return found
+
+    def _slot(self, point: str, carrier: str, direction: Any) -> Guide:
         what = f"the slot of point {point!r} of the linkage"
-        if carrier != GROUND and carrier not in self.links:
-            raise MechanismError(
-                f"{what}: there is no link {carrier!r}: {checks.did_you_mean(carrier, list(self.links))}"
-            )
+        self._require_link(what, carrier)
         holders = [link for link, own in self.links.items() if point in own]
         if len(holders) != 1 or holders[0] == carrier:
             told = " and ".join(map(repr, holders)) or "none"
             raise MechanismError(f"{what}: the point must belong to one other link, not to {told}")
         x, y = checks.checked_array(what, direction, (2,))
-        return Pin(point, point, (carrier, holders[0]), (float(x), float(y), 0.0))
+        return Guide(point, self.points[point], (carrier, holders[0]), PinInSlot((float(x), float(y), 0.0), NORMAL))
 
     def add_to(self, builder: Any) -> None:
         """Declare links, joints and loops: a tree from the ground on, and what closes it."""
-        origins, depth, waiting = {GROUND: np.zeros(3)}, {GROUND: 0}, list(self.pins)
-        while True:
-            ready = [pin for pin in waiting if pin.slot is None and sum(link in origins for link in pin.links) == 1]
-            if not ready:
-                break
-            # The nearest to the ground first, so that what is pinned to it moves by joints and not by loops.
-            pin = min(ready, key=lambda pin: min(depth.get(link, len(depth)) for link in pin.links))
-            parent, child = pin.links if pin.links[0] in origins else pin.links[::-1]
-            origins[child], depth[child] = self.points[pin.point], depth[parent] + 1
-            self._declare_link(builder, child, origins[child])
-            builder.joint(pin.name, Revolute(NORMAL), parent, child, origins[child] - origins[parent])
-            waiting.remove(pin)
+        origins, depth, waiting = {GROUND: np.zeros(3)}, {GROUND: 0}, list(self.guides)
+
+        def order(guide: Guide) -> tuple[bool, bool, int]:
+            # Slots last; then the nearest to the ground, so that what is pinned to it moves by joints and not by loops.
+            from_point = guide.is_slot and guide.links[0] not in origins
+            return guide.is_slot, from_point, min(depth.get(link, len(depth)) for link in guide.links)
+
+        while ready := [guide for guide in waiting if sum(link in origins for link in guide.links) == 1]:
+            guide = min(ready, key=order)
+            parent, child = guide.links if guide.links[0] in origins else guide.links[::-1]
+            depth[child] = depth[parent] + 1
+            origins[child] = self._hang(builder, guide, parent, child, origins[parent])
+            waiting.remove(guide)
         lost = [link for link in self.links if link not in origins and link != GROUND]
         if lost:
-            raise MechanismError(f"no pins lead from the ground to link {lost[0]!r} of the linkage")
-        for pin in waiting:
-            at = self.points[pin.point]
-            a, b = pin.links
-            kind = Revolute(NORMAL) if pin.slot is None else PinInSlot(pin.slot, NORMAL)
-            builder.loop(pin.name, kind, a, at - origins[a], b, at - origins[b])
+            raise MechanismError(f"no pins, slots or slides lead from the ground to link {lost[0]!r} of the linkage")
+        for guide in waiting:
+            a, b = guide.links
+            builder.loop(guide.name, guide.kind, a, guide.at - origins[a], b, guide.at - origins[b])
         for point, at in self.points.items():
             link = next(link for link, own in self.links.items() if point in own)
             builder.frame(point, link, at - origins[link])
 
+    def _hang(self, builder: Any, guide: Guide, parent: str, child: str, origin: np.ndarray) -> np.ndarray:
+        """(3,): declare a link and the joint that moves it; where its frame is."""
+        kind, name, at = guide.kind, guide.name, guide.at - origin
+        if (
+            guide.is_slot and parent == guide.links[1]
+        ):  # a pin in a slot of the child: the block, which turns and slides
+            assert isinstance(kind, PinInSlot)
+            block = f"{name}_block"
+            builder.link(block, 0.0).joint(name, Revolute(NORMAL), parent, block, at)
+            parent, kind, name, at = block, Prismatic(kind.slide_axis), f"{name}_slide", np.zeros(3)
+        elif isinstance(kind, Prismatic) and child != guide.links[1]:
+            kind = Prismatic(tuple(-x for x in kind.axis))
+        self._declare_link(builder, child, guide.at)
+        builder.joint(name, kind, parent, child, at)
+        return guide.at
+
     def _declare_link(self, builder: Any, link: str, origin: np.ndarray) -> None:
         """A link of thin rods along its outline, of a single one where its points are on a line."""
         corners = _ends_of_line([self.points[point] - origin for point in self.links[link]])
-        ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) == 2 else None]
+        ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) <= 2 else None]
         masses = np.array([self.density * np.linalg.norm(b - a) for a, b in ends])
         middles = np.array([0.5 * (a + b) for a, b in ends])
-        mass = float(masses.sum())
-        com = masses @ middles / mass if mass > 0.0 else middles.mean(axis=0)
+        drawn = float(masses.sum())
+        mass = self.masses.get(link, drawn)
+        masses = masses * (mass / drawn) if drawn > 0.0 else masses
+        com = masses @ middles / mass if drawn > 0.0 and mass > 0.0 else middles.mean(axis=0)
         inertia = np.zeros((3, 3))
         for rod, middle, (a, b) in zip(masses, middles, ends, strict=True):
             for weight, way in ((1.0 / 12.0, b - a), (1.0, middle - com)):
@@ -134,12 +190,17 @@ class Linkage:
         builder.link(link, mass, com, inertia)
 
 
+def _several(given: Any) -> list[Any]:
+    """(link, direction), one or several."""
+    return [given] if len(given) == 2 and isinstance(given[0], str) else list(given)
+
+
 def _ends_of_line(corners: list[np.ndarray]) -> list[np.ndarray]:
     """The two outermost points where all are on a line, all points where they are not."""
     away = np.array(corners) - corners[0]
     along = away[np.argmax(np.linalg.norm(away, axis=1))]
     size = float(np.linalg.norm(along))
-    if len(corners) == 2 or np.abs(np.cross(away, along)).max() > ON_A_LINE * size**2:
+    if len(corners) <= 2 or np.abs(np.cross(away, along)).max() > ON_A_LINE * size**2:
         return corners
     places = away @ along
     return [corners[int(np.argmin(places))], corners[int(np.argmax(places))]]

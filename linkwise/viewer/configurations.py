@@ -47,7 +47,20 @@ class Motion:
         width = self.t[before + 1] - self.t[before]
         share = np.divide(times - self.t[before], width, out=np.zeros(len(times)), where=width > 0.0)
         start, end = self.q[before], self.q[before + 1]
-        return lw.integrate(self.mech, start, lw.difference(self.mech, start, end), np.clip(share, 0.0, 1.0))
+        there = lw.integrate(self.mech, start, lw.difference(self.mech, start, end), np.clip(share, 0.0, 1.0))
+        return _reclosed(self.mech, there, np.concatenate([start, end]))
+
+
+def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """(k, nq): configurations with their loops closed, if those ``beside`` them have that."""
+    if not mech.loops or mech.waits_for_time or not len(q):
+        return q
+    if np.abs(lw.closed.position_error(mech, beside)).max(initial=0.0) > OPEN:
+        return q
+    try:
+        return lw.closed.project(mech, q, None)[0]
+    except lw.MechanismError:  # too far off, or singular: as they were
+        return q
 
 
 def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:

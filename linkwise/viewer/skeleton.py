@@ -306,11 +306,18 @@ def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
     rotations: list[np.ndarray] = []
     for body in mech.bodies:
         rotations.append((rotations[body.parent] if body.parent >= 0 else np.eye(3)) @ body.rotation)
-    pairs = list(zip(rotations, mech.bodies, strict=True))
-    hinges = [rotation @ body.kind.axis for rotation, body in pairs if isinstance(body.kind, lw.Revolute)]
-    slides = [rotation @ body.kind.axis for rotation, body in pairs if isinstance(body.kind, lw.Prismatic)]
-    parallel = bool(hinges) and len(hinges) + len(slides) == mech.n_links
-    if not parallel or np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() > FLAT:
+    hinges, slides = [], []
+    for rotation, body in zip(rotations, mech.bodies, strict=True):
+        if isinstance(body.kind, lw.PinInSlot):
+            hinges.append(rotation @ body.kind.pin_axis)
+            slides.append(rotation @ body.kind.slide_axis)
+        elif isinstance(body.kind, lw.Planar):
+            hinges.append(rotation @ body.kind.normal)
+        elif isinstance(body.kind, (lw.Revolute, lw.Prismatic)):
+            (hinges if isinstance(body.kind, lw.Revolute) else slides).append(rotation @ body.kind.axis)
+        else:
+            return [None] * mech.n_links
+    if not hinges or np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() > FLAT:
         return [None] * mech.n_links
     if slides and np.abs(np.array(slides) @ hinges[0]).max() > FLAT:
         return [None] * mech.n_links

@@ -96,6 +96,55 @@ def test_slots_of_the_ground_and_of_links():
     assert found.upper - found.lower == pytest.approx(2.0 * np.arcsin(1.0 / 3.0))
 
 
+def test_a_scotch_yoke_slides_and_has_a_slot():
+    points = {"O": (0, 0), "A": (0.1, 0), "T": (0.35, 0)}
+    links, guides = {"ground": "O", "crank": "OA", "yoke": "T"}, {"A": ("yoke", (0, 1))}
+    sliding = {"yoke": ("ground", (1, 0))}
+    mech = lw.Builder().linkage(points, links, guides, slides=sliding, masses={"yoke": 0.5}).build("yoke", DOWN)
+    assert mech.joint_names == ("O", "yoke_slide") and mech.bodies[1].mass == 0.5
+    angles = np.linspace(0.0, 6.0, 7)
+    motion = lw.closed.driven_motion(mech, {"O": angles}, {"O": 10.0})
+    np.testing.assert_allclose(motion.position("T")[:, 0], 0.25 + 0.1 * np.cos(angles), atol=1e-12)
+    np.testing.assert_allclose(motion.acceleration("T")[:, 0], -10.0 * np.cos(angles), atol=1e-9)
+    # Guided by two points in slots of the ground instead of a slide, it moves the same way.
+    points = {"O": (0, 0), "A": (0.1, 0), "S": (0.2, 0), "T": (0.35, 0)}
+    guides |= {"S": ("ground", (1, 0)), "T": ("ground", (1, 0))}
+    mech = lw.Builder().linkage(points, {**links, "yoke": "ST"}, guides).build("yoke", DOWN)
+    again = lw.closed.driven_motion(mech, {"O": angles}, {"O": 10.0})
+    np.testing.assert_allclose(again.position("T"), motion.position("T"), atol=1e-9)
+
+
+def test_links_that_only_slots_guide():
+    slots = {"A": ("ground", (1, 0)), "B": ("ground", (0, 1))}
+    points = {"A": (0.3, 0), "B": (0, 0.4), "P": (0.6, -0.4)}
+    mech = lw.Builder().linkage(points, {"bar": "ABP"}, slots).build("ellipsograph", DOWN)
+    assert lw.closed.degrees_of_freedom(mech, lw.neutral(mech)) == 1
+    q = lw.closed.range_of_motion(mech, "P.x").path.q
+    x, y = lw.frame_pose(mech, q, "P")[:, :2, 3].T
+    np.testing.assert_allclose((x / 1.0) ** 2 + (y / 0.5) ** 2, 1.0, atol=1e-9)
+
+
+def test_an_oldham_coupling_slides_in_two_disks():
+    points = {"O": (0, 0), "Q": (0.03, 0), "a": (0.1, 0), "b": (0.03, 0.1), "c": (0.03, 0)}
+    links = {"ground": "OQ", "first": "Oa", "second": "Qb", "cross": "c"}
+    slides = {"cross": [("first", (1, 0)), ("second", (0, 1))]}
+    mech = lw.Builder().linkage(points, links, slides=slides, masses={"cross": 0.1}).build("oldham", DOWN)
+    motion = lw.closed.driven_motion(mech, {"O": np.linspace(0.0, 3.0, 4)}, {"O": 10.0})
+    np.testing.assert_allclose(motion.angular_velocity("second")[:, 2], 10.0)  # velocities are the same
+    # The cross goes around a circle through both centres twice as fast.
+    away = motion.position("c") - [0.015, 0.0, 0.0]
+    np.testing.assert_allclose(np.linalg.norm(away, axis=-1), 0.015, atol=1e-12)
+
+
+def test_a_link_that_hangs_on_its_own_slot():
+    points = {"O": (0, 0), "A": (0.1, 0), "B": (-0.3, 0), "C": (-0.3, 0.2)}
+    links = {"ground": "O", "crank": "OA", "bar": "BC"}
+    mech = lw.Builder().linkage(points, links, {"A": ("bar", (1, 0))}).build("bar", DOWN)
+    assert mech.joint_names == ("O", "A", "A_slide")
+    place = lw.frame_pose(mech, np.array([0.0, np.pi / 2, 0.1]), "B")[:2, 3]
+    np.testing.assert_allclose(place, [0.1, -0.3], atol=1e-15)
+
+
 def test_three_links_at_one_point_have_two_pins():
     points = {"A": (0, 0), "B": (1, 0), "C": (0, 1), "D": (1, 1)}
     mech = lw.Builder().linkage(points, {"ground": "AB", "a": "AD", "b": "BD", "c": "CD"}).build("fork", DOWN)
@@ -108,9 +157,14 @@ def test_three_links_at_one_point_have_two_pins():
         (WATT, {"crank": "AB"}, {}, 'give links a "ground"'),
         (WATT, {"ground": "A", "crank": "AX"}, {}, "has a point 'X' that is not given"),
         (WATT, {"ground": "A", "crank": "AB"}, {}, "no link of the linkage has point 'C'"),
-        (WATT, {"ground": "A", "crank": "A"}, {}, "'crank' of the linkage needs at least two points, got A"),
+        (
+            WATT,
+            {"ground": "A", "crank": "A"},
+            {},
+            "'crank' of the linkage needs at least two points, or one and a slide, got A",
+        ),
         (WATT, {"ground": "A", "crank": "AA"}, {}, "has a point twice: A, A"),
-        (LINE, {"ground": "A", "x": "BC"}, {}, "no pins lead from the ground to link 'x'"),
+        (LINE, {"ground": "A", "x": "BC"}, {}, "no pins, slots or slides lead from the ground to link 'x'"),
         ({"A": (0, 0, 0)}, {"ground": "A"}, {}, r"point 'A' of the linkage must have shape \(2,\)"),
         (LINE, {"ground": "A", "x": "ABC"}, {"B": ("y", (1, 0))}, "there is no link 'y'"),
         (LINE, {"ground": "A", "x": "ABC"}, {"A": ("ground", (1, 0))}, "must belong to one other link"),
@@ -119,3 +173,13 @@ def test_three_links_at_one_point_have_two_pins():
 def test_what_is_wrong_is_told(points, links, slots, told):
     with pytest.raises(lw.MechanismError, match=told):
         lw.Builder().linkage(points, links, slots)
+
+
+def test_what_is_wrong_of_slides_is_told():
+    links = {"ground": "A", "x": "ABC"}
+    with pytest.raises(lw.MechanismError, match="the slide of link 'y' of the linkage: there is no link 'y'"):
+        lw.Builder().linkage(LINE, links, slides={"y": ("ground", (1, 0))})
+    with pytest.raises(lw.MechanismError, match="it slides in another link, not in itself"):
+        lw.Builder().linkage(LINE, links, slides={"x": ("x", (1, 0))})
+    with pytest.raises(lw.MechanismError, match="the mass of link 'y' of the linkage: there is no link 'y'"):
+        lw.Builder().linkage(LINE, links, masses={"y": 1.0})
