@@ -25,6 +25,7 @@ from ..mechanism import Loop, Mechanism, MechanismError
 from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
+from .other_samples import Peak, drive_peaks, joined, resampled
 from .recording import Stretch
 from .settings import Settings
 from .steps import fixed_steps
@@ -183,15 +184,15 @@ class Trajectory:
     @cached_property
     def constraint_error(self) -> Float64Array:
         """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
-        return np.linalg.norm(self._by_moments(closed.position_error, self.q), axis=-1)
+        return np.linalg.norm(self.by_moments(closed.position_error, self.q), axis=-1)
 
     @cached_property
     def velocity_error(self) -> Float64Array:
         """(m, ...): the norm of G v, how fast loops open."""
-        rates = self._by_moments(lambda now, v: v[..., :1] * 0.0 + now.drive_rates, self.v)
+        rates = self.by_moments(lambda now, v: v[..., :1] * 0.0 + now.drive_rates, self.v)
         return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0] - rates, axis=-1)
 
-    def _by_moments(self, function: Callable[..., Any], *arrays: np.ndarray) -> Float64Array:
+    def by_moments(self, function: Callable[..., Any], *arrays: np.ndarray) -> Float64Array:
         """A function of the mechanism and arrays with the times in front; of each moment, where drives change it."""
         if not self.mechanism.waits_for_time:
             return function(self.mechanism, *arrays)
@@ -243,11 +244,17 @@ class Trajectory:
     @cached_property
     def drive_forces(self) -> dict[str, Float64Array]:
         """(m, ...) by drive: the force, or moment, that it exerts along what it drives, under all that acted: the
-        torque of a motor; times the velocity of what it drives, its power."""
+        torque of a motor; times the velocity of what it drives, its power.  At the samples, the ends of steps unless
+        ``simulate`` is told others: ``drive_peaks`` looks between them, ``resampled`` makes more."""
         if not self.mechanism.driven:
             return {}
         forces = -self._multipliers
         return {name: forces[..., self.mechanism.constraint_index(name).start] for name in self.mechanism.driven}
+
+    @cached_property
+    def drive_peaks(self) -> dict[str, Peak]:
+        """By drive: when its force is largest, and how large, between the samples too: ``t`` and ``force``."""
+        return drive_peaks(self)
 
     @cached_property
     def _multipliers(self) -> Float64Array:
@@ -262,7 +269,7 @@ class Trajectory:
             return function(now, q, v, tau, wrenches=wrenches, **options)
 
         pushed = () if self.wrenches is None else (self.wrenches,)
-        return self._by_moments(at, self.q, self.v, self.tau + self.passive_forces, *pushed)
+        return self.by_moments(at, self.q, self.v, self.tau + self.passive_forces, *pushed)
 
     @property
     def _jacobians(self) -> np.ndarray:
@@ -287,6 +294,13 @@ class Trajectory:
             between = self._through_samples(flat[off]) if self.dense is None else self.dense.states(flat[off])
             q[off], v[off] = (np.array(part) for part in zip(*between, strict=True))
         return q.reshape(times.shape + q.shape[1:]), v.reshape(times.shape + v.shape[1:])
+
+    def resampled(self, t: ArrayLike) -> Trajectory:
+        """The same motion at other times (n,), or at so many even ones: forces of drives, reactions and energies
+        between the ends of steps, which may be far apart.  Commanded forces are those of straight lines between
+        samples."""
+        times = np.linspace(self.t[0], self.t[-1], t) if isinstance(t, int) else np.asarray(t, dtype=float)
+        return resampled(self, times)
 
     def __call__(self, t: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
         """q, v and a at a time or times, through the samples, at rest beyond them: as a planned motion
@@ -470,29 +484,3 @@ class Trajectory:
             names.append(name)
             columns.append(getattr(self, name)[:, None])
         return names, np.concatenate(columns, axis=1)
-
-
-def joined(first: Trajectory, second: Trajectory) -> Trajectory:
-    """Two trajectories, the second a continuation of the first, as one."""
-    # The state in which the second starts is the end of the first, and usually sampled there already.
-    new = slice(1 if len(second.t) and len(first.t) and second.t[0] == first.t[-1] else 0, None)
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(first, name), getattr(second, name)[new]]) for name in ("t", "q", "v", "a", "tau")
-    }
-    if first.wrenches is not None or second.wrenches is not None:
-        none = (*first.q.shape[1:-1], first.mechanism.n_links, 6)
-        pushed = (np.zeros((len(one.t), *none)) if one.wrenches is None else one.wrenches for one in (first, second))
-        before, after = pushed
-        arrays["wrenches"] = np.concatenate([before, after[new]])
-    for name in ("ctrl", "activation"):
-        if getattr(first, name) is not None and getattr(second, name) is not None:
-            arrays[name] = np.concatenate([getattr(first, name), getattr(second, name)[new]])
-    return dataclasses.replace(
-        second,
-        **arrays,
-        events=first.events + second.events,
-        step_sizes=np.concatenate([first.step_sizes, second.step_sizes]),
-        evaluations=first.evaluations + second.evaluations,
-        chart_changes=first.chart_changes + second.chart_changes,
-        dense=first.dense.followed_by(second.dense) if first.dense and second.dense else None,
-    )

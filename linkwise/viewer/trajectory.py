@@ -34,7 +34,8 @@ class States:
 
     ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
     ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate;
-    ``passive`` are the elements that store energy besides; ``drive_forces`` (m,) are by drive.
+    ``passive`` are the elements that store energy besides; ``drive_forces`` are by drive, at the times of
+    ``smooth``.
     """
 
     mech: lw.Mechanism
@@ -155,6 +156,8 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
     conserves = tau is None and not _dissipates(mech, trajectory)
     events, passive = getattr(trajectory, "events", ()), getattr(trajectory, "passive", None)
     drives = getattr(trajectory, "drive_forces", {})
+    if drives and hasattr(trajectory, "resampled"):  # steps may be far apart, and peaks between them
+        drives = trajectory.resampled(smooth[0]).drive_forces
     return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives)
 
 
@@ -269,11 +272,12 @@ def _plot_energy(panels: _Panels, row: int, states: States) -> None:
 
 def _plot_drives(panels: _Panels, row: int, states: States) -> None:
     forces, powers = panels.add(row, 0), panels.add(row, 1)
-    rates = np.array([states.mech.drives_at(t)[:, 1] for t in states.t])
+    times = states.smooth[0]
+    rates = np.array([states.mech.drives_at(t)[:, 1] for t in times])
     for k, (name, values) in enumerate(states.drive_forces.items()):
         look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
-        forces.plot(states.t, values, label=name, **look)
-        powers.plot(states.t, values * rates[:, k], **look)
+        forces.plot(times, values, label=name, **look)
+        powers.plot(times, values * rates[:, k], **look)
     forces.set_ylabel("force of drives\n(N or N m)")
     powers.set_ylabel("power of\ndrives (W)")
     _legend(powers, forces, beside_nothing=panels.columns > 2)

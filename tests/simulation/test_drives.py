@@ -233,3 +233,32 @@ def test_a_drive_into_a_dead_centre_is_named():
     # Where coupler and rocker are in line, by the law of cosines; the crank's angle is counted from upright.
     between = np.arccos((0.8**2 + 1.0 - 1.3**2) / (2 * 0.8))
     assert found.value.trajectory.q[-1, 0] == pytest.approx(-between - np.pi / 2, abs=1e-6)
+
+
+def test_peaks_of_a_motor_are_found_between_the_steps():
+    points = {"A": (0, 0), "B": (0.05, 0.08), "C": (0.35, 0.3), "D": (0.4, 0)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    drawn = [lw.Builder().linkage(points, links, density=2.0) for _ in range(2)]
+    free = drawn[0].build("free", (0.0, -9.81, 0.0))
+    driven = drawn[1].drive("motor", "A", velocity=20.0).build("driven", (0.0, -9.81, 0.0))
+    motion = lw.simulate(driven, duration=0.35)
+    times = np.linspace(0.0, 0.35, 1501)
+    exact = lw.closed.driven_motion(free, {"A": 20.0 * times}, {"A": 20.0})
+    torque = lw.closed.inverse_dynamics(free, exact.q, exact.v, exact.a, actuated="A")[:, 0]
+    largest = int(np.argmax(np.abs(torque)))
+    peak = motion.drive_peaks["motor"]
+    assert peak.t == pytest.approx(times[largest], abs=1e-3)
+    assert peak.force == pytest.approx(torque[largest], rel=1e-5)
+    assert abs(peak.force) > 1.001 * np.abs(motion.drive_forces["motor"]).max()  # which the samples cut
+    more = motion.resampled(51)
+    assert more.t.shape == (51,) and more.drive_forces["motor"] == pytest.approx(torque[::30], abs=1e-6)
+    np.testing.assert_allclose(more.a, exact.a[::30], atol=1e-6)
+    assert lw.simulate(free, duration=0.01).drive_peaks == {}
+
+
+def test_a_tree_at_other_times():
+    arm = lw.mechanisms.stanford_arm()
+    motion = lw.simulate(arm, None, None, 0.2, control=lambda t, q, v: -0.1 * v)
+    again = motion.resampled(motion.t)
+    np.testing.assert_allclose(again.a, motion.a, atol=1e-9)
+    np.testing.assert_allclose(motion.resampled([0.05, 0.11]).energy, [motion.energy[0]] * 2, rtol=1e-2)
