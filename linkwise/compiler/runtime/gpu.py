@@ -30,6 +30,7 @@ LONG = 20_000  # operations: code for one layout is compiled, with any strides, 
 #: Bytes of a thread that the compiler leaves in local memory from which shared memory is faster, and the share of them
 #: that must remain there at most: on an H200 four kernels with 976 to 3,872 bytes became 1.4 to 2.2 times as fast.
 FAR_BYTES, FEWER = 500, 0.55
+COMPARED = 8_192  # operations up to which both are compiled and compared; beyond, shared memory is faster
 KEPT = 256  # launches that are kept
 
 
@@ -145,14 +146,16 @@ class _Compiled:
         places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
         sizes, strides = _merged(batch, strides)
-        code = self._code(len(sizes), self._in_rows(strides))
+        code = self._code(len(sizes), self._in_rows(strides), self._even(strides))
         states = math.prod(batch)
         transposed = self._transposed(code.layout, sizes, strides)
         if transposed:
             strides = transposed.of_kernel(strides)
         tail = []
-        for (steps, axes, core), rows in zip(strides, code.layout.rows, strict=True):
-            tail += [*steps, *axes, *(() if rows else core)]
+        arrays = zip(strides, (*self.inputs, *self.outputs), code.layout.rows, code.layout.even, strict=True)
+        for (steps, axes, core), array, rows, even in arrays:
+            own = [_distance(core, array.shape)] if even and core else core
+            tail += [*steps, *axes, *(() if rows else own)]
         head = (states, *lengths, *sizes[1:])
         grid, block = (-(-states // code.threads),), (code.threads,)
         return _Launch(code.function, grid, block, code.shared, _int64(head), _int64(tail), shapes, transposed)
@@ -191,9 +194,15 @@ class _Compiled:
             for (steps, _, core), array in zip(strides, arrays, strict=True)
         )
 
-    def _code(self, batch: int, in_rows: tuple[bool, ...]) -> _Code:
-        """The code for arrays that lie so.  Long code is compiled once, for any strides."""
-        direct, tiled = self._layout(batch, (False,) * len(in_rows)), self._layout(batch, in_rows)
+    def _even(self, strides: Any) -> tuple[bool, ...]:
+        """Of which arrays the elements of a state, in C order, have one distance."""
+        arrays = (*self.inputs, *self.outputs)
+        found = (_distance(core, array.shape) for (_, _, core), array in zip(strides, arrays, strict=True))
+        return tuple(distance is not None for distance in found)
+
+    def _code(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> _Code:
+        """The code for arrays that lie so.  Long code is compiled once, for arrays in rows or not."""
+        direct, tiled = self._layout(batch, (False,) * len(in_rows), even), self._layout(batch, in_rows, even)
         if self._near is None:
             self._near = self._is_faster_with_near_values(direct)
         if self._is_long or (self._near and not self._has_room_for_tiles(direct, tiled)):
@@ -211,7 +220,7 @@ class _Compiled:
         tells how many bytes of them are in local memory."""
         if not cuda_c.has_values_that_wait(self._program, self._options):
             return False
-        if self._is_long:
+        if self._program.size > COMPARED:
             return True
         left = self._loaded(layout, near=False).function.local_size_bytes
         return left >= FAR_BYTES and self._loaded(layout, near=True).function.local_size_bytes < FEWER * left
@@ -220,8 +229,8 @@ class _Compiled:
     def _is_long(self) -> bool:
         return self._program.size > LONG
 
-    def _layout(self, batch: int, in_rows: tuple[bool, ...]) -> cuda_c.Layout:
-        return cuda_c.layout_for(self._program, self._options, batch, in_rows)
+    def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> cuda_c.Layout:
+        return cuda_c.layout_for(self._program, self._options, batch, in_rows, even)
 
     def _loaded(self, layout: cuda_c.Layout, near: bool) -> _Code:
         key = layout, near
@@ -413,6 +422,18 @@ def _side_by_side(strides: Sequence[int], shape: tuple[int, ...]) -> bool:
             return False
         expected *= length
     return True
+
+
+def _distance(strides: Sequence[int], shape: tuple[int, ...]) -> int | None:
+    """From each element to the next in C order, if it is the same everywhere and a number of 32 bits without sign."""
+    distance, inner = None, 1
+    for stride, length in zip(reversed(strides), reversed(shape), strict=True):
+        if length != 1:
+            distance = stride if distance is None else distance
+            if stride != distance * inner or not 0 <= stride < 1 << 32:
+                return None
+        inner *= length
+    return distance or 0
 
 
 def _overlap(one: Any, other: Any) -> bool:

@@ -38,14 +38,23 @@ class Layout:
 
     batch   number of axes of the batch that are no single one
     rows    for inputs, then outputs: whether it goes through a tile; with several axes of the batch none does
+    even    likewise: whether its elements, in C order, have the same distance from one to the next, below 2**32
     """
 
     batch: int
     rows: tuple[bool, ...]
+    even: tuple[bool, ...]
 
 
-def layout_for(program: AnyProgram, options: Options, batch: int = 1, in_rows: Sequence[bool] | None = None) -> Layout:
-    """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side.
+def layout_for(
+    program: AnyProgram,
+    options: Options,
+    batch: int = 1,
+    in_rows: Sequence[bool] | None = None,
+    even: Sequence[bool] | None = None,
+) -> Layout:
+    """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side, ``even`` whether
+    they lie at equal distances.
 
     Results go through tiles, as many as shared memory has room for, as pieces of cache lines are slow to write; inputs
     only if their rows are long: on an H200 tiles for the inputs of six and seven joints cost a quarter of the rate, and
@@ -59,7 +68,7 @@ def layout_for(program: AnyProgram, options: Options, batch: int = 1, in_rows: S
         pays = array.size > 1 if len(rows) >= len(program.inputs) else array.size * size >= LINE_BYTES
         rows.append(batch == 1 and possible and pays and _pitch(array) <= left)
         left -= _pitch(array) if rows[-1] else 0
-    return Layout(batch, tuple(rows))
+    return Layout(batch, tuple(rows), tuple(even or (False,) * len(arrays)))
 
 
 class Emitted(NamedTuple):
@@ -140,6 +149,7 @@ class _Operand:
     name    of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
     axes    of a recurrence, by name
     tile    where its tile begins in the warp's, None if it has none
+    even    whether it has one stride, not one for each axis
     """
 
     name: str
@@ -147,10 +157,12 @@ class _Operand:
     axes: tuple[str, ...]
     tile: int | None
     is_input: bool
+    even: bool
 
     def strides(self, batch: int) -> list[str]:
         """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
-        own = [] if self.tile is not None else [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
+        own = [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
+        own = [] if self.tile is not None else [f"_{self.name}_stride"][: len(own)] if self.even else own
         return [*(f"_{self.name}_step{k}" for k in range(batch)), *(f"_{self.name}_{axis}" for axis in self.axes), *own]
 
     def start(self, batch: int) -> str:
@@ -160,16 +172,25 @@ class _Operand:
         states = states or [f"_i{k} * _{self.name}_step{k}" for k in range(batch)]
         return " + ".join([self.name, *states, *axes])
 
-    def pointer(self, real: Real, batch: int) -> str:
-        """The declaration of the pointer to this thread's elements."""
+    def pointer(self, real: Real, batch: int) -> list[str]:
+        """The declaration of the pointer to this thread's elements, and of their distance, of 32 bits whatever the
+        compiler thinks: products then take one instruction."""
         place = self.start(batch) if self.tile is None else f"_tile + {self.tile} + _lane * {_pitch(self.array)}"
         kind = f"const {real.name}" if self.is_input else real.name
-        return f"{kind} *const _{self.name} = {place};"
+        lines = [f"{kind} *const _{self.name} = {place};"]
+        if self.even and self.tile is None and self.array.shape:
+            each = f"_{self.name}_each"
+            lines += [f'unsigned {each} = (unsigned)_{self.name}_stride; asm("" : "+r"({each}));']
+        return lines
 
     def element(self, element: int, base: str = "") -> str:
         """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
         if self.tile is not None:
             return f"_{self.name}[{base} + {element}]" if base else f"_{self.name}[{element}]"
+        start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
+        if self.even and self.array.shape:
+            number = f"(unsigned long long)({base} + {element})" if base else f"{element}ull"
+            return f"{start}[{number} * _{self.name}_each]"
         index, rest = [], element
         if base:
             width = math.prod(self.array.shape[1:])
@@ -177,7 +198,7 @@ class _Operand:
         for axis in reversed(range(len(self.array.shape))):
             rest, k = divmod(rest, self.array.shape[axis])
             index += [f"{k} * _{self.name}_stride{axis}"] if k else []
-        return f"_{self.name}[{' + '.join(reversed(index)) or '0'}]"
+        return f"{start}[{' + '.join(reversed(index)) or '0'}]"
 
     def move(self, kind: str, batch: int) -> str:
         """Between the array and its tile, all lanes together: "_stage" or "_deliver"."""
@@ -196,6 +217,7 @@ class _Kernel:
         sizes = _tile_sizes(program, layout)
         self.tile_size, self.warps = sum(sizes), _warps(sizes, options)
         starts = itertools.accumulate(sizes, initial=0)
+        self._even = layout.even
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, _Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
@@ -240,7 +262,8 @@ class _Kernel:
         arrays = (*self.program.inputs, *self.program.outputs)
         for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
             axes = self.recurrence.axes(array.name) if self.recurrence else ()
-            self.operands[name] = _Operand(name, array, axes, self._tiles[place], place < len(inputs))
+            tile, even = self._tiles[place], self._even[place]
+            self.operands[name] = _Operand(name, array, axes, tile, place < len(inputs), even)
 
     def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)
@@ -273,7 +296,8 @@ class _Kernel:
         lines += [f" *   {line}" for line in summary(self.program, body.inputs, body.outputs)]
         lines += [
             " *",
-            f" * Strides count elements: _x_step0{self._more_steps()} of the batch, then of x itself, row-major.",
+            f" * Strides count elements: _x_step0{self._more_steps()} of the batch, then of x itself, row-major, or",
+            " * _x_stride from each element to the next.",
         ]
         lines += [" * Where there is no stride but the batch's, the elements of a state lie side by side.", " */"]
         lines += [f"#define FMA(a, b, c) fma{self.real.suffix}(a, b, c)"] if body.is_fused else []
@@ -286,7 +310,8 @@ class _Kernel:
     def _definitions(self) -> list[str]:
         used = {node.op for _, node, _ in self.program.nodes_by_section}
         found = cuda_math.definitions(self.constants, ops.SIN in used or ops.COS in used, ops.DIV in used)
-        return [*self.constants.declaration, *found]
+        written = any(operand.tile is None for operand in self.outputs)
+        return [*self.constants.declaration, *found, *(_apart(self.real) if written else [])]
 
     def _more_steps(self) -> str:
         return "".join(f", _x_step{k}" for k in range(1, self.batch))
@@ -340,7 +365,7 @@ class _Kernel:
         return ["__syncwarp();", *moves, *(["__syncwarp();"] if again else [])] if moves else []
 
     def _pointers(self, operands: Sequence[_Operand]) -> list[str]:
-        return [operand.pointer(self.real, self.batch) for operand in operands]
+        return [line for operand in operands for line in operand.pointer(self.real, self.batch)]
 
     def _once(self) -> list[str]:
         pointers = self._pointers([*self.inputs, *self.outputs])
@@ -375,6 +400,20 @@ def _loop(axis: str, inside: Sequence[str]) -> list[str]:
     """Counted from 0, the number in ``_axis``."""
     head = f"for (long long _{axis} = 0; _{axis} < _{axis}_count; ++_{axis}) {{"
     return [head, *(f"    {line}" for line in inside), "}"]
+
+
+def _apart(real: Real) -> list[str]:
+    """A function that gives a pointer back without the compiler knowing it: that looks for ways from each place that
+    results are written to, to each other one, which takes minutes where there are a thousand."""
+    return [
+        f"__device__ __forceinline__ {real.name} *_apart({real.name} *x)",
+        "{",
+        "    size_t place = __cvta_generic_to_global(x);",
+        '    asm("" : "+l"(place));',
+        f"    return ({real.name} *)__cvta_global_to_generic(place);",
+        "}",
+        "",
+    ]
 
 
 def _movers(real: Real) -> list[str]:

@@ -35,6 +35,8 @@ SHIM = """
 static int __double2loint(double x) { long long bits; memcpy(&bits, &x, sizeof bits); return (int)bits; }
 static int __float_as_int(float x) { int bits; memcpy(&bits, &x, sizeof bits); return bits; }
 static float __fdividef(float a, float b) { return a / b; }
+static size_t __cvta_generic_to_global(const void *x) { return (size_t)x; }
+static void *__cvta_global_to_generic(size_t x) { return (void *)x; }
 #define __shared__ static
 struct Index { unsigned x; };
 static Index blockIdx, blockDim, threadIdx;

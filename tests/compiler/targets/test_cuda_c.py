@@ -357,6 +357,21 @@ def test_algorithms(cupy_on_host, name):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
 
 
+def test_elements_at_equal_distances_or_not(cupy_on_host):
+    """One stride where elements in C order are as far apart as their neighbours are; as many as there are axes else."""
+    mech = lw.mechanisms.planar_arm(3)
+    q = np.random.default_rng(0).normal(size=(33, 3))
+    expected = lw.mass_matrix(mech, q)
+    kernel = lw.compile("mass_matrix", mech, target="cuda")
+    even = [np.empty((3, 3, 33)).transpose(2, 0, 1), np.empty((33, 3, 6))[..., ::2]]
+    uneven = [np.empty((33, 3, 3)).swapaxes(1, 2), np.empty((33, 3, 4))[..., :3], np.empty((33, 3, 3))[:, ::-1, ::-1]]
+    for each, outs in ((True, even), (False, uneven)):
+        for out in outs:
+            kernel(q, out=out.view(cuda_on_host.DeviceArray))
+            assert ("_mass_matrix__each]" in cupy_on_host.modules[-1].code) == each
+            np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+
+
 # -- recurrences --------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,8 @@
  *   out angle: scalar
  *   operations per state: 7 add, 1 atan2, 1 compare, 1 div, 5 mul, 1 neg, 1 select, 3 sincos, 1 sqrt
  *
- * Strides count elements: _x_step0 of the batch, then of x itself, row-major.
+ * Strides count elements: _x_step0 of the batch, then of x itself, row-major, or
+ * _x_stride from each element to the next.
  * Where there is no stride but the batch's, the elements of a state lie side by side.
  */
 #define FMA(a, b, c) fmaf(a, b, c)
@@ -32,6 +33,13 @@ __device__ __forceinline__ float _over(float a, float b)  // within one unit in 
 {
     const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
     return better == better ? better : q;  // b is zero or infinite, or a infinite
+}
+
+__device__ __forceinline__ float *_apart(float *x)
+{
+    size_t place = __cvta_generic_to_global(x);
+    asm("" : "+l"(place));
+    return (float *)__cvta_global_to_generic(place);
 }
 
 template <int size> __device__ __forceinline__ void _stage(float *tile, const float *x, long long step, int lane, int rows)
@@ -130,7 +138,7 @@ extern "C" __global__ void sample_kernel(
     _double_[5] = t17;
     _double_[7] = (-0.1f);
     const float t18 = atan2f(t6, t1);
-    _angle[0] = t18;
+    _apart(_angle)[0] = t18;
 
     /* results */
     __syncwarp();

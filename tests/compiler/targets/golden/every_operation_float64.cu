@@ -6,7 +6,8 @@
  *   out angle: scalar
  *   operations per state: 7 add, 1 atan2, 1 compare, 1 div, 5 mul, 1 neg, 1 select, 3 sincos, 1 sqrt
  *
- * Strides count elements: _x_step0 of the batch, then of x itself, row-major.
+ * Strides count elements: _x_step0 of the batch, then of x itself, row-major, or
+ * _x_stride from each element to the next.
  * Where there is no stride but the batch's, the elements of a state lie side by side.
  */
 #define FMA(a, b, c) fma(a, b, c)
@@ -31,6 +32,13 @@ __device__ __forceinline__ void _sincos(double x, double *sine, double *cosine)
     const double a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;
     *sine = quadrant & 2 ? -a : a;
     *cosine = (quadrant + 1) & 2 ? -b : b;
+}
+
+__device__ __forceinline__ double *_apart(double *x)
+{
+    size_t place = __cvta_generic_to_global(x);
+    asm("" : "+l"(place));
+    return (double *)__cvta_global_to_generic(place);
 }
 
 template <int size> __device__ __forceinline__ void _stage(double *tile, const double *x, long long step, int lane, int rows)
@@ -129,7 +137,7 @@ extern "C" __global__ void sample_kernel(
     _double_[5] = t17;
     _double_[7] = (-_constants[0]);
     const double t18 = atan2(t6, t1);
-    _angle[0] = t18;
+    _apart(_angle)[0] = t18;
 
     /* results */
     __syncwarp();
