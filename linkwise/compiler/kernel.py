@@ -210,8 +210,11 @@ def _loops(program: AnyProgram) -> list[str]:
         return []
     lines = [f"Loops over the links ({program.cells} numbers kept between links and sweeps)"]
     for loop in program.loops:
-        runs = zip(loop.repeats.tolist(), loop.bodies, strict=True)
-        bodies = ", ".join(f"{times} of {sum(body.program.op_counts.values())} operations" for times, body in runs)
+        runs = [f"{times} of {sum(body.program.op_counts.values())} operations" for body, times in loop.all_bodies]
+        count = len(loop.bodies)
+        bodies = ", ".join(runs[:count])
+        if loop.inner is not None:
+            bodies += "; inside, inwards from link to link: " + ", ".join(runs[count:])
         lines += textwrap.wrap(f"{loop.label}: {bodies}", PLAN_WIDTH, initial_indent="  ", subsequent_indent="      ")
     return lines
 

@@ -2,6 +2,9 @@
 
 An iteration has a body and some positions (``bases``).  What the body reads and writes lies at fixed offsets from them:
 elements of the inputs and outputs, numbers of a table, and cells, the memory that iterations hand values on in.
+
+Where results are matrices, loops are nested: an iteration goes along rows after its body, from link to link inwards,
+and what the bodies of rows write lies past a position of the row and one of the iteration.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,12 +28,20 @@ class Place(NamedTuple):
     """Element ``offset`` past the position number ``base`` of an iteration (None: past the beginning).
 
     space   INPUT or OUTPUT, with ``array`` which of them; CELL; NUMBER
+    outer   for a row, the position of the iteration around it that is added too
     """
 
     space: str
     array: int
     base: int | None
     offset: int
+    outer: int | None = None
+
+    def at(self, bases: Any, around: Any = ()) -> Any:
+        """Which element it is, from the positions of an iteration, and of the one around it: numbers, or arrays with
+        one for each of several iterations."""
+        position = self.offset if self.base is None else self.offset + bases[self.base]
+        return position if self.outer is None else position + around[self.outer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +60,90 @@ class Loop:
 
     which   (iterations,): the body of each
     bases   (iterations, positions)
+    inner   what an iteration does after its body
     """
 
     label: str
     bodies: tuple[Body, ...]
     which: np.ndarray
     bases: np.ndarray
+    inner: Ways | None = None
 
     @property
     def repeats(self) -> np.ndarray:
         """How often each body runs."""
         return np.bincount(self.which, minlength=len(self.bodies))
+
+    @property
+    def all_bodies(self) -> Iterator[tuple[Body, int]]:
+        """Its bodies and those of rows, and how often each runs."""
+        yield from zip(self.bodies, self.repeats.tolist(), strict=True)
+        if self.inner is not None:
+            yield from zip(self.inner.rows.bodies, self.inner.repeats.tolist(), strict=True)
+
+    @property
+    def levels(self) -> tuple[Loop, ...]:
+        """Itself, and the rows that its iterations go along."""
+        return (self,) if self.inner is None else (self, self.inner.rows)
+
+    def with_bodies(self, change: Callable[[Body], Body]) -> Loop:
+        """The same with every body changed."""
+        inner = self.inner and replace(self.inner, rows=self.inner.rows.with_bodies(change))
+        return replace(self, bodies=tuple(map(change, self.bodies)), inner=inner)
+
+    def elements(self, space: str) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
+        """Of the bodies that run, those results that go to a space: body, number of the result, place and elements."""
+        for k, body in enumerate(self.bodies):
+            bases = self.bases[self.which == k].T
+            for number, place in enumerate(body.writes):
+                if place.space == space and bases.size:
+                    yield body, number, place, np.atleast_1d(place.at(bases))
+        for iterations, rows in self.inner.steps if self.inner is not None else ():
+            for k, body in enumerate(self.inner.rows.bodies):  # type: ignore[union-attr]
+                chosen = self.inner.rows.which[rows] == k  # type: ignore[union-attr]
+                bases = self.inner.rows.bases[rows[chosen]].T  # type: ignore[union-attr]
+                for number, place in enumerate(body.writes):
+                    if place.space == space and bases.size:
+                        yield body, number, place, np.atleast_1d(place.at(bases, self.bases[iterations[chosen]].T))
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Rows that the iterations of a loop go along, each its own way.
+
+    rows        bodies and positions, as those of iterations
+    first       (iterations,): the row at which each begins; -1: at none
+    following   (rows,): the row that comes after each; -1: none
+    """
+
+    rows: Loop
+    first: np.ndarray
+    following: np.ndarray
+
+    @property
+    def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Step by step those iterations that go on, and the rows that they have come to."""
+        iterations = np.flatnonzero(self.first >= 0)
+        rows = self.first[iterations]
+        while len(rows):
+            yield iterations, rows
+            rows = self.following[rows]
+            iterations, rows = iterations[rows >= 0], rows[rows >= 0]
+
+    def way(self, iteration: int) -> Iterator[int]:
+        """The rows of one iteration."""
+        row = int(self.first[iteration])
+        while row >= 0:
+            yield row
+            row = int(self.following[row])
+
+    @property
+    def repeats(self) -> np.ndarray:
+        """How often each body of rows runs."""
+        counts = np.zeros(len(self.rows.bodies), dtype=int)
+        for _, rows in self.steps:
+            counts += np.bincount(self.rows.which[rows], minlength=len(counts))
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +152,7 @@ class LoopedProgram:
 
     cells     how many there are; those that are read have been written before
     numbers   the table
+    sparse    results are zero where no loop writes; else all are written
     """
 
     inputs: tuple[Array, ...]
@@ -76,6 +161,7 @@ class LoopedProgram:
     cells: int
     numbers: np.ndarray
     name: str = "kernel"
+    sparse: bool = False
 
     @property
     def op_counts(self) -> dict[str, int]:
@@ -89,18 +175,15 @@ class LoopedProgram:
     def bodies(self) -> Iterator[tuple[Body, int]]:
         """All bodies, and how often each runs."""
         for loop in self.loops:
-            yield from zip(loop.bodies, loop.repeats.tolist(), strict=True)
+            yield from loop.all_bodies
 
     @property
     def sparsity(self) -> tuple[np.ndarray, ...]:
         """For each output, False where it is zero whatever the inputs are."""
-        patterns = [np.ones(array.size, bool) for array in self.outputs]
+        patterns = [np.full(array.size, not self.sparse) for array in self.outputs]
         for loop in self.loops:
-            for k, body in enumerate(loop.bodies):
-                for place, node in zip(body.writes, body.program.results[0], strict=True):
-                    if place.space == OUTPUT and is_zero(node):
-                        bases = 0 if place.base is None else loop.bases[loop.which == k, place.base]
-                        patterns[place.array][place.offset + bases] = False
+            for body, number, place, elements in loop.elements(OUTPUT):
+                patterns[place.array][elements] = not is_zero(body.program.results[0][number])
         return tuple(x.reshape(array.shape) for x, array in zip(patterns, self.outputs, strict=True))
 
     @property
@@ -126,22 +209,29 @@ class LoopedProgram:
             which = bisect_right(starts, place.offset) - 1
             return place._replace(array=which, offset=place.offset - starts[which])
 
-        loops = (
-            replace(
-                loop,
-                bodies=tuple(replace(body, writes=tuple(map(divided, body.writes))) for body in loop.bodies),
-            )
-            for loop in self.loops
-        )
-        return replace(self, outputs=arrays, loops=tuple(loops))
+        def changed(body: Body) -> Body:
+            return replace(body, writes=tuple(map(divided, body.writes)))
+
+        return replace(self, outputs=arrays, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
 
     def with_bodies(self, change: Callable[[Program], Program]) -> LoopedProgram:
         """The same with ``change(program)`` of every body."""
-        loops = (
-            replace(loop, bodies=tuple(replace(body, program=change(body.program)) for body in loop.bodies))
-            for loop in self.loops
-        )
-        return replace(self, loops=tuple(loops))
+
+        def changed(body: Body) -> Body:
+            return replace(body, program=change(body.program))
+
+        return replace(self, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
+
+    @property
+    def iterations(self) -> Iterator[tuple[Body, list[int], list[int]]]:
+        """All that runs, one after the other: body, positions, and positions of the iteration around it."""
+        for loop in self.loops:
+            for t, (which, bases) in enumerate(zip(loop.which.tolist(), loop.bases.tolist(), strict=True)):
+                yield loop.bodies[which], bases, []
+                if loop.inner is not None:
+                    rows = loop.inner.rows
+                    for row in loop.inner.way(t):
+                        yield rows.bodies[rows.which[row]], rows.bases[row].tolist(), bases
 
     @property
     def unrolled(self) -> Program:
@@ -149,24 +239,25 @@ class LoopedProgram:
         builder = Builder()
         cells: dict[int, Node] = {}
         results: list[dict[int, Node]] = [{} for _ in self.outputs]
-        for loop in self.loops:
-            for which, bases in zip(loop.which.tolist(), loop.bases.tolist(), strict=True):
-                body = loop.bodies[which]
+        for body, bases, around in self.iterations:
 
-                def at(place: Place, bases: list[int] = bases) -> int:
-                    return place.offset + (0 if place.base is None else bases[place.base])
+            def read(
+                _: int, element: int, body: Body = body, bases: list[int] = bases, around: list[int] = around
+            ) -> Node:
+                place = body.reads[element]
+                at = place.at(bases, around)
+                if place.space == CELL:
+                    return cells[at]
+                if place.space == NUMBER:
+                    return builder.const(self.numbers[at])
+                return builder.input(place.array, at)
 
-                def read(_: int, element: int, body: Body = body, at: Callable[[Place], int] = at) -> Node:
-                    place = body.reads[element]
-                    if place.space == CELL:
-                        return cells[at(place)]
-                    if place.space == NUMBER:
-                        return builder.const(self.numbers[at(place)])
-                    return builder.input(place.array, at(place))
-
-                new = builder.copy(body.program, read)
-                for place, node in zip(body.writes, body.program.results[0], strict=True):
-                    (cells if place.space == CELL else results[place.array])[at(place)] = new[node]
+            new = builder.copy(body.program, read)
+            for place, node in zip(body.writes, body.program.results[0], strict=True):
+                (cells if place.space == CELL else results[place.array])[place.at(bases, around)] = new[node]
+        if self.sparse:
+            for found, array in zip(results, self.outputs, strict=True):
+                found.update((k, builder.const(0.0)) for k in set(range(array.size)) - set(found))
         ordered = tuple(
             tuple(found[k] for k in range(array.size)) for found, array in zip(results, self.outputs, strict=True)
         )

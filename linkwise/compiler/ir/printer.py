@@ -26,14 +26,17 @@ def _looped(program: LoopedProgram) -> str:
     def place(one: Place) -> str:
         array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(one.space)
         name = one.space if array is None else array[one.array].name
-        return f"{name}[{one.offset}]" if one.base is None else f"{name}[@{one.base} + {one.offset}]"
+        bases = [f"@{one.base}"] if one.base is not None else []
+        bases += [f"@@{one.outer}"] if one.outer is not None else []
+        return f"{name}[{' + '.join([*bases, str(one.offset)])}]"
 
     lines = [f"program {program.name}: {program.cells} cells, {len(program.numbers)} numbers"]
     lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
     for loop in program.loops:
         lines.append(f"  loop {loop.label}: {len(loop.which)} iterations")
-        for k, (body, times) in enumerate(zip(loop.bodies, loop.repeats.tolist(), strict=True)):
-            lines.append(f"   body {k}, {times} times")
+        for k, (body, times) in enumerate(loop.all_bodies):
+            of_row = k >= len(loop.bodies)
+            lines.append(f"   body {k}{', of rows inwards' if of_row else ''}, {times} times")
             places = [place(one) for one in body.reads]
             lines += _operations(body.program, lambda _, element, places=places: places[element])  # type: ignore[misc]
             number = {node: i for i, node in enumerate(body.program.nodes)}

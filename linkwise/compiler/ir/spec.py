@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
 from . import ops
-from .looped import CELL, INPUT, NUMBER, OUTPUT, LoopedProgram
+from .looped import CELL, INPUT, NUMBER, OUTPUT, Loop, LoopedProgram
 from .program import Node, Program
 
 Checked = TypeVar("Checked", Program, LoopedProgram)
@@ -32,28 +33,55 @@ def _check_loops(program: LoopedProgram) -> None:
     written before they are read shows in ``program.unrolled``."""
     limits = {CELL: [program.cells], NUMBER: [len(program.numbers)]}
     limits |= {INPUT: [a.size for a in program.inputs], OUTPUT: [a.size for a in program.outputs]}
-    written = [np.zeros(array.size, bool) for array in program.outputs]
     for loop in program.loops:
-        if loop.which.min(initial=0) < 0 or loop.which.max(initial=-1) >= len(loop.bodies):
-            raise IllegalProgram(f"loop {loop.label}: an iteration has no body")
-        for k, body in enumerate(loop.bodies):
-            _check_operations(body.program)
-            if [len(body.reads), len(body.writes)] != [body.program.inputs[0].size, body.program.outputs[0].size]:
-                raise IllegalProgram(f"loop {loop.label}: a body has other arrays than places")
-            bases = loop.bases[loop.which == k]
-            for place in (*body.reads, *body.writes):
-                at = place.offset + (np.zeros(1, int) if place.base is None else bases[:, place.base])
-                if at.min(initial=0) < 0 or at.max(initial=0) >= limits[place.space][place.array]:
-                    raise IllegalProgram(f"loop {loop.label}: {place} is outside its array")
-            for place in body.writes:
-                if place.space in (INPUT, NUMBER):
-                    raise IllegalProgram(f"loop {loop.label}: {place} cannot be written")
-                if place.space == OUTPUT:
-                    at = place.offset + (np.zeros(1, int) if place.base is None else bases[:, place.base])
-                    written[place.array][at] = True
+        for level in loop.levels:
+            _check_level(level, limits, (loop.bases,) if level is not loop else ())
+        if loop.inner is not None:
+            _check_ways(loop)
+    written = [np.full(array.size, program.sparse) for array in program.outputs]
+    for loop in () if program.sparse else program.loops:
+        for _, _, place, elements in loop.elements(OUTPUT):
+            written[place.array][elements] = True
     for array, done in zip(program.outputs, written, strict=True):
         if not done.all():
             raise IllegalProgram(f"output {array.name} is not written completely")
+
+
+def _check_level(loop: Loop, limits: dict[str, list[int]], around: tuple[np.ndarray, ...]) -> None:
+    """Bodies and places of a loop, or of the rows inside a loop with the positions ``around``."""
+    if loop.which.min(initial=0) < 0 or loop.which.max(initial=-1) >= len(loop.bodies):
+        raise IllegalProgram(f"loop {loop.label}: an iteration has no body")
+    for k, body in enumerate(loop.bodies):
+        _check_operations(body.program)
+        if [len(body.reads), len(body.writes)] != [body.program.inputs[0].size, body.program.outputs[0].size]:
+            raise IllegalProgram(f"loop {loop.label}: a body has other arrays than places")
+        bases = loop.bases[loop.which == k]
+        for place in (*body.reads, *body.writes):
+            least = greatest = place.offset
+            for number, table in ((place.base, bases), *((place.outer, table) for table in around)):
+                if number is not None and len(table):
+                    least, greatest = least + table[:, number].min(), greatest + table[:, number].max()
+            if least < 0 or greatest >= limits[place.space][place.array]:
+                raise IllegalProgram(f"loop {loop.label}: {place} is outside its array")
+            if place.outer is not None and not around:
+                raise IllegalProgram(f"loop {loop.label}: {place} lies past a loop that is not there")
+        for place in body.writes:
+            if place.space in (INPUT, NUMBER):
+                raise IllegalProgram(f"loop {loop.label}: {place} cannot be written")
+
+
+def _check_ways(loop: Loop) -> None:
+    """Iterations go along rows that there are, and come to an end."""
+    ways = loop.inner
+    assert ways is not None
+    count = len(ways.following)
+    if len(ways.first) != len(loop.which) or count != len(ways.rows.which) or ways.rows.inner is not None:
+        raise IllegalProgram(f"loop {loop.label}: its rows are not told")
+    for rows in (ways.first, ways.following):
+        if rows.min(initial=-1) < -1 or rows.max(initial=-1) >= count:
+            raise IllegalProgram(f"loop {loop.label}: a way leads to no row")
+    if sum(1 for _ in islice(ways.steps, count + 1)) > count:
+        raise IllegalProgram(f"loop {loop.label}: a way has no end")
 
 
 def _check_operations(program: Program) -> None:

@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...mechanics.recursions.rolled import CHILDREN, PARENT, NotRolled, Passed
+from ...mechanics.recursions.pairs import Dof
+from ...mechanics.recursions.rolled import ANY, CHILDREN, PARENT, NotRolled, Passed
 from ...mechanics.recursions.schedule import BASE_TO_TIP
 from ..ir import ops
 from ..ir.looped import CELL, OUTPUT, Body, Loop, LoopedProgram, Place
@@ -21,9 +22,11 @@ from ..ir.program import Node
 from ..trace import Symbol
 from .bodies import HERE, THERE, BodyWriter, Columns, Memory, Offsets, Store, Tables
 from .groups import grouped, parents_of, with_few_positions
-from .values import Traced, Values
+from .values import ALONG_WAYS, Traced, Values
+from .ways import Beginnings, along_ways
 
-Exchanged = dict[tuple[int, int], dict[int, Node]]  # by quantity and number, the values of the kinds that give it
+Source = tuple[int, Dof | None]  # a kind, and where it gives several values, the degree of freedom
+Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the kinds that give it
 
 
 def assemble(traced: Traced, name: str) -> LoopedProgram:
@@ -35,7 +38,7 @@ class _Assembly:
     def __init__(self, traced: Traced):
         self.traced, self.rolling, self.leaves = traced, traced.rolling, traced.leaves
         self.kinds = traced.rolling.kinds
-        self.sweeps = traced.rolling.sweeps or [BASE_TO_TIP]
+        self.sweeps = traced.sweeps
         self.builder = traced.leaves.builder
         self.values = Values(traced)
         self.columns = Columns(self.values)
@@ -52,7 +55,7 @@ class _Assembly:
         """What passes between links and is used: by quantity and number the values of the kinds that give it."""
         found: Exchanged = {}
         seen: set[Node] = set()
-        stack = [node for group in self.traced.results for node in group]
+        stack = [result.node for result in self.traced.results]
         while stack:
             node = stack.pop()
             if node in seen:
@@ -62,16 +65,16 @@ class _Assembly:
             if self.values.is_passed(node):
                 _, passed, k = self.leaves.passed[node.value[1]]
                 if (passed.number, k) not in found:
-                    values = {j: self._given_by(passed, j)[k] for j in self.rolling.gives(passed)}
+                    values = {source: self._given_by(passed, source)[k] for source in self.rolling.gives(passed)}
                     found[passed.number, k] = values
                     stack.extend(values.values())
         return found
 
-    def _given_by(self, passed: Passed, kind: int) -> list[Node]:
+    def _given_by(self, passed: Passed, source: Source) -> list[Node]:
         """The numbers that links of a kind pass on."""
-        form, numbers = self.rolling.given(passed, kind)
+        form, numbers = self.rolling.given(passed, *source)
         if form is None:
-            size = max(len(self.rolling.given(passed, j)[1]) for j in self.rolling.gives(passed))
+            size = max(len(self.rolling.given(passed, *other)[1]) for other in self.rolling.gives(passed))
             return [self.builder.const(0.0)] * size
         return [x.node if isinstance(x, Symbol) else self.builder.const(x) for x in numbers]
 
@@ -80,29 +83,34 @@ class _Assembly:
     def program(self, name: str) -> LoopedProgram:
         exchanged = self._exchanged
         self.values.study(
-            [*(n for group in self.traced.results for n in group), *_all(v.values() for v in exchanged.values())]
+            [*(result.node for result in self.traced.results), *_all(v.values() for v in exchanged.values())]
         )
         offsets = self._exchange_offsets(exchanged)
-        stores = self._stores(exchanged, offsets)
-        computed, kept = self._computed(stores)
+        stores, beginnings = self._stores(exchanged, offsets)
+        needed = self._needed(stores, beginnings)
+        computed, kept = self._computed(needed)
         blocks = [self._blocks(sweep) for sweep in range(len(self.sweeps))]
         widths = [sum(1 for s, _ in offsets.values() if s == sweep) for sweep in range(len(self.sweeps))]
         region = max((count * width for (_, count), width in zip(blocks, widths, strict=True)), default=0)
-        nodes = [sorted(nodes, key=_index) for nodes in self._table_nodes(stores, computed)]
+        nodes = [sorted(nodes, key=_index) for nodes in self._table_nodes(needed, computed)]
         tables = Tables(self.values, self.kinds, nodes)
         own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
         own = region + np.concatenate([[0], np.cumsum(own_sizes[self.kind_of])])
-        of_links = self._of_members(np.stack([own[:-1], tables.rows, *self.columns.starts.values()], axis=-1))
+        of_links = np.stack([own[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
         loops = []
         for sweep, direction in enumerate(self.sweeps):
             memory = Memory(offsets, kept, tables)
             writer = BodyWriter(self.values, self.columns, memory, sweep, stores[sweep], computed[sweep])
-            exchange = blocks[sweep][0] * widths[sweep]
-            loops.append(self._loop(writer, direction, exchange, of_links))
+            if direction == ALONG_WAYS:
+                loops.append(along_ways(writer, self.kind_of, of_links, beginnings, widths[sweep]))
+            else:
+                loops.append(
+                    self._loop(writer, direction, blocks[sweep][0] * widths[sweep], self._of_members(of_links))
+                )
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
-        return LoopedProgram(
-            inputs, outputs, tuple(x for x in loops if len(x.which)), int(own[-1]), tables.numbers, name
-        )
+        used = tuple(loop for loop in loops if len(loop.which))
+        sparse = any(loop.inner is not None for loop in used)
+        return LoopedProgram(inputs, outputs, used, int(own[-1]), tables.numbers, name, sparse)
 
     def _of_members(self, of_links: np.ndarray) -> np.ndarray:
         """(groups, positions of all their links): where there are fewer links, those of the last again."""
@@ -134,37 +142,52 @@ class _Assembly:
         counts = [0] * len(self.sweeps)
         offsets = {}
         for number, k in sorted(exchanged):
-            sweep = self.rolling.passed[number].sweep
+            sweep = self.traced.sweep_of(self.rolling.passed[number])
             offsets[number, k] = (sweep, counts[sweep])
             counts[sweep] += 1
         return offsets
 
-    def _stores(self, exchanged: Exchanged, offsets: Offsets) -> list[list[list[Store]]]:
-        """By sweep and kind: what is to be written where, and whether it is added to what is there."""
+    def _stores(self, exchanged: Exchanged, offsets: Offsets) -> tuple[list[list[list[Store]]], Beginnings]:
+        """By sweep and kind: what is to be written where, and whether it is added to what is there; and what is written
+        where ways begin."""
+        beginnings: Beginnings = {}
         stores: list[list[list[Store]]] = [[[] for _ in self.kinds] for _ in self.sweeps]
-        for number, (array, nodes) in enumerate(zip(self.traced.outputs, self.traced.results, strict=True)):
-            for element, node in zip(array.places, nodes, strict=True):
-                if element.kind is None:
-                    raise NotRolled("a result belongs to no link")
-                place = Place(OUTPUT, number, self.columns.base(element), element.offset)
-                stores[max(self.values.sweep[node], 0)][element.kind].append((place, node, False))
+        for array, element, node in self.traced.results:
+            if element.kind is None:
+                raise NotRolled("a result belongs to no link")
+            place = self.columns.place(OUTPUT, array, element)
+            along = element.outer is not None
+            sweep = len(self.sweeps) - 1 if along else max(self.values.sweep[node], 0)
+            if self.sweeps[sweep] == ALONG_WAYS and not along:
+                raise NotRolled("a result of one link depends on those further out, one by one")
+            stores[sweep][element.kind].append((place, node, False))
         for (number, k), values in exchanged.items():
             passed = self.rolling.passed[number]
             sweep, offset = offsets[number, k]
-            for kind, node in values.items():
+            for (kind, dof), node in values.items():
                 place = Place(CELL, 0, HERE if passed.source == PARENT else THERE, offset)
-                adds = passed.source == CHILDREN and not self.kinds[kind].first
+                if dof is not None and dof != ANY:
+                    beginnings.setdefault((kind, dof[1]), []).append((place, node, False))
+                    continue
+                adds = dof is None and passed.source == CHILDREN and not self.kinds[kind].first
                 if not adds or not (node.op is ops.CONST and node.value == 0.0):
                     stores[sweep][kind].append((place, node, adds))
-        return stores
+        return stores, beginnings
 
-    def _computed(self, stores: list[list[list[Store]]]) -> tuple[list[list[set[Node]]], list[dict[Node, int]]]:
+    def _needed(self, stores: list[list[list[Store]]], beginnings: Beginnings) -> list[list[list[Node]]]:
+        """By sweep and kind what is written."""
+        needed = [[[node for _, node, _ in of_kind] for of_kind in of_sweep] for of_sweep in stores]
+        for (kind, _), begun in beginnings.items():
+            needed[-1][kind] += [node for _, node, _ in begun]
+        return needed
+
+    def _computed(self, needed: list[list[list[Node]]]) -> tuple[list[list[set[Node]]], list[dict[Node, int]]]:
         """By sweep and kind what is computed; by kind what is kept for later sweeps, and in which of its cells."""
         count = len(self.sweeps)
         computed: list[list[set[Node]]] = [[set() for _ in self.kinds] for _ in self.sweeps]
         kept: list[dict[Node, int]] = [{} for _ in self.kinds]
         for k in range(len(self.kinds)):
-            roots = [[node for _, node, _ in stores[sweep][k]] for sweep in range(count)]
+            roots = [list(needed[sweep][k]) for sweep in range(count)]
             free: list[list[Node]] = [[] for _ in range(count)]  # needed in a sweep, but dependent on inputs alone
             for sweep in reversed(range(count)):
                 stack = list(roots[sweep])
@@ -173,7 +196,11 @@ class _Assembly:
                     if self.values.is_given(node):
                         continue
                     when = self.values.sweep[node]
-                    if when < 0:
+                    if self.sweeps[sweep] == ALONG_WAYS and when < sweep:
+                        when = max(when, 0)  # once for a link, not once for each way
+                        kept[k].setdefault(node, len(kept[k]))
+                        roots[when].append(node)
+                    elif when < 0:
                         free[sweep].append(node)
                     elif when < sweep:
                         kept[k].setdefault(node, len(kept[k]))
@@ -196,17 +223,17 @@ class _Assembly:
                     stack.extend(node.args)
                 computed[sweep][k] |= here
                 done |= here
-        return computed, [self._cells(k, kept[k], stores, computed) for k in range(len(self.kinds))]
+        return computed, [self._cells(k, kept[k], needed, computed) for k in range(len(self.kinds))]
 
     def _cells(
-        self, k: int, kept: Iterable[Node], stores: list[list[list[Store]]], computed: list[list[set[Node]]]
+        self, k: int, kept: Iterable[Node], needed: list[list[list[Node]]], computed: list[list[set[Node]]]
     ) -> dict[Node, int]:
         """A cell for each value that is kept.  It is taken by another in the sweep that needs the value last: memory is
         what limits long chains, and what is in a cache already is written at no cost."""
         count = len(self.sweeps)
         first = {node: s for s in reversed(range(count)) for node in computed[s][k]}
         used = [{arg for node in computed[s][k] for arg in node.args} for s in range(count)]
-        used = [nodes | {node for _, node, _ in stores[s][k]} for s, nodes in enumerate(used)]
+        used = [nodes | set(needed[s][k]) for s, nodes in enumerate(used)]
         born = {node: self.values.sweep[node] if self.values.is_passed(node) else first[node] for node in kept}
         cells: dict[Node, int] = {}
         free_from: list[int] = []  # the sweep from which on each cell may hold something else
@@ -217,13 +244,13 @@ class _Assembly:
             cells[node] = cell
         return cells
 
-    def _table_nodes(self, stores: list[list[list[Store]]], computed: list[list[set[Node]]]) -> list[set[Node]]:
+    def _table_nodes(self, needed: list[list[list[Node]]], computed: list[list[set[Node]]]) -> list[set[Node]]:
         """By kind the values that bodies read from the table."""
         found: list[set[Node]] = [set() for _ in self.kinds]
         for sweep in range(len(self.sweeps)):
             for k in range(len(self.kinds)):
                 used = [arg for node in computed[sweep][k] for arg in node.args]
-                used += [node for _, node, _ in stores[sweep][k]]
+                used += needed[sweep][k]
                 found[k] |= {node for node in used if self.values.tabular[node]}
         return found
 
@@ -231,6 +258,8 @@ class _Assembly:
         """The block of exchange cells that each group has in a sweep, and how many blocks there are: a block is free
         again when the group whose neighbours meet in it has been passed, and all of them."""
         parents = self.parents_of_groups
+        if self.sweeps[sweep] == ALONG_WAYS:
+            return np.zeros(0, dtype=int), 2
         outwards = self.sweeps[sweep] == BASE_TO_TIP
         order = range(len(parents)) if outwards else reversed(range(len(parents)))
         left = [0] * len(parents)

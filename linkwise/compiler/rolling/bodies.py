@@ -36,9 +36,10 @@ class Columns:
     def of_a_link(self) -> int:
         return 2 + len(self.starts)
 
-    def base(self, element: ElementOfKind) -> int | None:
+    def place(self, space: str, array: int, element: ElementOfKind) -> Place:
         """Of an element of an array, for the first link of an iteration."""
-        return None if element.column is None else self._numbers[element.column]
+        base, outer = (None if c is None else self._numbers[c] for c in (element.column, element.outer))
+        return Place(space, array, base, element.offset, outer)
 
     def of_member(self, place: Place, member: int) -> Place:
         """A place for another link of the iteration than the first."""
@@ -119,13 +120,31 @@ class BodyWriter:
         for member in range(len(kinds)) if outwards else reversed(range(len(kinds))):
             within = {HERE: member < last, THERE: member > 0}  # whether the neighbour there is of this iteration
             of_member = _Member(self, builder, reads, handed, kinds[member], member, within)
-            handed, outside = of_member.written()
+            handed, outside = of_member.written(self.stores[kinds[member]], self._kept_here(kinds[member]))
             writes += outside
-        if not writes:
-            return None
+        name = "_".join([f"sweep{self.sweep}", "kind", *map(str, kinds)])
+        return self._made(reads, writes, name) if writes else None
+
+    def beginning(self, kind: int, stores: Sequence[Store], name: str) -> Body:
+        """What a link of a kind writes at the beginning of a way, of what it has kept."""
+        reads: dict[Place, int] = {}
+        member = _Member(self, Builder(), reads, {}, kind, 0, {HERE: False, THERE: False})
+        _, writes = member.written(stores, {})
+        return self._made(reads, writes, name)
+
+    def _kept_here(self, kind: int) -> dict[Node, int]:
+        """What links of a kind keep that is known in this sweep, and in which cells."""
+        values, computed = self.values, self.computed[kind]
+        return {
+            node: cell
+            for node, cell in self.memory.kept[kind].items()
+            if node in computed or (values.is_passed(node) and values.sweep[node] == self.sweep)
+        }
+
+    @staticmethod
+    def _made(reads: dict[Place, int], writes: list[tuple[Place, Node]], name: str) -> Body:
         results = (tuple(node for _, node in writes),)
         arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
-        name = "_".join([f"sweep{self.sweep}", "kind", *map(str, kinds)])
         return Body(
             Program(*arrays, reachable(results), results, name), tuple(reads), tuple(place for place, _ in writes)
         )
@@ -148,14 +167,16 @@ class _Member:
         self.kind, self.member, self.within = kind, member, within
         self.new: dict[Node, Node] = {}
 
-    def written(self) -> tuple[dict[int, Node], list[tuple[Place, Node]]]:
+    def written(
+        self, stores: Sequence[Store], kept: dict[Node, int]
+    ) -> tuple[dict[int, Node], list[tuple[Place, Node]]]:
         """What the link hands to the next one of the iteration, and what it writes."""
-        writer, values = self.writer, self.writer.values
-        for node in sorted(writer.computed[self.kind], key=_index):
+        writer = self.writer
+        for node in self._needed([*(node for _, node, _ in stores), *kept]):
             self.new[node] = self.builder.rebuild(node, tuple(map(self._value, node.args)))
         handed: dict[int, Node] = {}
         writes: list[tuple[Place, Node]] = []
-        for place, node, adds in writer.stores[self.kind]:
+        for place, node, adds in stores:
             self.builder.section = node.section
             if place.base in self.within and self.within[place.base]:
                 handed[place.offset] = self._value(node)
@@ -163,11 +184,19 @@ class _Member:
             place = writer.columns.of_member(place, self.member)
             found = self._value(node)
             writes.append((place, self.builder.add(self._read(place), found) if adds else found))
-        for node, cell in writer.memory.kept[self.kind].items():
-            arrives = values.is_passed(node) and values.sweep[node] == writer.sweep
-            if node in writer.computed[self.kind] or arrives:
-                writes.append((writer.columns.of_member(Place(CELL, 0, OWN, cell), self.member), self._value(node)))
+        for node, cell in kept.items():
+            writes.append((writer.columns.of_member(Place(CELL, 0, OWN, cell), self.member), self._value(node)))
         return handed, writes
+
+    def _needed(self, roots: Sequence[Node]) -> list[Node]:
+        """What is computed for these values, operands first."""
+        computed, found, stack = self.writer.computed[self.kind], set(), list(roots)
+        while stack:
+            node = stack.pop()
+            if node in computed and node not in found:
+                found.add(node)
+                stack.extend(node.args)
+        return sorted(found, key=_index)
 
     def _read(self, place: Place) -> Node:
         return self.builder.input(0, self.reads.setdefault(place, len(self.reads)))
@@ -193,7 +222,7 @@ class _Member:
         if values.is_given(node):
             array, element = node.value
             found = values.traced.inputs[array].places[element]
-            return Place(INPUT, array, writer.columns.base(found), found.offset)
+            return writer.columns.place(INPUT, array, found)
         if values.is_passed(node) and values.sweep[node] == writer.sweep:
             _, passed, k = values.leaves.passed[node.value[1]]
             return Place(CELL, 0, THERE if passed.source == PARENT else HERE, offsets[passed.number, k][1])

@@ -17,7 +17,7 @@ from ...mechanics.joints import Joint
 from ...mechanics.operators.explain import Computation
 from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
 from ...mechanics.recursions.kinds import Kind, kinds_of
-from ...mechanics.recursions.rolled import Assumed, LinksOfKinds, NotRolled, Rolling
+from ...mechanics.recursions.rolled import ANY, Assumed, LinksOfKinds, NotRolled, RolledMatrixOfDofs, Rolling
 from ...mechanics.recursions.sweep_log import SweepLog
 from ...mechanics.recursions.tree import RolledTree, Tree
 from ...mechanism import GROUND, Frame, Mechanism
@@ -26,7 +26,7 @@ from ..ir.looped import LoopedProgram
 from ..ir.program import Array, Node
 from ..trace import Symbol, symbols
 from .assembly import assemble
-from .values import DividedArray, ElementOfKind, Leaves, Traced
+from .values import DividedArray, ElementOfKind, Leaves, Result, Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,8 @@ def rolled(
     kinds = kinds_of(tree.links)
     template = _template(mechanism, kinds)
     inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
-    outputs = [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
+    lead = _matrices(algorithm, computed)
+    outputs = [] if lead is not None else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
     assumed = Assumed()
     while True:
         builder = Builder(numbers=len(inputs))
@@ -80,16 +81,65 @@ def rolled(
         found = algorithm.run(computed, at, given, options)
         if rolling.confirmed():
             break
-    results = [found] if len(outputs) == 1 else found
+    if lead is not None:
+        arrays, results = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
+    else:
+        arrays = [_array(part, mechanism, template) for part in outputs]
+        parts = [found] if len(outputs) == 1 else found
+        results = [
+            Result(number, element, _node(x, builder))
+            for number, (array, part) in enumerate(zip(arrays, parts, strict=True))
+            for element, x in zip(array.places, np.array(part, dtype=object).ravel(), strict=True)
+        ]
     traced = Traced(
         leaves,
         rolling,
         mechanism.parents,
         [_array(part, mechanism, template) for part in inputs],
-        [_array(part, mechanism, template) for part in outputs],
-        [[_node(x, builder) for x in np.array(result, dtype=object).ravel()] for result in results],
+        arrays,
+        results,
     )
     return assemble(traced, algorithm.name)
+
+
+def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) -> tuple[int, ...] | None:
+    """If the result is matrices over the joints, the shape that stands before (nv, nv)."""
+    if len(algorithm.outputs) > 1:
+        return None
+    (name,) = algorithm.outputs
+    if name in SHAPES:
+        shape = _shape_in_axes(name)
+        is_matrix = len(shape) > 1 and shape[-2:] == (_Counted.nv, _Counted.nv)
+        return shape[:-2] if is_matrix and not any(isinstance(size, Axis) for size in shape[:-2]) else None
+    if computed is not None and len(computed) == 1 and not computed[0].expression.is_vector:
+        expression = computed[0].expression
+        return () if {expression.domain, expression.codomain} <= {JOINT, COORDINATE} else None
+    return None
+
+
+def _results_of_matrices(
+    name: str, lead: tuple[int, ...], found: Any, mechanism: Mechanism, builder: Builder
+) -> tuple[list[DividedArray], list[Result]]:
+    """Matrices that were filled pair by pair: entries of degrees of freedom of one link, and of one with another that
+    is further out."""
+    matrices = found if lead else [found]
+    if not all(isinstance(matrix, RolledMatrixOfDofs) for matrix in matrices):
+        raise NotRolled("a matrix over all links is not filled pair by pair")
+    size = mechanism.nv
+    start, row, diagonal = ("nv", 1), ("nv", size), ("nv", size + 1)
+    columns = {column: _starts(mechanism, "nv")[:-1] * column[1] for column in (start, row, diagonal)}
+    results = []
+    for number, matrix in enumerate(matrices):
+        for (outer, inner), value in matrix.entries.items():
+            offset = number * size * size
+            if ANY not in (outer, inner):
+                element = ElementOfKind(outer[0], diagonal, offset + outer[1] * size + inner[1])
+            elif outer == ANY:
+                element = ElementOfKind(inner[0], start, offset + inner[1], outer=row)
+            else:
+                element = ElementOfKind(outer[0], row, offset + outer[1] * size, outer=start)
+            results.append(Result(0, element, _node(value, builder)))
+    return [DividedArray(Array(name, (*lead, size, size)), [], columns)], results
 
 
 def examples_of(tree: Tree) -> Tree:
@@ -134,13 +184,18 @@ def _divided(
             if expression.is_vector and expression.codomain is not None:
                 return _of_space(expression.codomain)
         raise NotRolled(f"nothing says how {name} is divided among the links")
-    try:
-        first, *rest = SHAPES[name](_Counted) or (Axis(()),)  # type: ignore[arg-type]
-    except (AttributeError, TypeError):
-        raise NotRolled(f"{name} is not divided among the links") from None
+    first, *rest = _shape_in_axes(name) or (Axis(()),)
     if not isinstance(first, Axis) or any(isinstance(size, Axis) for size in rest):
         raise NotRolled(f"{name} is not divided among the links")
     return first, tuple(rest)
+
+
+def _shape_in_axes(name: str) -> tuple[Any, ...]:
+    """The shape of an array, with an Axis where it counts numbers of the links."""
+    try:
+        return SHAPES[name](_Counted)  # type: ignore[arg-type]
+    except (AttributeError, TypeError):
+        raise NotRolled(f"{name} is not divided among the links") from None
 
 
 def _of_space(space: Space) -> tuple[Axis, tuple[int, ...]]:

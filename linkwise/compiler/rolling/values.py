@@ -8,32 +8,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...mechanics.recursions.rolled import NotRolled, Passed, Rolling
+from ...mechanics.recursions.rolled import AFTER_SWEEPS, NotRolled, Passed, Rolling
+from ...mechanics.recursions.schedule import BASE_TO_TIP
 from ...mechanics.scalar import Scalar
 from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node, reachable
 from ..trace import Symbol
 
+ALONG_WAYS = "inwards from every degree of freedom"
+Column = tuple[str, int]  # "nq", "nv" or "n_links", and how many elements each of them has
 EVERY = -1  # the kind of values that are the same for all links
 CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # of inputs: computed again rather than kept
 
 
 class ElementOfKind(NamedTuple):
-    """An element of an array: of links of a kind, ``offset`` past their positions in a column; None: of no link."""
+    """An element of an array: of links of a kind, ``offset`` past their positions in a column; None: of no link.
+
+    outer   of a matrix, the column of the degree of freedom further out whose position is added
+    """
 
     kind: int | None
-    column: tuple[str, int] | None
+    column: Column | None
     offset: int
+    outer: Column | None = None
+
+
+class Result(NamedTuple):
+    """A value that is an element of an output."""
+
+    array: int
+    element: ElementOfKind
+    node: Node
 
 
 @dataclass(frozen=True)
 class DividedArray:
-    """An array, what its elements are in the trace, and where those of every link begin, by column."""
+    """An array, what its elements are in the trace (of an input), and where those of every link begin, by column."""
 
     array: Array
     places: list[ElementOfKind]
-    columns: dict[tuple[str, int], np.ndarray]
+    columns: dict[Column, np.ndarray]
 
 
 @dataclass
@@ -69,7 +84,16 @@ class Traced:
     parents: Sequence[int]
     inputs: list[DividedArray]
     outputs: list[DividedArray]
-    results: list[list[Node]]
+    results: list[Result]
+
+    @property
+    def sweeps(self) -> list[str]:
+        """Directions of the sweeps, and after them, where something goes along, of the ways of degrees of freedom."""
+        found = self.rolling.sweeps or [BASE_TO_TIP]
+        return [*found, ALONG_WAYS] if any(passed.sweep == AFTER_SWEEPS for passed in self.rolling.passed) else found
+
+    def sweep_of(self, passed: Passed) -> int:
+        return len(self.sweeps) - 1 if passed.sweep == AFTER_SWEEPS else passed.sweep
 
 
 class Values:
@@ -108,7 +132,7 @@ class Values:
             return self.leaves.numbers[element][0], -1
         if array > self.leaves.arrays:
             kind, passed, _ = self.leaves.passed[element]
-            return kind, passed.sweep
+            return kind, self.traced.sweep_of(passed)
         kind = self.traced.inputs[array].places[element].kind
         return (EVERY if kind is None else kind), -1
 

@@ -44,6 +44,7 @@ class LoopedBody:
         self._cell = cell
         self.declarations = tuple(self._tables(table))
         self.statements = [] if cell else [f"{real.name} _cells[{max(program.cells, 1)}];"]
+        self.statements += self._zeros() if program.sparse else ()
         for number, loop in enumerate(program.loops):
             self.statements += self._loop(number, loop)
 
@@ -52,22 +53,41 @@ class LoopedBody:
         if len(program.numbers):
             yield from _table(f"{table} {self.real.name} _numbers", map(self.real.literal, program.numbers.tolist()))
         for number, loop in enumerate(program.loops):
-            yield from _table(f"{table} int _bases{number}", map(str, loop.bases.ravel().tolist()))
-            yield from _table(f"{table} int _bodies{number}", map(str, loop.which.tolist()))
+            tables = {"bases": loop.bases, "bodies": loop.which}
+            if loop.inner is not None:
+                rows = loop.inner.rows
+                tables |= {"row_bases": rows.bases, "row_bodies": rows.which}
+                tables |= {"first": loop.inner.first, "following": loop.inner.following}
+            for name, values in tables.items():
+                yield from _table(f"{table} int _{name}{number}", map(str, values.ravel().tolist()))
+
+    def _zeros(self) -> Iterable[str]:
+        for name, array in zip(self.outputs, self.program.outputs, strict=True):
+            zero = f"{self._address(name, 0, '_t')} = {self.real.literal(0.0)};"
+            yield f"for (int _t = 0; _t < {array.size}; ++_t) {zero}"
 
     def _loop(self, number: int, loop: Loop) -> list[str]:
         lines = [f"/* {loop.label} */", f"for (int _t = 0; _t < {len(loop.which)}; ++_t) {{"]
         lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
-        lines += [f"    switch (_bodies{number}[_t]) {{"]
-        for k, body in enumerate(loop.bodies):
-            statements = self._straight(loop, k, self._place_in(body)).statements
+        lines += [f"    {line}" for line in self._choice(loop, f"_bodies{number}[_t]")]
+        if loop.inner is not None:
+            rows = loop.inner.rows
             lines += [
-                f"    case {k}: {{",
-                *(f"        {line}".rstrip() for line in statements),
-                "        break;",
+                "    const int *const _around = _at;",
+                f"    for (int _r = _first{number}[_t]; _r >= 0; _r = _following{number}[_r]) {{",
+                f"        const int *const _at = _row_bases{number} + _r * {rows.bases.shape[1]};",
+                *(f"        {line}" for line in self._choice(rows, f"_row_bodies{number}[_r]")),
                 "    }",
             ]
-        return [*lines, "    }", "}"]
+        return [*lines, "}"]
+
+    def _choice(self, loop: Loop, which: str) -> list[str]:
+        """The bodies of a loop, of which one runs."""
+        lines = [f"switch ({which}) {{"]
+        for k, body in enumerate(loop.bodies):
+            statements = self._straight(loop, k, self._place_in(body)).statements
+            lines += [f"case {k}: {{", *(f"    {line}".rstrip() for line in statements), "    break;", "}"]
+        return [*lines, "}"]
 
     def _at_once(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
         return Body(loop.bodies[k].program, self.real, address, self._functions, eager=True)
@@ -82,6 +102,7 @@ class LoopedBody:
         if place.space == CELL and self._cell:
             return self._cell(place.offset)
         base = "0" if place.base is None else f"_at[{place.base}]"
+        base += "" if place.outer is None else f" + _around[{place.outer}]"
         if place.space in (CELL, NUMBER):
             return f"{'_cells' if place.space == CELL else '_numbers'}[{base} + {place.offset}]"
         names = self.outputs if place.space == OUTPUT else self.inputs

@@ -124,7 +124,7 @@ def loop(
     for number, operand in enumerate((*inputs, *outputs)):
         setup += operand.setup(number, stride_number)
         stride_number += len(operand.axes) + len(operand.array.shape)
-    setup += ["  call void @fill(ptr %scratch)"] if scratch.constants else []
+    setup += scratch.preparation
     if recurrence is None:
         back = SCATTER if scratch.in_order else DELIVER
         gathers = [line for operand in inputs for line in operand.transfer(GATHER, scratch.vector)]

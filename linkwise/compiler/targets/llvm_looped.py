@@ -4,6 +4,8 @@ Bases of iterations and numbers are no part of the text: they lie in ``tables``,
 of the exported function, so that mechanisms that differ in numbers alone share code.  A body gets a pointer for
 everything that it reads or writes relative to; numbers, which are the same in all lanes, are spread over a vector as
 they are loaded.
+
+A loop inside a loop goes along rows, from the first of the iteration around it to the one that a table says comes next.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from .llvm_scratch import LoopScratch
 from .llvm_vector import VectorType
 from .register_assignment import assigned
 
-Pointer = tuple[str, int, int | None]  # space, array, base
+Pointer = tuple[str, int, int | None, int | None]  # space, array, base, position of the loop around it
 
 
 ALIGNMENT = 64  # bytes
@@ -32,86 +34,84 @@ def looped(
 ) -> tuple[LoopScratch, list[str], list[str]]:
     """The layout of the scratch area, the calls that compute, and the functions that these need."""
     scratch = LoopScratch(program, vector)
-    starts = _starts(program)
+    starts = iter(_starts(program))
     functions = []
     for number, loop in enumerate(program.loops):
-        functions.append(_loop(number, loop, scratch, starts, attributes))
-        functions += [_body(f"{number}.{k}", body, vector, count, attributes) for k, body in enumerate(loop.bodies)]
+        own = [next(starts) for _ in _tables_of(loop)]
+        functions.append(_loop(number, loop, scratch, [*own, _starts(program)[-1]], attributes))
+        for level in loop.levels:
+            prefix = f"{number}.{'' if level is loop else 'row'}"
+            functions += [_body(f"{prefix}{k}", body, vector, count, attributes) for k, body in enumerate(level.bodies)]
     calls = [f"  call void @loop{number}(ptr %scratch, ptr %data)" for number in range(len(program.loops))]
     return scratch, calls, functions
 
 
 def tables(program: LoopedProgram, dtype: str) -> np.ndarray:
-    """The bytes that ``data`` must point to: of each loop bases and bodies of its iterations, then the numbers."""
+    """The bytes that ``data`` must point to: of each loop bases and bodies of its iterations, and of rows inside, then
+    the numbers."""
     numbers = program.numbers.astype(dtype)
     starts = _starts(program)
     room = np.zeros(starts[-1] + numbers.nbytes + ALIGNMENT, dtype=np.uint8)
     memory = room[-room.ctypes.data % ALIGNMENT :]
-    parts = [part for loop in program.loops for part in (loop.bases[:, _bases(loop)], loop.which)]
-    for start, part in zip(starts, [*(part.astype(np.int32) for part in parts), numbers], strict=True):
+    parts = [part.astype(np.int32) for loop in program.loops for part in _tables_of(loop)]
+    for start, part in zip(starts, [*parts, numbers], strict=True):
         memory[start : start + part.nbytes] = np.frombuffer(np.ascontiguousarray(part).tobytes(), dtype=np.uint8)
     return memory
 
 
+def _tables_of(loop: Loop) -> list[np.ndarray]:
+    """Bases and bodies of the iterations, and of the rows that they go along, with the first and the following ones."""
+    tables = [loop.bases[:, _bases(loop)], loop.which]
+    if loop.inner is not None:
+        rows = loop.inner.rows
+        tables += [rows.bases[:, _bases(rows)], rows.which, loop.inner.first, loop.inner.following]
+    return tables
+
+
 def _starts(program: LoopedProgram) -> list[int]:
     """Where each of the tables begins, in bytes."""
-    sizes = [4 * count * len(loop.which) for loop in program.loops for count in (len(_bases(loop)), 1)]
+    sizes = [4 * table.size for loop in program.loops for table in _tables_of(loop)]
     return list(itertools.accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
 def _bases(loop: Loop) -> list[int]:
-    """The positions that the bodies of a loop use."""
-    return sorted({base for body in loop.bodies for _, _, base in _pointers(body) if base is not None})
+    """The positions that the bodies of a loop use, and those of rows inside."""
+    used = {base for body in loop.bodies for _, _, base, _ in _pointers(body)}
+    for body in loop.inner.rows.bodies if loop.inner is not None else ():
+        used |= {outer for _, _, _, outer in _pointers(body)}
+    return sorted(base for base in used if base is not None)
 
 
 def _pointers(body: Body) -> list[Pointer]:
-    return sorted({place[:3] for place in (*body.reads, *body.writes)}, key=repr)
+    return sorted({_pointer_of(place) for place in (*body.reads, *body.writes)}, key=repr)
+
+
+def _pointer_of(place: Place) -> Pointer:
+    return place.space, place.array, place.base, place.outer
 
 
 def _name(pointer: Pointer) -> str:
-    space, array, base = pointer
-    return "%spilled" if space == SPILLED else f"%{space}{array}.{'start' if base is None else base}"
+    space, array, base, outer = pointer
+    around = "" if outer is None else f".{outer}"
+    return "%spilled" if space == SPILLED else f"%{space}{array}.{'start' if base is None else base}{around}"
 
 
 def _loop(number: int, loop: Loop, scratch: LoopScratch, starts: list[int], attributes: str) -> str:
     """``void @loop<number>(ptr scratch, ptr data)``: positions of iterations become pointers, and their bodies run."""
-    wanted = {pointer for body in loop.bodies for pointer in _pointers(body)}
-    bases = _bases(loop)
-    one_body = len(loop.bodies) == 1
+    names = ["%bases", "%bodies", *(["%row.bases", "%row.bodies", "%firsts", "%followings"] if loop.inner else [])]
     arguments = "ptr noalias %scratch, ptr noalias %data"
     lines = [
         f"define internal void @loop{number}({arguments}) noinline nounwind {attributes} {{",
         "entry:",
-        f"  %bases = getelementptr i8, ptr %data, i64 {starts[2 * number]}",
-        f"  %bodies = getelementptr i8, ptr %data, i64 {starts[2 * number + 1]}",
-        f"  %table = getelementptr i8, ptr %data, i64 {starts[-1]}",
+        *(
+            f"  {name} = getelementptr i8, ptr %data, i64 {start}"
+            for name, start in zip([*names, "%table"], starts, strict=True)
+        ),
         "  br label %iteration",
         "iteration:",
         "  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]",
-        f"  %row = mul i64 %i, {len(bases)}",
-    ]
-    for column, base in enumerate(bases):
-        lines += [
-            f"  %at{base} = add i64 %row, {column}",
-            f"  %base{base}.at = getelementptr i32, ptr %bases, i64 %at{base}",
-            f"  %base{base}.short = load i32, ptr %base{base}.at",
-            f"  %base{base} = zext i32 %base{base}.short to i64",
-        ]
-    for pointer in sorted(wanted, key=repr):
-        lines += _pointer(pointer, scratch)
-    if one_body:
-        lines.append("  br label %body0")
-    else:
-        choices = " ".join(f"i32 {k}, label %body{k}" for k in range(1, len(loop.bodies)))
-        lines += [
-            "  %which.at = getelementptr i32, ptr %bodies, i64 %i",
-            "  %which = load i32, ptr %which.at",
-            f"  switch i32 %which, label %body0 [ {choices} ]",
-        ]
-    for k, body in enumerate(loop.bodies):
-        arguments = ", ".join(f"ptr {_name(pointer)}" for pointer in _pointers(body))
-        lines += [f"body{k}:", f"  call void @body{number}.{k}({arguments})", "  br label %next"]
-    lines += [
+        *_iteration(loop, "", f"{number}.", "%i", scratch, "next" if loop.inner is None else "rows"),
+        *(_rows(loop.inner.rows, number, scratch) if loop.inner is not None else []),
         "next:",
         "  %i.next = add i64 %i, 1",
         f"  %more = icmp slt i64 %i.next, {len(loop.which)}",
@@ -124,14 +124,71 @@ def _loop(number: int, loop: Loop, scratch: LoopScratch, starts: list[int], attr
     return "\n".join(lines)
 
 
-def _pointer(pointer: Pointer, scratch: LoopScratch) -> list[str]:
-    space, array, base = pointer
-    name = _name(pointer)
-    position = "0" if base is None else f"%base{base}"
+def _rows(rows: Loop, number: int, scratch: LoopScratch) -> list[str]:
+    """Blocks from ``rows`` to ``next``: along rows until there is none."""
+    return [
+        "rows:",
+        "  %first.at = getelementptr i32, ptr %firsts, i64 %i",
+        "  %first = load i32, ptr %first.at",
+        "  br label %row",
+        "row:",
+        "  %r = phi i32 [ %first, %rows ], [ %following, %row.next ]",
+        "  %some = icmp sge i32 %r, 0",
+        "  br i1 %some, label %row.here, label %next",
+        "row.here:",
+        "  %r.long = zext i32 %r to i64",
+        *_iteration(rows, "row.", f"{number}.row", "%r.long", scratch, "row.next"),
+        "row.next:",
+        "  %following.at = getelementptr i32, ptr %followings, i64 %r.long",
+        "  %following = load i32, ptr %following.at",
+        "  br label %row",
+    ]
+
+
+def _iteration(loop: Loop, prefix: str, called: str, index: str, scratch: LoopScratch, after: str) -> list[str]:
+    """Positions of one iteration become pointers, and its body runs; what it names begins with ``prefix``."""
+    bases = _bases(loop)
+    lines = [f"  %{prefix}at = mul i64 {index}, {len(bases)}"]
+    for column, base in enumerate(bases):
+        name = f"%{prefix}base{base}"
+        lines += [
+            f"  {name}.number = add i64 %{prefix}at, {column}",
+            f"  {name}.at = getelementptr i32, ptr %{prefix}bases, i64 {name}.number",
+            f"  {name}.short = load i32, ptr {name}.at",
+            f"  {name} = zext i32 {name}.short to i64",
+        ]
+    for pointer in sorted({pointer for body in loop.bodies for pointer in _pointers(body)}, key=repr):
+        lines += _pointer(pointer, prefix, scratch)
+    if len(loop.bodies) == 1:
+        lines.append(f"  br label %{prefix}body0")
+    else:
+        choices = " ".join(f"i32 {k}, label %{prefix}body{k}" for k in range(1, len(loop.bodies)))
+        lines += [
+            f"  %{prefix}which.at = getelementptr i32, ptr %{prefix}bodies, i64 {index}",
+            f"  %{prefix}which = load i32, ptr %{prefix}which.at",
+            f"  switch i32 %{prefix}which, label %{prefix}body0 [ {choices} ]",
+        ]
+    for k, body in enumerate(loop.bodies):
+        arguments = ", ".join(f"ptr {_prefixed(_name(pointer), prefix)}" for pointer in _pointers(body))
+        lines += [f"{prefix}body{k}:", f"  call void @body{called}{k}({arguments})", f"  br label %{after}"]
+    return lines
+
+
+def _prefixed(name: str, prefix: str) -> str:
+    return f"%{prefix}{name[1:]}"
+
+
+def _pointer(pointer: Pointer, prefix: str, scratch: LoopScratch) -> list[str]:
+    space, array, base, outer = pointer
+    name = _prefixed(_name(pointer), prefix)
+    position, lines = "0" if base is None else f"%{prefix}base{base}", []
+    if outer is not None:
+        lines, position = [f"  {name}.both = add i64 {position}, %base{outer}"], f"{name}.both"
     if space == NUMBER:
-        return [f"  {name} = getelementptr {scratch.vector.scalar}, ptr %table, i64 {position}"]
+        return [*lines, f"  {name} = getelementptr {scratch.vector.scalar}, ptr %table, i64 {position}"]
     start = {INPUT: scratch.input_offsets, OUTPUT: scratch.output_offsets, CELL: [scratch.cells]}[space][array]
     return [
+        *lines,
         f"  {name}.place = add i64 {position}, {start}",
         f"  {name} = getelementptr {scratch.vector.real}, ptr %scratch, i64 {name}.place",
     ]
@@ -207,7 +264,7 @@ class _BodyWriter(Writer):
     """Writes the instructions of a body."""
 
     def load(self, node: Node, place: Place) -> None:
-        vector, base = self.vector, _name(place[:3])
+        vector, base = self.vector, _name(_pointer_of(place))
         if place.space != NUMBER:
             self.load_from(node, place, "read", base, place.offset * vector.bytes)
             return
@@ -221,4 +278,4 @@ class _BodyWriter(Writer):
         ]
 
     def store(self, node: Node, place: Place) -> None:
-        self.store_at(node, _name(place[:3]), place.offset)
+        self.store_at(node, _name(_pointer_of(place)), place.offset)

@@ -44,6 +44,17 @@ class LoopScratch:
     def bytes(self) -> int:
         return (self.cells + self.program.cells) * self.vector.bytes
 
+    @property
+    def preparation(self) -> list[str]:
+        """Instructions that write results which no group of states changes."""
+        if not self.program.sparse:
+            return []
+        size = sum(array.size for array in self.program.outputs) * self.vector.bytes
+        return [
+            f"  %zeros = getelementptr i8, ptr %scratch, i64 {self.output_offsets[0] * self.vector.bytes}",
+            f"  call void @llvm.memset.p0.i64(ptr %zeros, i8 0, i64 {size}, i1 false)",
+        ]
+
 
 class Scratch:
     """Where values lie in the scratch area, in units of one vector: inputs, outputs, sines and cosines of
@@ -86,6 +97,11 @@ class Scratch:
     @property
     def bytes(self) -> int:
         return self.size * self.vector.bytes
+
+    @property
+    def preparation(self) -> list[str]:
+        """Instructions that write results which no group of states changes."""
+        return ["  call void @fill(ptr %scratch)"] if self.constants else []
 
     @property
     def output_offsets(self) -> list[int]:

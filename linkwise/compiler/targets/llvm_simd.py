@@ -83,6 +83,7 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
+        *(["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"] if getattr(program, "sparse", False) else []),
         *([f"declare {vector.real} @{PERMUTE}({vector.real}, {vector.integer}, {vector.real})\n"] if permutes else []),
     ]
     return "\n".join(texts)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, AnyProgram, LoopedProgram, Place
+from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, AnyProgram, Loop, LoopedProgram, Place
 from ..ir.program import Node, Program
 from ..ir.recurrence import Recurrence
 from .protocol import Options
@@ -107,24 +107,17 @@ def _run_loops(
         return np.moveaxis(spread.reshape(*batch, math.prod(core)), -1, 0)
 
     inputs = [flat(x, a.shape) for x, a in zip(arrays, program.inputs, strict=True)]
-    outputs = [np.empty((a.size, *batch), dtype=kind) for a in program.outputs]
+    outputs = [(np.zeros if program.sparse else np.empty)((a.size, *batch), dtype=kind) for a in program.outputs]
     cells = np.empty((program.cells, *batch), dtype=kind)
     numbers = program.numbers.astype(kind)
 
-    def at(place: Place, bases: np.ndarray) -> tuple[np.ndarray, int]:
-        arrays = {INPUT: inputs, OUTPUT: outputs, CELL: [cells], NUMBER: [numbers]}[place.space]
-        return arrays[place.array], place.offset + (0 if place.base is None else bases[place.base])
-
-    for loop in program.loops:
-        for which, bases in zip(loop.which, loop.bases, strict=True):
-            body = loop.bodies[which]
-            sources = (at(place, bases) for place in body.reads)
-            reads = [np.broadcast_to(source[k], batch) for source, k in sources]
-            given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
-            (found,) = evaluate(body.program, [given], kind.name)
-            for element, place in enumerate(body.writes):
-                target, k = at(place, bases)
-                target[k] = found[..., element]
+    spaces = {INPUT: inputs, OUTPUT: outputs, CELL: [cells], NUMBER: [numbers]}
+    for body, bases, around in program.iterations:
+        reads = [np.broadcast_to(spaces[p.space][p.array][p.at(bases, around)], batch) for p in body.reads]
+        given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
+        (found,) = evaluate(body.program, [given], kind.name)
+        for element, place in enumerate(body.writes):
+            spaces[place.space][place.array][place.at(bases, around)] = found[..., element]
     return [
         np.ascontiguousarray(np.moveaxis(x, 0, -1)).reshape(batch + a.shape)
         for x, a in zip(outputs, program.outputs, strict=True)
@@ -218,7 +211,18 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
 
     def at(place: Place) -> str:
         base = "" if place.base is None else f"at[{place.base}] + "
-        return f"{given[place.space][place.array]}[{base}{place.offset}]"
+        outer = "" if place.outer is None else f"around[{place.outer}] + "
+        return f"{given[place.space][place.array]}[{base}{outer}{place.offset}]"
+
+    def bodies(loop: Loop, indent: str) -> list[str]:
+        lines = []
+        for k, body in enumerate(loop.bodies):
+            lines.append(f"{indent}{'if' if k == 0 else 'elif'} body == {k}:")
+            read = partial(_read_at, [at(place) for place in body.reads])
+            own, names = _assignments(body.program, read, real, f"{indent}    ")
+            results = zip(body.writes, body.program.results[0], strict=True)
+            lines += [*own, *(f"{indent}    {at(place)} = {names[node]}" for place, node in results)]
+        return lines
 
     lines = [f"    numbers = np.array({program.numbers.tolist()}, dtype={real})"]
     for name, parameter, array in zip(flat, parameters, program.inputs, strict=True):
@@ -226,16 +230,24 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
         lines.append(f"    {name} = np.moveaxis({spread}, -1, 0)")
     sizes = zip(given[OUTPUT], (array.size for array in program.outputs), strict=True)
     for name, size in (*sizes, ("cells", program.cells)):
-        lines.append(f"    {name} = np.empty(({size}, *batch), dtype={real})")
+        made = "zeros" if program.sparse else "empty"
+        lines.append(f"    {name} = np.{made}(({size}, *batch), dtype={real})")
     for loop in program.loops:
         lines.append(f"    # {loop.label}")
-        lines.append(f"    for body, at in zip({loop.which.tolist()}, {loop.bases.tolist()}):")
-        for k, body in enumerate(loop.bodies):
-            lines.append(f"        {'if' if k == 0 else 'elif'} body == {k}:")
-            read = partial(_read_at, [at(place) for place in body.reads])
-            own, names = _assignments(body.program, read, real, "            ")
-            results = zip(body.writes, body.program.results[0], strict=True)
-            lines += [*own, *(f"            {at(place)} = {names[node]}" for place, node in results)]
+        if loop.inner is None:
+            lines.append(f"    for body, at in zip({loop.which.tolist()}, {loop.bases.tolist()}):")
+            lines += bodies(loop, "        ")
+            continue
+        rows, first, following = loop.inner.rows, loop.inner.first, loop.inner.following
+        lines += [
+            f"    rows = list(zip({rows.which.tolist()}, {rows.bases.tolist()}, {following.tolist()}))",
+            f"    for body, at, row in zip({loop.which.tolist()}, {loop.bases.tolist()}, {first.tolist()}):",
+            "        around = at",
+            *bodies(loop, "        "),
+            "        while row >= 0:",
+            "            body, at, row = rows[row]",
+            *bodies(rows, "            "),
+        ]
     for name, array in zip(given[OUTPUT], program.outputs, strict=True):
         lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")
     return lines

@@ -330,6 +330,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "partials",
             dynamics_derivatives.inverse_dynamics_derivatives,
             reason=COMPOSITE_BODIES,
+            link_by_link=True,
             ignores_loops=True,
             may_take_wrenches=True,
             with_loops=LINEARIZATION,

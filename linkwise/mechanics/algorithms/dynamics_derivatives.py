@@ -20,6 +20,7 @@ from ..links.factor import Elimination
 from ..links.forces import inertial_force
 from ..links.kinematics import angular_velocity_base_to_tip, propagate_acceleration
 from ..links.link import JointKinematics
+from ..recursions.pairs import Dof
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar, dot, is_zero
@@ -46,15 +47,6 @@ class Felt(NamedTuple):
     of_velocity: Force
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """What a link hands to its parent: its subtree's response and wrench, and the degrees of freedom of its joints."""
-
-    response: Response
-    force: Force
-    dofs: dict[tuple[int, int], Felt]
-
-
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
     return _changes(tree, q, v, a, wrenches)[0]
@@ -66,44 +58,48 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
     joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
     rates, accelerations = tree.velocities(v), tree.velocities(a)
 
-    def outward(i: int, parent: Moving | None) -> Moving:
-        kinematics, before = joint_kinematics[i], parent.omega if parent else ZERO
+    moving: list[Any] = [None] * len(tree.links)
+
+    def outward(i: int, parent: tuple[Vector3, Motion] | None) -> tuple[Vector3, Motion]:
+        kinematics, (before, of_parent) = joint_kinematics[i], parent or (ZERO, tree.base_acceleration)
         spin = angular_velocity_base_to_tip(kinematics, before, coordinates[i], rates[i])
         relative = kinematics.relative_motion(rates[i])
-        arriving = propagate_acceleration(kinematics, spin, parent.acceleration if parent else tree.base_acceleration)
+        arriving = propagate_acceleration(kinematics, spin, of_parent)
         fields = joint_fields(
             kinematics, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
         )
         total = arriving + kinematics.relative_motion(accelerations[i])
-        return Moving(spin.omega, total, FieldKinematics(kinematics, spin, relative), fields)
+        moving[i] = Moving(spin.omega, total, FieldKinematics(kinematics, spin, relative), fields)
+        return spin.omega, total
 
-    moving = base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
-    entries = _Entries(tree)
+    base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
+    entries, beyond = _Entries(tree), tree.inwards()
+    behind: list[Any] = [None] * len(tree.links)  # response and wrench of each subtree, as the parent gets them
 
-    def inward(i: int, outer: list[Beyond]) -> tuple[None, Beyond]:
+    def inward(i: int, _: list[None]) -> tuple[None, None]:
         link, (omega, acceleration, kinematics, fields) = tree.links[i], moving[i]
         response = Response.of_link(link.inertia, omega + omega)
         force = inertial_force(link.inertia, omega, acceleration)
         if wrenches is not None:
             force = force - link.user.force_back(Force.of(list(wrenches[i])))
-        for child in outer:
-            response, force = response + child.response, force + child.force
+        response, force = tree.neighbours.from_children(i, "subtrees", behind.__getitem__, [response, force])
         own = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
         entries.at_own_joint(i, own, force, fields)
-        for child in outer:
-            entries.at_inner_joint(i, child.dofs, kinematics.kinematics, fields)
-        if link.parent < 0:
-            return None, Beyond(response, force, {})
-        dofs = {key: felt for child in outer for key, felt in child.dofs.items()} | own
+        arrived = dict(beyond.arriving(i))
+        entries.at_inner_joint(i, arrived, kinematics.kinematics, fields)
+        if not tree.neighbours.has_parent(i):
+            return None, None
         back = kinematics.kinematics.transform.force_back
         propagated = {
             key: Felt(kinematics.covector_back(row), back(of_position), back(of_velocity))
-            for key, (row, of_position, of_velocity) in dofs.items()
+            for key, (row, of_position, of_velocity) in (arrived | own).items()
         }
-        return None, Beyond(kinematics.response_back(response), back(force), propagated)
+        beyond.hand_on(i, propagated)
+        behind[i] = [kinematics.response_back(response), back(force)]
+        return None, None
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [tree.independent_block(matrix) for matrix in entries.matrices], moving
+    return [tree.over_coordinates(matrix) for matrix in entries.matrices], moving
 
 
 def _felt(response: Response, force: Force, kinematics: JointKinematics, fields: JointFields, k: int) -> Felt:
@@ -117,36 +113,29 @@ class _Entries:
     """The three matrices over all joints, mimic joints included, filled pair by pair."""
 
     def __init__(self, tree: Tree):
-        self.starts, size = tree.dof_starts, tree.dofs
-        self.matrices: list[Matrix] = [[[0.0] * size for _ in range(size)] for _ in range(3)]
-        for link, start in zip(tree.links, self.starts, strict=True):
-            for k, inertia in enumerate(link.armature):
-                self.matrices[2][start + k][start + k] = inertia
+        self._links = tree.links
+        self.matrices = [tree.matrix_of_dofs() for _ in range(3)]
 
-    def at_own_joint(self, i: int, own: dict[tuple[int, int], Felt], force: Force, fields: JointFields) -> None:
+    def at_own_joint(self, i: int, own: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
         """Position turns the joint's own H along, but for the part of it that depends on q."""
         d_q, d_v, d_a = self.matrices
         for (_, m), felt in own.items():
-            r = self.starts[i] + m
             for k in range(len(own)):
-                c = self.starts[i] + k
-                d_q[r][c] = felt.row.of(fields.position[k]) + force.dot(fields.columns[k][m])
-                d_v[r][c] = felt.row.of(fields.velocity[k])
-                if c >= r:
-                    d_a[r][c] = d_a[c][r] = d_a[r][c] + felt.row.of(fields.acceleration[k])
+                d_q[(i, m), (i, k)] = felt.row.of(fields.position[k]) + force.dot(fields.columns[k][m])
+                d_v[(i, m), (i, k)] = felt.row.of(fields.velocity[k])
+                if k >= m:
+                    rotor = self._links[i].armature[k] if k == m else 0.0
+                    d_a[(i, m), (i, k)] = d_a[(i, k), (i, m)] = rotor + felt.row.of(fields.acceleration[k])
 
-    def at_inner_joint(
-        self, i: int, dofs: dict[tuple[int, int], Felt], kinematics: JointKinematics, fields: JointFields
-    ) -> None:
+    def at_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
         """Degrees of freedom further out against those of joint i."""
         d_q, d_v, d_a = self.matrices
-        for (outer, m), (row, of_position, of_velocity) in dofs.items():
-            r = self.starts[outer] + m
+        for outer, (row, of_position, of_velocity) in dofs.items():
             for k, motion in enumerate(kinematics.motion):
-                c = self.starts[i] + k
-                d_q[r][c], d_v[r][c] = row.of(fields.position[k]), row.of(fields.velocity[k])
-                d_q[c][r], d_v[c][r] = of_position.dot(motion), of_velocity.dot(motion)
-                d_a[r][c] = d_a[c][r] = row.force.dot(motion)
+                inner = (i, k)
+                d_q[outer, inner], d_v[outer, inner] = row.of(fields.position[k]), row.of(fields.velocity[k])
+                d_q[inner, outer], d_v[inner, outer] = of_position.dot(motion), of_velocity.dot(motion)
+                d_a[outer, inner] = d_a[inner, outer] = row.force.dot(motion)
 
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Matrix]:

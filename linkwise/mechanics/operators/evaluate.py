@@ -97,3 +97,24 @@ class Evaluation:
             ways = [frozenset(self.at.tree.mechanism.path(k)) for k in touched]
             self._above[step] = frozenset.intersection(*ways) if ways else frozenset()
         return i in self._above[step]
+
+
+class ColumnOnItsWay(Evaluation):
+    """A column of a matrix at one link: what has arrived there from further out, for each of the steps that go inwards,
+    or nothing where the column begins."""
+
+    def __init__(self, of: Evaluation, passing: Sequence[Step], arrived: Sequence[Any] | None):
+        super().__init__(of.at, of.vectors, of.regrouped, of.composites_are_regrouped, of.factors)
+        self._passing = passing
+        self._arrived = dict(zip(passing, arrived, strict=True)) if arrived is not None else {}
+        self._messages: dict[Step, Callable[[int], Any]] = {}
+
+    def from_children(self, step: Step, i: int, message: Callable[[int], Any], start: Any = None) -> Any:
+        self._messages[step] = message
+        return plus(start, self._arrived.get(step))
+
+    def handed_on(self, i: int) -> list[Any]:
+        """What link i passes to its parent."""
+        for step in self._passing:
+            self.value(step, i)
+        return [self._messages[step](i) for step in self._passing]

@@ -16,15 +16,16 @@ from typing import Any
 
 from ...mechanism import Mechanism
 from ..links.factor import Elimination, Factor
+from ..recursions.pairs import Dof
 from ..recursions.rolled import NotRolled
-from ..recursions.schedule import BASE_TO_TIP, Sweep
+from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE, Sweep
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.sweep_log import label_of
 from ..recursions.tree import Configuration, RolledTree, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
 from .algebra import D_INV, L, S, phi
-from .evaluate import Evaluation
+from .evaluate import ColumnOnItsWay, Evaluation
 from .expression import Expression, Factored, Product, Vector, product
 from .identities import has_adjoint, is_symmetric, without_mimic_joints
 from .record import Combination, Step
@@ -190,6 +191,8 @@ class Columns(Plan):
         recursions = self.recursions
         with_column = recursions.evaluation(at, vectors)
         recursions.run(with_column({}), every_step=False)
+        if isinstance(at.tree, RolledTree):
+            return self._along_ways(at, with_column)
         labels = {
             step: label_of(sweep.direction, name_of(sweep), "columns")
             for sweep in recursions.sweeps
@@ -214,6 +217,35 @@ class Columns(Plan):
                 if self.symmetric:
                     result[c][r] = entry
         return result
+
+    def _along_ways(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
+        """A symmetric matrix whose columns go inwards, pair by pair: a column that begins at a link, and one on its way
+        from further out."""
+        recursions = self.recursions
+        tasks = [step for sweep in recursions.sweeps for step in sweep.tasks]
+        passing = [step for step in tasks if step.direction is not None and not step.action.shared]
+        inward = all(step.direction == TIP_TO_BASE for step in passing)
+        if not self.symmetric or not inward or {self.computed.domain, self.computed.codomain} != {JOINT}:
+            raise NotRolled("columns of a matrix do not go inwards alone, from one joint to the next")
+        links, matrix, ways = at.tree.links, at.tree.matrix_of_dofs(), at.tree.inwards()
+
+        def step(i: int, _: list[None]) -> tuple[None, None]:
+            handed: dict[Dof, Any] = {}
+            own = [((i, k), None) for k in range(links[i].joint.nv)]
+            for dof, arrived in (*ways.arriving(i), *own):
+                column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
+                run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
+                for m in range(links[i].joint.nv):
+                    matrix[(i, m), dof] = matrix[dof, (i, m)] = component(
+                        at, JOINT, i, run.total(recursions.value, i), m
+                    )
+                handed[dof] = run.handed_on(i)
+            if at.neighbours.has_parent(i):
+                ways.hand_on(i, handed)
+            return None, None
+
+        tip_to_base(links, "columns", step)
+        return at.tree.over_coordinates(matrix)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ repeated with fewer constants until the assumption holds (``Rolling.confirmed``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,13 @@ from ..links.link import Link
 from ..scalar import Scalar, is_constant
 from .kinds import Form, Kind, assembled, inward, outward, taken_apart
 from .neighbours import plus
+from .pairs import Dof
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
 from .sweep_log import label_of, within
 
 PARENT, CHILDREN = "parent", "children"  # where a link takes something from
+AFTER_SWEEPS = 1 << 30  # the sweep of what goes inwards along each way
+ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a kind, whichever it is
 
 
 class NotRolled(Exception):
@@ -27,12 +30,20 @@ class NotRolled(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """A quantity that passes between neighbours in one sweep: ``value(kind)`` is what links of a kind give."""
+    """A quantity that passes between neighbours in one sweep, or after all of them inwards along the way of each degree
+    of freedom: ``value(kind)`` is what links of a kind give, or ``handed[kind]``, by degree of freedom."""
 
     number: int
     sweep: int
     source: str
     value: Callable[[int], Any]
+    handed: dict[int, dict[Dof, Any]] = field(default_factory=dict)
+
+    def sources(self, kinds: Iterable[int]) -> list[tuple[int, Dof | None]]:
+        """What links of these kinds give: the kind, and the degree of freedom where there are several."""
+        if self.sweep != AFTER_SWEEPS:
+            return [(j, None) for j in sorted(kinds)]
+        return [(j, dof) for j in sorted(kinds) for dof in self.handed.get(j, ())]
 
 
 Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, and those of its numbers that are known
@@ -79,7 +90,7 @@ class Rolling:
                 self._near[CHILDREN][kind_of[parent]].add(kind_of[i])
         self.sweeps: list[str] = []  # their directions
         self._names: list[str] = []
-        self._given: dict[tuple[int, int], tuple[Form, list[Scalar]]] = {}
+        self._given: dict[tuple[int, int, Dof | None], tuple[Form, list[Scalar]]] = {}
         self._visited: set[int] = set()
 
     # -- sweeps -----------------------------------------------------------------------------------------
@@ -112,6 +123,11 @@ class Rolling:
             self.passed.append(passed)
         if now < 0 or passed.sweep != now or (self.sweeps[now] == BASE_TO_TIP) != (source == PARENT):
             raise NotRolled("a link takes from its neighbours outside a sweep in this direction")
+        return self._numbers_of(passed, i)
+
+    def _numbers_of(self, passed: Passed, i: int) -> Any:
+        """What links of kind i take, in unknown numbers."""
+        source = passed.source
         place = (passed.number, i)
         pattern = self._assumed.patterns.get(place)
         if pattern is None:
@@ -127,7 +143,7 @@ class Rolling:
 
     def _joined(self, passed: Passed, sources: Iterable[int]) -> Pattern:
         """The pattern that the values of all these kinds have."""
-        parts = [self.given(passed, j) for j in sorted(sources)]
+        parts = [self.given(passed, j, dof) for j, dof in passed.sources(sources)]
         forms = {form for form, _ in parts if form is not None}
         if not forms:
             return None, ()
@@ -165,7 +181,7 @@ class Rolling:
         alike: dict[tuple[int, int, int], tuple[int, int]] = {}
         for (number, i), (_, known) in self._used.items():
             passed = self.passed[number]
-            given = [self.given(passed, j)[1] for j in sorted(self._near[passed.source][i])]
+            given = [self.given(passed, j, dof)[1] for j, dof in passed.sources(self._near[passed.source][i])]
             for k, constant in enumerate(known):
                 if constant is None:
                     values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in given)
@@ -174,18 +190,54 @@ class Rolling:
                         alike[i, number, k] = place
         return alike
 
-    def given(self, passed: Passed, j: int) -> tuple[Form, list[Scalar]]:
+    def given(self, passed: Passed, j: int, dof: Dof | None = None) -> tuple[Form, list[Scalar]]:
         """What links of kind j give: its form and its numbers."""
-        if (passed.number, j) not in self._given:
-            direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
-            with within(label_of(direction, name, self.kinds[j].example.name)):
-                self._given[passed.number, j] = taken_apart(passed.value(j))
-        return self._given[passed.number, j]
+        key = (passed.number, j, dof)
+        if key not in self._given:
+            if dof is not None:
+                self._given[key] = taken_apart(passed.handed[j][dof])
+            else:
+                direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
+                with within(label_of(direction, name, self.kinds[j].example.name)):
+                    self._given[key] = taken_apart(passed.value(j))
+        return self._given[key]
 
-    def gives(self, passed: Passed) -> list[int]:
-        """The kinds whose values of a quantity links take."""
+    def gives(self, passed: Passed) -> list[tuple[int, Dof | None]]:
+        """The kinds whose values of a quantity links take, and of which degree of freedom."""
         takers = [i for number, i in self._used if number == passed.number]
-        return sorted(set().union(*(self._near[passed.source][i] for i in takers)))
+        return passed.sources(set().union(*(self._near[passed.source][i] for i in takers)))
+
+    # -- ways inwards -----------------------------------------------------------------------------------
+
+    def inwards(self) -> RolledInwards:
+        if any(passed.sweep == AFTER_SWEEPS for passed in self.passed):
+            raise NotRolled("several quantities go inwards along each way")
+        passed = Passed(len(self.passed), AFTER_SWEEPS, CHILDREN, lambda _: None)
+        self.passed.append(passed)
+        return RolledInwards(self, passed)
+
+
+class RolledInwards:
+    """What goes inwards from degrees of freedom, at links of each kind: of those further out, any one."""
+
+    def __init__(self, rolling: Rolling, passed: Passed):
+        self._rolling, self._passed = rolling, passed
+
+    def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
+        return [(ANY, self._rolling._numbers_of(self._passed, i))] if self._rolling.kinds[i].carries else []
+
+    def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
+        self._passed.handed[i] = dict(values)
+
+
+class RolledMatrixOfDofs:
+    """Entries by kind: of links of a kind with each other's degrees of freedom, or with one further out (ANY)."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[Dof, Dof], Scalar] = {}
+
+    def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
+        self.entries[pair] = value
 
 
 def _weaker(a: Pattern, b: Pattern) -> Pattern:

@@ -34,7 +34,8 @@ from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
 from .loops import SIDES, Tie, Walk, ways
 from .neighbours import Neighbours, TreeNeighbours
-from .rolled import LinksOfKinds
+from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs
+from .rolled import LinksOfKinds, RolledMatrixOfDofs
 
 Parameters = Mapping[
     tuple[str, int], Any
@@ -113,6 +114,19 @@ class Tree:
         """How values pass between its links."""
         return TreeNeighbours(self.mechanism.parents, self.mechanism.children)
 
+    def inwards(self) -> Inwards:
+        """The way inwards of a value for each degree of freedom."""
+        return InwardsOnTree(self.mechanism.parents)
+
+    def matrix_of_dofs(self) -> MatrixOfDofs:
+        """A matrix of zeros, to be filled."""
+        return DenseMatrixOfDofs(self.dof_starts, self.dofs)
+
+    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
+        """A matrix that has been filled, over the independent coordinates."""
+        assert isinstance(matrix, DenseMatrixOfDofs)
+        return self.independent_block(matrix.rows)
+
     @cached_property
     def dof_starts(self) -> tuple[int, ...]:
         """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
@@ -152,6 +166,15 @@ class RolledTree(Tree):
     @property
     def neighbours(self) -> Neighbours:
         return self.links.rolling
+
+    def inwards(self) -> Inwards:
+        return self.links.rolling.inwards()
+
+    def matrix_of_dofs(self) -> MatrixOfDofs:
+        return RolledMatrixOfDofs()
+
+    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
+        return matrix
 
     def with_links(self, links: Iterable[Link]) -> RolledTree:
         return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))

@@ -1,0 +1,64 @@
+"""Nested loops: from every degree of freedom inwards, link by link, as entries of matrices are computed.
+
+The outer loop begins a way for each degree of freedom: it copies what that hands to the parent of its link.  The inner
+one goes from there to the ground.  What goes along lies in one of two places by turns, so that it is never written
+where it is still to be read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...mechanics.recursions.rolled import NotRolled
+from ..ir.looped import Loop, Ways
+from .bodies import TABLE, BodyWriter, Store
+from .groups import with_few_positions
+
+Beginnings = dict[tuple[int, int], list[Store]]  # by kind and degree of freedom of its joint, what is written
+
+
+def along_ways(
+    writer: BodyWriter, kind_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int
+) -> Loop:
+    """All ways; ``of_links`` are the positions of every link, and ``width`` numbers go along."""
+    parents = np.array(writer.values.traced.parents)
+    here = _depths(parents) % 2 * width
+    positions = np.column_stack([here, width - here, of_links]).astype(np.int32)
+    rows, row_of = _rows(writer, kind_of, positions)
+    starts = [(i, dof) for i, kind in enumerate(kind_of.tolist()) for k, dof in beginnings if k == kind]
+    links, dofs = np.array(starts, dtype=np.int32).reshape(-1, 2).T
+    bases = positions[links]
+    for column, (quantity, size) in enumerate(writer.columns.starts, TABLE + 1):
+        if quantity == "nv":
+            bases[:, column] += dofs * size
+    numbered = {key: number for number, key in enumerate(beginnings)}
+    which = np.array([numbered[kind_of[i], dof] for i, dof in starts], dtype=np.int32)
+    bodies = (writer.beginning(k, stores, f"way_of_kind_{k}_{dof}") for (k, dof), stores in beginnings.items())
+    inner = np.flatnonzero(row_of >= 0)
+    following = np.where(parents[inner] >= 0, row_of[parents[inner]], -1)
+    ways = Ways(with_few_positions(rows), row_of[parents[links]].astype(np.int32), following.astype(np.int32))
+    return with_few_positions(Loop(rows.label, tuple(bodies), which, bases, ways))
+
+
+def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tuple[Loop, np.ndarray]:
+    """A row for every link that carries others, and which one that is; -1: none."""
+    kinds = [k for k, stores in enumerate(writer.stores) if stores]
+    bodies = [writer.body((k,), outwards=False) for k in kinds]
+    of_kind = np.full(len(writer.stores), -1)
+    of_kind[kinds] = np.arange(len(kinds))
+    which = of_kind[kind_of]
+    links = np.flatnonzero(which >= 0)
+    row_of = np.full(len(kind_of), -1)
+    row_of[links] = np.arange(len(links))
+    found = tuple(body for body in bodies if body is not None)
+    if len(found) < len(bodies):
+        raise NotRolled("nothing is computed along a way")
+    label = next((n.section.rpartition(": ")[0] for body in found for n in body.program.nodes if n.section), "ways")
+    return Loop(label, found, which[links].astype(np.int32), positions[links]), row_of
+
+
+def _depths(parents: np.ndarray) -> np.ndarray:
+    depths = np.zeros(len(parents), dtype=int)
+    for i, parent in enumerate(parents.tolist()):
+        depths[i] = depths[parent] + 1 if parent >= 0 else 0
+    return depths

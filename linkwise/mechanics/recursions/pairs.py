@@ -1,0 +1,58 @@
+"""Pairs of degrees of freedom, one further out than the other: what matrices over the joints are filled with.
+
+A value that belongs to a degree of freedom goes inwards from link to link, and at every joint on its way gives entries
+with the degrees of freedom there.  In a branched tree all other entries are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..scalar import Matrix, Scalar
+
+Dof = tuple[int, int]  # a link, and which of the degrees of freedom of its joint
+
+
+class Inwards(Protocol):
+    """Values on their way, while a sweep goes from tip to base."""
+
+    def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
+        """Those of degrees of freedom beyond link i, as they have come there."""
+
+    def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
+        """What link i passes to its parent: those that have arrived and those of its own degrees of freedom, as the
+        parent gets them."""
+
+
+class MatrixOfDofs(Protocol):
+    """A matrix whose rows and columns are degrees of freedom."""
+
+    def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None: ...
+
+
+class InwardsOnTree:
+    """On a tree that is at hand link by link."""
+
+    def __init__(self, parents: Sequence[int]):
+        self._parents = parents
+        self._arrived: list[list[tuple[Dof, Any]]] = [[] for _ in parents]
+
+    def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
+        return self._arrived[i]
+
+    def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
+        self._arrived[self._parents[i]] += values.items()
+        self._arrived[i] = []
+
+
+class DenseMatrixOfDofs:
+    """Of a tree that is at hand link by link: ``rows`` are those of all joints, mimic joints included."""
+
+    def __init__(self, starts: Sequence[int], size: int):
+        self._starts = starts
+        self.rows: Matrix = [[0.0] * size for _ in range(size)]
+
+    def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
+        (i, k), (j, m) = pair
+        self.rows[self._starts[i] + k][self._starts[j] + m] = value
