@@ -52,6 +52,9 @@ DTYPES = ("float64", "float32")
 #: a part of all operations.  Links that are alike lose a sixth by general code, those of a humanoid a third of their
 #: speed; but straight-line code compiles in 0.05 ms per operation or more.
 LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
+#: The same where results are matrices.  Links that are alike lose at most a fifth, and win where registers run out;
+#: those of a humanoid lose a third, and compile hardly sooner.
+SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_000_000, 0.5))
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 #: Expressions are walked by functions that call themselves, part by part.
@@ -269,9 +272,8 @@ def _with_loops(
             ) from None
         return None
     bodies = sum(body.program.size for body, _ in program.bodies)
-    if not wanted and not any(
-        program.size >= most and bodies <= part * program.size for most, part in SHARES_OF_BODIES
-    ):
+    shares = SHARES_OF_NESTED_BODIES if program.is_nested else SHARES_OF_BODIES
+    if not wanted and not any(program.size >= most and bodies <= part * program.size for most, part in shares):
         return None
     return Traced(program, log, computed, tree)
 

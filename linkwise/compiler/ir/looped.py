@@ -98,13 +98,16 @@ class Loop:
             for number, place in enumerate(body.writes):
                 if place.space == space and bases.size:
                     yield body, number, place, np.atleast_1d(place.at(bases))
-        for iterations, rows in self.inner.steps if self.inner is not None else ():
-            for k, body in enumerate(self.inner.rows.bodies):  # type: ignore[union-attr]
-                chosen = self.inner.rows.which[rows] == k  # type: ignore[union-attr]
-                bases = self.inner.rows.bases[rows[chosen]].T  # type: ignore[union-attr]
-                for number, place in enumerate(body.writes):
-                    if place.space == space and bases.size:
-                        yield body, number, place, np.atleast_1d(place.at(bases, self.bases[iterations[chosen]].T))
+        if self.inner is None:
+            return
+        rows = self.inner.rows
+        around, along = (np.concatenate(parts) for parts in zip(*self.inner.steps, strict=True))
+        for k, body in enumerate(rows.bodies):
+            chosen = rows.which[along] == k
+            bases, outer = rows.bases[along[chosen]].T, self.bases[around[chosen]].T
+            for number, place in enumerate(body.writes):
+                if place.space == space and bases.size:
+                    yield body, number, place, np.atleast_1d(place.at(bases, outer))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +173,11 @@ class LoopedProgram:
         for body, times in self.bodies:
             counts.update({kind: n * times for kind, n in body.program.op_counts.items()})
         return dict(sorted(counts.items()))
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether iterations of a loop go along rows."""
+        return any(loop.inner is not None for loop in self.loops)
 
     @property
     def bodies(self) -> Iterator[tuple[Body, int]]:

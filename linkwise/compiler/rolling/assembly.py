@@ -9,6 +9,7 @@ mechanism's numbers alone are computed here, for all links, and become numbers o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -109,8 +110,10 @@ class _Assembly:
                 )
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
         used = tuple(loop for loop in loops if len(loop.which))
-        sparse = any(loop.inner is not None for loop in used)
-        return LoopedProgram(inputs, outputs, used, int(own[-1]), tables.numbers, name, sparse)
+        found = LoopedProgram(inputs, outputs, used, int(own[-1]), tables.numbers, name)
+        is_result = [(sum(place.space == OUTPUT for place in body.writes), times) for body, times in found.bodies]
+        sparse = sum(count * times for count, times in is_result) < sum(array.size for array in outputs)
+        return replace(found, sparse=sparse)
 
     def _of_members(self, of_links: np.ndarray) -> np.ndarray:
         """(groups, positions of all their links): where there are fewer links, those of the last again."""

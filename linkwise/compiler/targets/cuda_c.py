@@ -146,10 +146,11 @@ def _warps(tiles: Sequence[int], options: Options) -> int:
 class _Operand:
     """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
 
-    name    of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
-    axes    of a recurrence, by name
-    tile    where its tile begins in the warp's, None if it has none
-    even    whether it has one stride, not one for each axis
+    name      of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
+    axes      of a recurrence, by name
+    tile      where its tile begins in the warp's, None if it has none
+    even      whether it has one stride, not one for each axis
+    in_pairs  elements are told by positions of two loops, not row by row
     """
 
     name: str
@@ -158,6 +159,7 @@ class _Operand:
     tile: int | None
     is_input: bool
     even: bool
+    in_pairs: bool = False
 
     def strides(self, batch: int) -> list[str]:
         """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
@@ -191,6 +193,11 @@ class _Operand:
         if self.even and self.array.shape:
             number = f"(unsigned long long)({base} + {element})" if base else f"{element}ull"
             return f"{start}[{number} * _{self.name}_each]"
+        if base and self.in_pairs:
+            after = [math.prod(self.array.shape[axis + 1 :]) for axis in range(len(self.array.shape))]
+            number, sizes = f"({base} + {element})", zip(after, self.array.shape, strict=True)
+            places = (f"{number} / {a} % {n} * _{self.name}_stride{k}" for k, (a, n) in enumerate(sizes))
+            return f"{start}[{' + '.join(places)}]"
         index, rest = [], element
         if base:
             width = math.prod(self.array.shape[1:])
@@ -263,7 +270,8 @@ class _Kernel:
         for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
             axes = self.recurrence.axes(array.name) if self.recurrence else ()
             tile, even = self._tiles[place], self._even[place]
-            self.operands[name] = _Operand(name, array, axes, tile, place < len(inputs), even)
+            in_pairs = isinstance(self.program, LoopedProgram) and self.program.is_nested and place >= len(inputs)
+            self.operands[name] = _Operand(name, array, axes, tile, place < len(inputs), even, in_pairs)
 
     def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)

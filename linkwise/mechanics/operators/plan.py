@@ -32,7 +32,7 @@ from .record import Combination, Step
 from .spaces import COORDINATE, JOINT, LOOP
 from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
 from .structure import simpler, structured, written_out
-from .vectors import component, flattened, given, input_vectors, places, size_of, unit_vector
+from .vectors import component, flattened, given, input_vectors, places, size_of, to_user, unit_vector
 
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
@@ -235,10 +235,8 @@ class Columns(Plan):
             for dof, arrived in (*ways.arriving(i), *own):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
                 run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
-                for m in range(links[i].joint.nv):
-                    matrix[(i, m), dof] = matrix[dof, (i, m)] = component(
-                        at, JOINT, i, run.total(recursions.value, i), m
-                    )
+                for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
+                    matrix[(i, m), dof] = matrix[dof, (i, m)] = entry
                 handed[dof] = run.handed_on(i)
             if at.neighbours.has_parent(i):
                 ways.hand_on(i, handed)

@@ -1,0 +1,182 @@
+"""Nested loops: matrices over the joints, filled along the way inwards of every degree of freedom."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.compiler.ir.looped import LoopedProgram
+from linkwise.compiler.ir.spec import IllegalProgram, check
+from linkwise.compiler.pipeline import trace_with_plan
+from linkwise.compiler.runtime.cache import program_key
+from linkwise.compiler.targets import numpy_reference
+from linkwise.compiler.targets.protocol import Options
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.operators import H, M, phi
+from tests.compiler.targets import cuda_on_host
+from tests.compiler.test_export import needs_compiler, run
+from tests.compiler.test_loops import MECHANISMS, largest_error, states
+
+NESTED = ("mass_matrix", "inverse_dynamics_derivatives", "inverse_dynamics_derivatives_with_wrenches")
+
+
+@pytest.mark.parametrize(
+    "name, mechanism",
+    [(name, "pins in slots") for name in NESTED]
+    + [("mass_matrix", mechanism) for mechanism in MECHANISMS if mechanism != "pins in slots"]
+    + [("inverse_dynamics_derivatives", "chain")]
+    + [
+        pytest.param("inverse_dynamics_derivatives", mechanism, marks=pytest.mark.slow)
+        for mechanism in MECHANISMS
+        if mechanism not in ("pins in slots", "chain")
+    ],
+)
+def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
+    mech = MECHANISMS[mechanism]()
+    looped, straight = (lw.compile(name, mech, target="numpy", loops=loops) for loops in (True, False))
+    assert isinstance(looped.traced, LoopedProgram) and looped.traced.is_nested == (mech.n_links > 1)
+    assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
+    arrays = states(mech, looped, (3,))
+    expected = straight(*arrays)
+    assert largest_error(looped(*arrays), expected) < 1e-12
+    unrolled = check(looped.traced.unrolled)  # cells that are read and were not written are found here
+    (found,) = numpy_reference.evaluate(unrolled, arrays)
+    assert largest_error(found, expected) < 1e-12
+    assert looped.sparsity[straight.sparsity].all()  # general code has fewer zeros, and none that are not
+    assert sum(looped.op_counts.values()) >= sum(looped.traced.unrolled.op_counts.values())
+
+
+@pytest.mark.parametrize(
+    "name, mechanism, dtype",
+    [
+        ("mass_matrix", "bushy tree", "float64"),
+        ("inverse_dynamics_derivatives", "chain", "float64"),
+        ("inverse_dynamics_derivatives", "chain", "float32"),
+        pytest.param("inverse_dynamics_derivatives", "bushy tree", "float64", marks=pytest.mark.slow),
+    ],
+)
+def test_machine_code(name, mechanism, dtype):
+    mech = MECHANISMS[mechanism]()
+    looped, reference = (lw.compile(name, mech, dtype, target, loops=True) for target in ("cpu", "numpy"))
+    for batch in ((), (11,), (2, 3)):
+        arrays = [x.astype(dtype) for x in states(mech, looped, batch)]
+        expected = reference(*arrays)
+        out = np.full_like(expected, np.nan)  # nothing is left unwritten where links are on different branches
+        assert looped(*arrays, out=out) is out
+        assert largest_error(out, expected) < (1e-13 if dtype == "float64" else 1e-5)
+
+
+def test_long_chains_have_right_matrices():
+    """Columns of the mass matrix are forces of unit accelerations; derivatives agree with differences."""
+    n, rng = 70, np.random.default_rng(3)
+    mech = lw.mechanisms.chain(n)
+    (q, v), a, along = lw.random_state(mech, rng), rng.normal(size=n), rng.normal(size=n)
+    kernel = lw.compile("inverse_dynamics_derivatives", mech)
+    assert isinstance(kernel.traced, LoopedProgram)
+    d_q, d_v, d_a = kernel(q, v, a)
+    mass = lw.mass_matrix(mech, q)
+    columns = lw.inverse_dynamics(mech, q, 0 * v, np.eye(n)) - lw.gravity_force(mech, q)
+    assert largest_error(mass, columns) < 1e-12
+    assert largest_error(d_a, mass) < 1e-12
+    h = 1e-6
+    for found, (dq, dv) in ((d_q, (along, 0)), (d_v, (0, along))):
+        ahead, behind = (lw.inverse_dynamics(mech, q + s * h * dq, v + s * h * dv, a) for s in (1, -1))
+        assert largest_error((ahead - behind) / (2 * h), found @ along) < 1e-7
+
+
+def test_expressions_of_the_user():
+    mech = MECHANISMS["bushy tree"]()
+    looped, straight = (lw.compile(H @ phi @ M @ phi.T @ H.T, mech, target="numpy", loops=x) for x in (True, False))
+    q = lw.random_state(mech, np.random.default_rng(0), (4,))[0]
+    assert largest_error(looped(q), straight(q)) < 1e-12
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "name, mechanism", [("mass_matrix", "floating tree"), ("inverse_dynamics_derivatives", "chain")]
+)
+def test_exported_c(name, mechanism, tmp_path):
+    mech = MECHANISMS[mechanism]()
+    kernel = lw.compile(name, mech, target="numpy", loops=True)
+    arrays = states(mech, kernel, (3,))
+    path = lw.export_c(kernel, mech, tmp_path / "kernel.c")
+    expected = kernel(*arrays)
+    found = run(path, f"{name}_batch", 3, arrays, np.full_like(expected, np.nan))
+    assert largest_error(found, expected) < 1e-12
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler on this machine")
+def test_cuda_text_on_the_host(monkeypatch, tmp_path):
+    cuda_on_host.install(monkeypatch, tmp_path)
+    mech = lw.mechanisms.random_tree(6, 1, ["revolute"])  # with branches
+    own, reference = (lw.compile("mass_matrix", mech, target=target, loops=True) for target in ("cuda", "numpy"))
+    q = states(mech, reference, (40,))[0]
+    for laid in (np.ascontiguousarray, np.asfortranarray):
+        assert largest_error(own(laid(q)), reference(q)) < 1e-12
+
+
+def test_languages_and_plan():
+    mech = MECHANISMS["chain"]()
+    kernel = lw.compile("mass_matrix", mech, target="numpy", loops=True)
+    space: dict = {}
+    exec(kernel.source("numpy"), space)  # noqa: S102
+    arrays = states(mech, kernel)
+    (found,) = space["mass_matrix"](*arrays)
+    np.testing.assert_allclose(found, kernel(*arrays), rtol=1e-12, atol=1e-12)
+    assert "of rows inwards" in kernel.ir()
+    assert "inside, inwards from link to link" in kernel.plan()
+
+
+# -- when ---------------------------------------------------------------------------------------------------
+
+
+def has_loops(name, mech):
+    return isinstance(trace_with_plan(ALGORITHMS[name], mech, loops=None).program, LoopedProgram)
+
+
+def test_long_chains_have_nested_loops_and_humanoids_have_none():
+    assert has_loops("mass_matrix", lw.mechanisms.chain(60))
+    assert has_loops("inverse_dynamics_derivatives", lw.mechanisms.chain(30))
+    assert not has_loops("mass_matrix", lw.mechanisms.chain(24))
+    humanoid = lw.mechanisms.random_tree(30, 0, ["revolute"], floating_base=True)  # few of its links are alike
+    assert not has_loops("mass_matrix", humanoid)
+
+
+def test_the_length_of_the_code_does_not_grow_with_the_chain():
+    keys, sizes = set(), []
+    for n in (100, 300):
+        program = trace_with_plan(ALGORITHMS["mass_matrix"], lw.mechanisms.chain(n), loops=None).program
+        sizes.append((sum(body.program.size for body, _ in program.bodies), program.cells / n, program.size / n**2))
+        keys.add(program_key(program, Options("float64")))
+    (short, cells, work), (long, more_cells, more_work) = sizes
+    assert long < 1.5 * short and more_cells < 1.1 * cells and more_work < 1.1 * work and len(keys) == 2
+
+
+# -- what is no legal program -------------------------------------------------------------------------------
+
+
+def test_illegal_nests_are_refused():
+    program = lw.compile("mass_matrix", MECHANISMS["bushy tree"](), target="numpy", loops=True).traced
+    assert check(program) is program and program.sparse
+    with pytest.raises(IllegalProgram, match="not written completely"):
+        check(replace(program, sparse=False))
+    *before, last = program.loops
+    ways = last.inner
+
+    def with_ways(**changes):
+        return replace(program, loops=(*before, replace(last, inner=replace(ways, **changes))))
+
+    with pytest.raises(IllegalProgram, match="leads to no row"):
+        check(with_ways(first=ways.first + len(ways.following)))
+    with pytest.raises(IllegalProgram, match="has no end"):
+        check(with_ways(following=np.zeros_like(ways.following)))
+    with pytest.raises(IllegalProgram, match="rows are not told"):
+        check(with_ways(first=ways.first[1:]))
+    with pytest.raises(IllegalProgram, match="a loop that is not there"):
+        check(replace(program, loops=(*before, ways.rows)))
+    with pytest.raises(IllegalProgram, match="outside its array"):
+        check(with_ways(rows=replace(ways.rows, bases=ways.rows.bases + 10**6)))
