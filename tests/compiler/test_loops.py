@@ -180,7 +180,7 @@ def test_links_in_a_row_are_done_two_at_a_time():
         pair = loop.bodies[loop.repeats.argmax()]
         places = {place for place in (*pair.reads, *pair.writes) if place.space == INPUT}
         assert len({place.base for place in places}) <= 1  # what lies side by side has one position
-        passing = {(space, base) for space, _, base, _ in (*pair.reads, *pair.writes) if space == CELL}
+        passing = {place.base for place in (*pair.reads, *pair.writes) if place.space == CELL}
         assert len(passing) == 3  # from the iteration before, to the next one, and what is kept for other sweeps
 
 
