@@ -87,7 +87,7 @@ def compile(
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass";
                  "armature" (nv,), or of one joint: "elbow.armature"; "pin.pose_a" and "pin.pose_b" (4, 4) of the sides
-                 of a loop, in the frames of its links
+                 of a loop, in the frames of its links; "rod.length" of a distance
     loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
                  by default whatever compiles soon and runs fast: loops for many links of few kinds
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,

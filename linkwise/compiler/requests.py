@@ -8,7 +8,7 @@ from typing import Any
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
 from ..mechanics.operators.expression import Expression
-from ..mechanics.recursions.loops import SIDES
+from ..mechanics.recursions.loops import LENGTH, SIDES
 from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
@@ -91,11 +91,11 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
     if name == "drive":
         driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
         return Array(name, (len(mech.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
-    if kind in SIDES:
+    if kind in SIDES or kind == LENGTH:
         return _of_loop(mech, name, owner, kind)
     if owner:
         if owner not in mech.frames and any(owner == loop.name for loop in mech.loops):
-            one_of(f"parameter of loop {owner!r}", kind, SIDES)
+            one_of(f"parameter of loop {owner!r}", kind, (*SIDES, LENGTH))
         one_of(f"parameter of {owner!r}", kind, (*PARAMETER_SHAPES, *OF_JOINTS, *SIDES, CONTACT_FRICTION))
         return Array(name, PARAMETER_SHAPES[kind]), [((kind, mech.moving_link_index(owner)), ...)]
     one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive", *OF_JOINTS, CONTACT_FRICTION))
@@ -115,7 +115,7 @@ def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array
 
 
 def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
-    """The pose of one side of a loop."""
+    """The pose of one side of a loop, or the length of a distance."""
     found = [k for k, one in enumerate(mech.loops) if one.name == loop and isinstance(one, Loop)]
     if not found:
         known = [one.name for one in mech.loops if isinstance(one, Loop)]
@@ -123,7 +123,12 @@ def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, P
             f"parameter {name!r}: {side} is that of one loop, 'LOOP.{side}', and mechanism {mech.name!r} has no loop "
             f"{loop!r}: {did_you_mean(loop, known)}"
         )
-    return Array(name, PARAMETER_SHAPES["pose"]), [((side, found[0]), ...)]
+    if side == LENGTH and not hasattr(mech.loops[found[0]].kind, LENGTH):
+        raise MechanismError(
+            f"parameter {name!r}: only distances have a length (Builder.distance), and loop {loop!r} is none; where its "
+            f"sides are, '{loop}.pose_a' and '{loop}.pose_b', can be parameters"
+        )
+    return Array(name, () if side == LENGTH else PARAMETER_SHAPES["pose"]), [((side, found[0]), ...)]
 
 
 def _contacts(mech: Mechanism, owner: str) -> list[int]:

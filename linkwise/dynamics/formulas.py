@@ -42,7 +42,8 @@ def symbolic(
     Symbols: coordinates q1, velocities v1, accelerations a1, joint forces tau1; c12 and s12 are the cosine and sine of
     q1 + q2; link k has mass mk, mass centre at rk (xk, yk, zk if it is on no axis), inertia Ik (Ixxk, ... if several
     count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond), be it one that
-    closes a loop; the sides of loop k are at pak and pbk where their links carry more; g is gravity.
+    closes a loop; the sides of loop k are at pak and pbk where their links carry more, and dk apart if it is a
+    distance; g is gravity.
     """
     if isinstance(algorithm, Mechanism):
         raise TypeError(f"symbolic takes the mechanism first: symbolic(mech, {mech!r})")
@@ -167,6 +168,13 @@ def _sides_of_loops(mech: Mechanism) -> dict[str, Side]:
     return found
 
 
+def _lengths_of_distances(mech: Mechanism) -> dict[str, tuple[str, float]]:
+    """By parameter: what the lengths of distances are called, and what they are; those that have one."""
+    loops = [(k, loop) for k, loop in enumerate(mech.loops, 1) if isinstance(loop, Loop)]
+    lengths = [(k, loop.name, getattr(loop.kind, "length", 0.0)) for k, loop in loops]
+    return {f"{name}.length": (f"d{k}", float(length)) for k, name, length in lengths if length}
+
+
 class _Symbols:
     """What a mechanism's numbers are called."""
 
@@ -181,6 +189,7 @@ class _Symbols:
         self.mech, self.renamed = mech, renamed or {}
         self.parameters = tuple(p for p in PARAMETERS if p in parameters)
         self.sides = _sides_of_loops(mech) if "pose" in parameters else {}
+        self.lengths = _lengths_of_distances(mech) if "pose" in parameters else {}
         self.definitions, self.algebra = definitions or {}, Algebra()
         self.values: dict[str, float] = dict(values or {})
         self.holonomic = mech.nq == mech.nv
@@ -196,7 +205,7 @@ class _Symbols:
             algorithm,
             self.mech,
             target="numpy",
-            parameters=(*self.parameters, *self.sides),
+            parameters=(*self.parameters, *self.sides, *self.lengths),
             loops=False,
             **(options or {}),
         )
@@ -207,7 +216,7 @@ class _Symbols:
         return program, expanded(program, self.algebra, lambda array, element: given[array][element])
 
     def formulas(self, name: str, program: Program, outputs: Any) -> Formulas:
-        given = [a for a in program.inputs if a.name not in (*PARAMETERS, *self.sides)]
+        given = [a for a in program.inputs if a.name not in (*PARAMETERS, *self.sides, *self.lengths)]
         inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in given]
         return Formulas(name, self.algebra, inputs, outputs, self.values)
 
@@ -216,6 +225,8 @@ class _Symbols:
         if name not in self._given:
             if name in self.sides:
                 self._given[name] = self._pose(*self.sides[name])
+            elif name in self.lengths:
+                self._given[name] = [self._number(*self.lengths[name], "pose")]
             elif name in PARAMETERS:
                 self._given[name] = [x for part in self._of_parameter(name) for x in part]
             else:
@@ -286,7 +297,7 @@ class _Symbols:
 
     def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
         """Symbols in terms of others, whose numbers follow from them, and are checked."""
-        for parameter in (*self.parameters, *self.sides):
+        for parameter in (*self.parameters, *self.sides, *self.lengths):
             self.elements(parameter, ())  # so that all are known
         for name in symbols:
             if name not in self.values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,22 @@ class Constrained:
                     f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
                 )
         return dataclasses.replace(self, loops=(*self.loops, *loops))
+
+    def with_distances(self: Any, lengths: Mapping[str, Any], /) -> Mechanism:
+        """A copy with other lengths of distances (``Builder.distance``), ``with_distances({"rod": 0.92})``, metres.
+        Copies share their compiled code."""
+        loops, changes = list(self.loops), []
+        known = [loop.name for loop in loops if isinstance(loop, Loop) and hasattr(loop.kind, family.LENGTH)]
+        for name, length in lengths.items():
+            if name not in known:
+                raise MechanismError(
+                    f"mechanism {self.name!r} has no distance {name!r}: {checks.did_you_mean(name, known)}"
+                )
+            k = next(k for k, loop in enumerate(loops) if loop.name == name)
+            kind = dataclasses.replace(loops[k].kind, length=length)
+            loops[k] = family.with_numbers(loops[k], kind=kind)
+            changes.append((family.LENGTH, k))
+        return family.variant(self, changes, loops=tuple(loops))
 
     def with_initial(self: Any, q: Any) -> Mechanism:
         """A copy with another initial configuration, where pictures, pages, assembly and ranges of motion start unless

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
     from linkwise.mechanism.parts import Frame, Loop
 
-#: Numbers that compiled code looks at: ("inertial", body), ("armature", body), ("drive", loop), ("pose_a", loop) or
-#: ("gravity", -1).
+#: Numbers that compiled code looks at: ("inertial", body), ("armature", body), ("drive", loop), ("pose_a", loop),
+#: ("length", loop) or ("gravity", -1).
 Change = tuple[str, int]
 GRAVITY: Change = ("gravity", -1)
+LENGTH = "length"  # of a distance
 HELD = "pose_a"  # where loops hold frames: the side that is on the ground
 #: Where a body's ten numbers have what, and which of them mechanics may divide by: mass, moments about the axes.
 _OF_A_BODY: dict[str, Any] = {
@@ -112,7 +113,7 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
 
 def without_loops(mech: Mechanism) -> Mechanism:
     """The spanning tree: those of a family are a family."""
-    changed = frozenset(one for one in mech._changed if one[0] not in ("drive", HELD))
+    changed = frozenset(one for one in mech._changed if one[0] not in ("drive", LENGTH, HELD))
     return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
 
 
@@ -176,6 +177,8 @@ class Numbers:
                 own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
             elif kind == HELD:
                 own, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
+            elif kind == LENGTH:
+                own, divided_by, count = {kind: 0}, (), 1
             else:
                 count = mech.bodies[i].kind.nv if kind == "armature" else 3
                 own, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
@@ -195,6 +198,8 @@ class Numbers:
                 values += (body.mass, *body.com.tolist(), xx, xy, xz, yy, yz, zz)
             elif kind == "drive":
                 values += cast("Instant", mech.loops[i].drive)
+            elif kind == LENGTH:
+                values.append(cast(Any, mech.loops[i]).kind.length)
             elif kind == HELD:
                 rotation, position = cast("Loop", mech.loops[i]).pose_a
                 values += (x for row in np.column_stack([rotation, position]).tolist() for x in row)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...mechanism import Constraint, Coupling, Loop, MechanismError, snapped
+from ...mechanism.family import with_numbers
 from ..jet import jet, parts
 from ..links.link import JointKinematics
 from ..scalar import Scalar, dot, is_zero
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .tree import Tree
 
 SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
+LENGTH = "length"  # of a distance between two links
 AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
 ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
 
@@ -295,6 +297,10 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
     """From A inward to the link that both sides share, then outward to B."""
     body_a, side_a = _side(tree, loop, loop.link_a, "pose_a")
     body_b, side_b = _side(tree, loop, loop.link_b, "pose_b")
+    number = tree.mechanism.loops.index(loop)
+    if (LENGTH, number) in tree.sides:
+        length = np.asarray(tree.sides[LENGTH, number]).item()
+        loop = with_numbers(loop, kind=with_numbers(loop.kind, length=length))
     path_a, path_b = tree.mechanism.path(body_a), tree.mechanism.path(body_b)
     shared = sum(a == b for a, b in zip(path_a, path_b, strict=False))
     stations = []

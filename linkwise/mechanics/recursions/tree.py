@@ -32,7 +32,7 @@ from ..spatial import (
 )
 from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
-from .loops import SIDES, Tie, Walk, ways
+from .loops import LENGTH, SIDES, Tie, Walk, ways
 from .neighbours import Neighbours, TreeNeighbours
 from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs
 from .rolled import LinksOfKinds, RolledMatrixOfDofs
@@ -50,7 +50,8 @@ class Tree:
     links: tuple[Link, ...]
     gravity: Vector3
     drives: Mapping[str, Sequence[Scalar]] = field(default_factory=dict, kw_only=True)
-    #: Of sides of loops, ("pose_a", loop) and ("pose_b", loop), poses (4, 4) that are not the mechanism's own.
+    #: Of sides of loops, ("pose_a", loop) and ("pose_b", loop), poses (4, 4) that are not the mechanism's own, and
+    #: ("length", loop) of distances.
     sides: Parameters = field(default_factory=dict, kw_only=True)
     #: Numbers of what acts that are not the mechanism's own: ("damping", body), ("contact_friction", pair).
     numbers_that_act: Parameters = field(default_factory=dict, kw_only=True)
@@ -297,7 +298,7 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
     links = _regroup([_link(mechanism, i, choices, placements[i], given) for i in bodies])
     gravity = _vector(given.get(("gravity", -1), mechanism.gravity))
     acting = {key: value for key, value in given.items() if key[0] in NUMBERS_THAT_ACT}
-    sides = {key: value for key, value in given.items() if key[0] in SIDES}
+    sides = {key: value for key, value in given.items() if key[0] in (*SIDES, LENGTH)}
     return Tree(mechanism, links, gravity, drives=_drives(mechanism, given), sides=sides, numbers_that_act=acting)
 
 
