@@ -101,7 +101,9 @@ _LATER = {
     ".dynamics.compliant_contact": ("ContactPoints", "contact_energy", "contact_points", "contact_wrenches"),
     ".dynamics.denoc": ("denoc",),
     ".dynamics.derivatives": (
+        "difference_derivatives",
         "forward_dynamics_derivatives",
+        "integrate_derivatives",
         "inverse_dynamics_derivatives",
         "inverse_dynamics_second_derivatives",
         "jacobian_derivatives",

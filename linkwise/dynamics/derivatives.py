@@ -53,6 +53,25 @@ def forward_dynamics_derivatives(
     ...
 
 
+def _two(partials: Float64Array) -> tuple[Float64Array, Float64Array]:
+    return partials[..., 0, :, :], partials[..., 1, :, :]
+
+
+@of_algorithm("difference_derivatives", gives=_two)
+def difference_derivatives(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> tuple[Float64Array, Float64Array]:
+    """(d_q0, d_q1), each (nv, nv): how ``lw.difference`` changes along tangent directions of q0, and of q1."""
+    ...
+
+
+@of_algorithm("integrate_derivatives", gives=_two)
+def integrate_derivatives(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, dt: ArrayLike
+) -> tuple[Float64Array, Float64Array]:
+    """(d_q, d_v), each (nv, nv): along which tangent the configuration that ``lw.integrate`` reaches moves, per unit
+    tangent motion of q, and per v."""
+    ...
+
+
 @of_algorithm("jacobian_derivatives")
 def jacobian_derivatives(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> Float64Array:
     """(6, nv, nv): [:, j, k] is the change of column j of ``lw.jacobian`` along tangent direction k, for the same

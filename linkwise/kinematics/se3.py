@@ -5,7 +5,7 @@ All functions broadcast over leading axes.  ``exp`` moves with a constant twist 
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..mechanism import MechanismError
 from .compiled import Compiled
 from .so3 import checked_rotations
 
-__all__ = ["adjoint", "compose", "exp", "interpolate", "inverse", "log", "pose"]
+__all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
 
 
 def _exponential(twist: list[Scalar]) -> Matrix:
@@ -35,6 +35,8 @@ def _logarithm(pose: Matrix) -> list[Scalar]:
 
 _exp = Compiled("se3_exp", _exponential, twist=(6,))
 _log = Compiled("se3_log", _logarithm, pose=(4, 4))
+_exp_jacobian = Compiled("se3_exp_jacobian", partial(quat.of_twists, quat.exponential_jacobian), twist=(6,))
+_log_jacobian = Compiled("se3_log_jacobian", partial(quat.of_twists, quat.logarithm_jacobian), twist=(6,))
 
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Float64Array:
@@ -57,6 +59,17 @@ def log(pose: ArrayLike) -> Float64Array:
     checked = _four_by_four(pose)
     checked_rotations("the rotation of pose", checked[..., :3, :3])
     return _log(checked)
+
+
+def exp_jacobian(twist: ArrayLike) -> Float64Array:
+    """(..., 6, 6): J with exp(twist + d) = exp(twist) exp(J d) for small d [omega; v], along the axes of the moved
+    frame (the right Jacobian)."""
+    return _exp_jacobian(twist)
+
+
+def log_jacobian(pose: ArrayLike) -> Float64Array:
+    """(..., 6, 6): J with log(pose exp(d)) = log(pose) + J d for small d, the inverse of ``exp_jacobian`` there."""
+    return _log_jacobian(log(pose))
 
 
 def compose(*poses: ArrayLike) -> Float64Array:

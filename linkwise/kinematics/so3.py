@@ -18,7 +18,17 @@ from ..mechanics.spatial import quaternion as quat
 from ..mechanism import MechanismError
 from .compiled import Compiled
 
-__all__ = ["compose", "exp", "from_quaternion", "interpolate", "inverse", "log", "to_quaternion"]
+__all__ = [
+    "compose",
+    "exp",
+    "exp_jacobian",
+    "from_quaternion",
+    "interpolate",
+    "inverse",
+    "log",
+    "log_jacobian",
+    "to_quaternion",
+]
 
 TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
 
@@ -26,6 +36,8 @@ _exp = Compiled("so3_exp", lambda vector: quat.rotation_matrix(quat.exponential(
 _log = Compiled(
     "so3_log", lambda rotation: quat.logarithm(quat.from_matrix(Matrix3.from_rows(rotation))), rotation=(3, 3)
 )
+_exp_jacobian = Compiled("so3_exp_jacobian", lambda vector: quat.exponential_jacobian(Vector3(*vector)), vector=(3,))
+_log_jacobian = Compiled("so3_log_jacobian", lambda vector: quat.logarithm_jacobian(Vector3(*vector)), vector=(3,))
 _from_quaternion = Compiled("so3_from_quaternion", quat.rotation_matrix, quaternion=(4,))
 _to_quaternion = Compiled(
     "so3_to_quaternion", lambda rotation: quat.from_matrix(Matrix3.from_rows(rotation)), rotation=(3, 3)
@@ -41,6 +53,18 @@ def log(rotation: ArrayLike) -> Float64Array:
     """(..., 3): the shortest rotation vector of a rotation (..., 3, 3), of length pi at most.  Of half a turn there are
     two, of which one is given."""
     return _log(checked_rotations("rotation", rotation))
+
+
+def exp_jacobian(vector: ArrayLike) -> Float64Array:
+    """(..., 3, 3): J with exp(vector + d) = exp(vector) exp(J d) for small d: J times the rate of a rotation vector is
+    the angular velocity along the axes of the rotated frame (the right Jacobian)."""
+    return _exp_jacobian(vector)
+
+
+def log_jacobian(rotation: ArrayLike) -> Float64Array:
+    """(..., 3, 3): J with log(rotation exp(d)) = log(rotation) + J d for small d, the inverse of ``exp_jacobian``
+    there; of half a turn that of the rotation vector that ``log`` gives."""
+    return _log_jacobian(log(rotation))
 
 
 def compose(*rotations: ArrayLike) -> Float64Array:

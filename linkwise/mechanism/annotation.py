@@ -88,6 +88,8 @@ class Annotations:
     independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
     timestep       s, that the file means simulations to take; None where it says nothing
     looks          what is to be seen of links
+    ground_mass    mass, centre of mass and inertia (13 numbers) of links that are fixed to the ground, which count
+                   where it is attached to something that moves
     """
 
     notes: tuple[Note, ...] = ()
@@ -100,6 +102,7 @@ class Annotations:
     keyframes: tuple[tuple[str, Coordinates, Coordinates, Coordinates], ...] = ()
     timestep: float | None = None
     looks: tuple[Look, ...] = ()
+    ground_mass: tuple[float, ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""

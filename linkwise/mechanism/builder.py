@@ -192,7 +192,10 @@ class Builder(LoopDeclarations):
         bodies = self._bodies(order, placements, self._mimic_rules(strict))
         frames = self._named_frames(placements)
         try:
-            fixed = Annotations(fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0))
+            fixed = Annotations(
+                fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0),
+                ground_mass=self._ground_mass(placements),
+            )
             name = (self._source or "mechanism") if name is None else name
             mechanism = Mechanism(name, bodies, frames, gravity, tuple(self._loops.values()), fixed)
             mechanism = replace(mechanism, shapes=tuple(self._shapes.values())) if self._shapes else mechanism
@@ -376,6 +379,11 @@ class Builder(LoopDeclarations):
                 )
             )
         return tuple(bodies)
+
+    def _ground_mass(self, placements: dict[str, tuple[int, Pose]]) -> tuple[float, ...]:
+        """Of all that is welded to the ground."""
+        grounded = ((mass, placements[link]) for link, mass in self._links.items())
+        return combined(mass.seen_from(*pose) for mass, (body, pose) in grounded if body < 0).numbers
 
     def _mimic_rules(self, strict: bool) -> dict[str, Mimic]:
         """For each mimic joint, the rule by which it follows an independent one."""

@@ -27,21 +27,23 @@ from linkwise.mechanism.welding import RigidMass, combined, composed
 def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
     """Joints frozen at coordinates: each link they move is welded to its parent and stays as a named frame.
 
-    Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts, and the
-    armature of a locked joint, which rotates against it only, goes with the joint.
+    Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
+    the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
+    the joint.
     """
     values = _locked_coordinates(mech, joints)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
     places: list[tuple[int, Pose]] = []
     kept: list[Body] = []
     masses: list[list[RigidMass]] = []
+    grounded = [RigidMass.of_numbers(mech.annotations.ground_mass)]
     for body in mech.bodies:
         carrier, pose = places[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
         pose = composed(pose, (body.rotation, body.position))
         if body.joint in values:
             place = carrier, composed(pose, _joint_pose(body, values[body.joint]))
-            if carrier >= 0:
-                masses[carrier].append(RigidMass(body.mass, body.com, body.inertia).seen_from(*place[1]))
+            heavy = masses[carrier] if carrier >= 0 else grounded
+            heavy.append(RigidMass(body.mass, body.com, body.inertia).seen_from(*place[1]))
         else:
             place = len(kept), (np.eye(3), np.zeros(3))
             kept.append(dataclasses.replace(body, parent=carrier, rotation=pose[0], position=pose[1]))
@@ -55,7 +57,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         bodies=bodies,
         frames={frame.name: frame for frame in frames},
         loops=loops,
-        annotations=mech.annotations.with_fixed(values),
+        annotations=dataclasses.replace(mech.annotations.with_fixed(values), ground_mass=combined(grounded).numbers),
         elements=locked(mech.elements, values),
         contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, places)),
     )

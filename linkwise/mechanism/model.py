@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.display import mimebundle, rim
-from linkwise.mechanism import annotation, checks, family, resistance
-from linkwise.mechanism.acting import ActingElements, driven_only_at
-from linkwise.mechanism.annotation import Annotations, Note
+from linkwise.mechanism import checks, family, resistance
+from linkwise.mechanism.acting import ActingElements
+from linkwise.mechanism.annotated import Annotated
+from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.constrained import Constrained
 from linkwise.mechanism.contact import Touching
-from linkwise.mechanism.looks import Look
 from linkwise.mechanism.naming import NamedCoordinates
 from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
@@ -33,7 +33,7 @@ NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinates):
+class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinates, Annotated):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -318,54 +318,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Independent joints that move nothing with inertia: no force law gives them an acceleration."""
         return resistance.singular_joints(self)
 
-    # What is known beyond how it moves -----------------------------------------------------------------------------
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What of the file does not act: how many, where, and what to do.  ``acting`` has what does."""
-        return self.annotations.notes
-
-    @property
-    def looks(self) -> tuple[Look, ...]:
-        """What is to be seen of its links, as its file says; ``lw.viewer.scene`` has all that is drawn."""
-        return self.annotations.looks
-
-    @cached_property
-    def initial(self) -> NDArray[np.float64]:
-        """(nq,) the configuration that the file starts from (``qpos0`` of MJCF); neutral where it says nothing."""
-        return annotation.configuration(self.bodies, self.annotations.initial)
-
-    @cached_property
-    def postures(self) -> Mapping[str, NDArray[np.float64]]:
-        """Named configurations (nq,): keyframes of MJCF, group states of SRDF; joints they leave out are as in
-        ``initial``."""
-        start, named = self.annotations.initial, self.annotations.postures
-        return MappingProxyType({name: annotation.configuration(self.bodies, start, own) for name, own in named})
-
-    @property
-    def actuated_joints(self) -> tuple[str, ...] | None:
-        """The joints that have motors, as its file (MJCF actuators) or ``with_actuated`` says; None where nothing is
-        said of motors.  In the order of the actuators, each once.  Controllers such as ``lw.joint_feedback`` drive
-        these."""
-        said = self.annotations.actuated
-        return None if said is None else tuple(joint for joint in said if joint in self._body_of_joint)
-
-    @property
-    def independent_joints(self) -> tuple[str, ...] | None:
-        """The joints whose coordinates its file (URDF+) means to be the independent ones, the others following by
-        loops and couplings; None where nothing is said.  ``lw.linearize`` takes these where they can be."""
-        said = self.annotations.independent
-        moving = (body.joint for body in self.bodies if not body.mimic)
-        return None if said is None else tuple(joint for joint in moving if joint in said)
-
-    @cached_property
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Named groups of joints, those of SRDF among them; joints that no longer move are left out."""
-        moving = self._body_of_joint
-        return MappingProxyType(
-            {name: tuple(joint for joint in joints if joint in moving) for name, joints in self.annotations.groups}
-        )
-
     # Variants ------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -426,6 +378,18 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """
         return _edit().attach(self, link, mass, com, inertia)
 
+    def with_mechanism(self, other: Mechanism, frame: str, pose: Any = None, prefix: str = "") -> Mechanism:
+        """A copy with another mechanism on a link or frame: a hand on an arm, a second robot on the "ground".
+
+        other    with all that it has but gravity: loops, actuators, shapes, postures, ...; what is fixed to its ground
+                 is welded to ``frame``, with its mass (planes are left out where that moves).  Its coordinates are last
+        pose     of its ground in the frame; that place is the frame "PREFIXmount"
+        prefix   of all its names, none of which may be there already
+        """
+        from linkwise.mechanism.attachment import attached
+
+        return attached(self, other, frame, pose, prefix)
+
     def with_inertial_parameters(self, parameters: Any, strict: bool = True) -> Mechanism:
         """A copy with these numbers, (10 n_links,) in the order of ``lw.inertial_parameters``.
 
@@ -435,25 +399,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 
         return with_inertial_parameters(self, parameters, strict)
-
-    def with_postures(self, postures: Mapping[str, Any]) -> Mechanism:
-        """A copy with further postures: ``{name: q}``, or ``{name: {joint name: coordinates}}``.
-
-        A mimic joint that is named brings the joint it mimics to where it has these coordinates.
-        """
-        return family.variant(self, (), annotations=annotation.with_postures(self, postures))
-
-    def with_actuated(self, *joints: str) -> Mechanism:
-        """A copy whose motors are at these joints, ``with_actuated("a", "b")`` or a list of them, and nowhere else.
-
-        Actuators that drive other joints are taken away, those of frames stay; joints that have none get none.
-        """
-        known = annotation.with_actuated(self, joints)
-        return family.variant(self, (), annotations=known, elements=driven_only_at(self, known.actuated or ()))
-
-    def with_groups(self, groups: Mapping[str, Iterable[str]]) -> Mechanism:
-        """A copy with further groups of joints: ``{name: joint names}``."""
-        return family.variant(self, (), annotations=annotation.with_groups(self, groups))
 
     def save(self, path: Any, strict: bool = False, meshes: bool = False) -> None:
         """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,18 @@ class RigidMass:
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
             moments = rotated(moments, rotation)
         return cls(checks.checked_mass(what, mass), position, moments)
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:
+        """The mass of 13 numbers as ``numbers`` has them; nothing of none."""
+        if not numbers:
+            return NOTHING
+        return cls(numbers[0], np.array(numbers[1:4]), np.array(numbers[4:]).reshape(3, 3))
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Mass, centre of mass, inertia by rows; none of nothing."""
+        return () if self.is_nothing else (float(self.mass), *self.com.tolist(), *self.inertia.ravel().tolist())
 
     @property
     def is_nothing(self) -> bool:

@@ -74,6 +74,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "velocities": lambda m: (m.n_links, 6),
     "accelerations": lambda m: (m.n_links, 6),
     "difference_jacobian": lambda m: (m.nv, m.nv),
+    "tangent_partials": lambda m: (2, m.nv, m.nv),
     "constraint_error": lambda m: (m.n_constraints,),
     "constraint_jacobian": lambda m: (m.n_constraints, m.nv),
     "delassus_matrix": lambda m: (m.n_constraints, m.n_constraints),

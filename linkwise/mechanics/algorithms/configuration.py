@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..jet import jet, parts
 from ..recursions.tree import Tree
@@ -48,9 +48,33 @@ def moving(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]
 
 def difference_jacobian(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[list[Scalar]]:
     """(nv, nv): how ``difference(q0, q1)`` changes per unit tangent motion of q1; the identity but for rotations."""
+    return _slopes(tree, lambda unit: difference(tree, q0, moving(tree, q1, unit)))
+
+
+def difference_derivatives(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+    """(2, nv, nv): how ``difference(q0, q1)`` changes per unit tangent motion of q0, and of q1."""
+    by_q0 = _slopes(tree, lambda unit: difference(tree, moving(tree, q0, unit), q1))
+    return [by_q0, difference_jacobian(tree, q0, q1)]
+
+
+def integrate_derivatives(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> list[list[list[Scalar]]]:
+    """(2, nv, nv): along which tangents ``integrate(q, v, dt)`` moves per unit tangent motion of q, and per v."""
+    end = integrate(tree, q, v, dt)  # whose difference to what is near is the tangent that leads there
+
+    def by_q(unit: list[float]) -> list[Scalar]:
+        return difference(tree, end, integrate(tree, moving(tree, q, unit), v, dt))
+
+    def by_v(unit: list[float]) -> list[Scalar]:
+        rates = [jet(x, d) for x, d in zip(v, unit, strict=True)]
+        return difference(tree, end, integrate(tree, q, rates, dt))
+
+    return [_slopes(tree, by_q), _slopes(tree, by_v)]
+
+
+def _slopes(tree: Tree, along: Callable[[list[float]], list[Scalar]]) -> list[list[Scalar]]:
+    """(nv, nv): column k has the first derivatives of what is computed along unit k."""
     n = tree.mechanism.nv
-    along = ([1.0 if i == k else 0.0 for i in range(n)] for k in range(n))
-    columns = ([parts(x)[1] for x in difference(tree, q0, moving(tree, q1, unit))] for unit in along)
+    columns = ([parts(x)[1] for x in along([1.0 if i == k else 0.0 for i in range(n)])] for k in range(n))
     return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ..scalar import Scalar, atan2, cos, select, sin, sqrt
+from ..jet import jet, parts
+from ..scalar import Scalar, atan2, cos, select, sin, sqrt, transposed
 from .three import Matrix3, Vector3
 
 SMALL = 1e-4  # squared angle below which the power series are used (their first error is below 1e-17)
@@ -120,3 +121,28 @@ def twist_slide(turn: Vector3, position: Vector3) -> Vector3:
     closed = (1.0 - half * cos(half) / sin(half)) / apart
     across = turn.cross(position)
     return position - across * 0.5 + turn.cross(across) * select(square < SMALL, series, closed)
+
+
+UNITS = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
+
+
+def exponential_jacobian(turn: Vector3) -> list[list[Scalar]]:
+    """J of exp(turn + d) = exp(turn) exp(J d) for small d, in the turned axes: V(-turn)."""
+    return transposed([list(displacement(-turn, unit)) for unit in UNITS])
+
+
+def logarithm_jacobian(turn: Vector3) -> list[list[Scalar]]:
+    """J of log(R exp(d)) = turn + J d for small d, where R = exp(turn), for turns up to pi: V(-turn)^-1."""
+    return transposed([list(twist_slide(-turn, unit)) for unit in UNITS])
+
+
+def of_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence[Scalar]) -> list[list[Scalar]]:
+    """(6, 6): one of these for the twist [turn; slide] of a rigid displacement.
+
+    It is the same function of the rotation vector turn + e slide, where e e = 0: the block by which rotations change
+    positions is its derivative along the slide.
+    """
+    found = jacobian(Vector3(*(jet(x, d) for x, d in zip(twist[:3], twist[3:], strict=True))))
+    turned = [[parts(x)[0] for x in row] for row in found]
+    across = [[parts(x)[1] for x in row] for row in found]
+    return [*([*row, 0.0, 0.0, 0.0] for row in turned), *([*a, *b] for a, b in zip(across, turned, strict=True))]

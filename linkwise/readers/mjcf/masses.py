@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwise.mechanism import Pose
+from linkwise.mechanism import MechanismError, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined
 from linkwise.readers.mjcf.document import Settings, choice, flag
 from linkwise.readers.mjcf.meshes import Meshes
@@ -32,10 +32,14 @@ Shape = tuple[float, np.ndarray]  # volume or area, mean squares
 
 def masses_of(bodies: list[Node], settings: Settings, meshes: Meshes) -> dict[str, RigidMass]:
     """The mass of every body but the world, in the body's own frame."""
-    # What stands still for ever matters only where the total is given.
-    wanted = [body for body in bodies[1:] if body.moves or settings.total_mass]
-    masses = {body.name: NOTHING for body in bodies[1:]}
-    masses |= {body.name: _bounded(_mass(body, settings, meshes), settings) for body in wanted}
+    masses = {}
+    for body in bodies[1:]:
+        try:
+            masses[body.name] = _bounded(_mass(body, settings, meshes), settings)
+        except MechanismError:
+            if body.moves or settings.total_mass:
+                raise
+            masses[body.name] = NOTHING  # what stands still matters only where it is attached to something
     if settings.total_mass is None:
         return masses
     total = sum(mass.mass for mass in masses.values())
