@@ -49,7 +49,9 @@ from .dynamics.compliant_contact import ContactPoints as ContactPoints
 from .dynamics.compliant_contact import contact_energy as contact_energy
 from .dynamics.compliant_contact import contact_points as contact_points
 from .dynamics.compliant_contact import contact_wrenches as contact_wrenches
+from .dynamics.derivatives import difference_derivatives as difference_derivatives
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
+from .dynamics.derivatives import integrate_derivatives as integrate_derivatives
 from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_second_derivatives as inverse_dynamics_second_derivatives
 from .dynamics.derivatives import jacobian_derivatives as jacobian_derivatives
@@ -270,6 +272,7 @@ __all__ = [
     "denoc",
     "diagonal",
     "difference",
+    "difference_derivatives",
     "effective_inertia",
     "estimation",
     "events",
@@ -290,6 +293,7 @@ __all__ = [
     "hold_frames",
     "inertial_parameters",
     "integrate",
+    "integrate_derivatives",
     "interop",
     "interpolate",
     "inverse_dynamics",

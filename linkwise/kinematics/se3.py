@@ -18,7 +18,7 @@ from ..mechanics.spatial import Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanism import MechanismError
 from .compiled import Compiled
-from .so3 import checked_rotations
+from .so3 import checked_rotations, skew
 
 __all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
 
@@ -98,11 +98,9 @@ def adjoint(pose: ArrayLike) -> Float64Array:
     """(..., 6, 6): takes twists [omega; v] of a body along the axes, and at the origin, of the second frame to the
     first; its transpose takes wrenches [moment; force] from the first to the second."""
     given = _four_by_four(pose)
-    turned, (x, y, z) = given[..., :3, :3], np.moveaxis(given[..., :3, 3], -1, 0)
-    zero = np.zeros_like(x)
-    cross = np.moveaxis(np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]), (0, 1), (-2, -1))
+    turned = given[..., :3, :3]
     made = np.zeros((*given.shape[:-2], 6, 6))
-    made[..., :3, :3], made[..., 3:, 3:], made[..., 3:, :3] = turned, turned, cross @ turned
+    made[..., :3, :3], made[..., 3:, 3:], made[..., 3:, :3] = turned, turned, skew(given[..., :3, 3]) @ turned
     return made
 
 

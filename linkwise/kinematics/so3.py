@@ -27,6 +27,7 @@ __all__ = [
     "inverse",
     "log",
     "log_jacobian",
+    "skew",
     "to_quaternion",
 ]
 
@@ -75,6 +76,16 @@ def compose(*rotations: ArrayLike) -> Float64Array:
 def inverse(rotation: ArrayLike) -> Float64Array:
     """(..., 3, 3): the transposed matrix."""
     return np.swapaxes(_three_by_three(rotation), -1, -2)
+
+
+def skew(vector: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the matrix S with S x = vector cross x for all x."""
+    given = real_numbers("vector", vector)
+    if given.shape[-1:] != (3,):
+        raise MechanismError(f"vector must have shape (..., 3), got {given.shape}")
+    x, y, z = np.moveaxis(given, -1, 0)
+    zero = np.zeros_like(x)
+    return np.moveaxis(np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]), (0, 1), (-2, -1))
 
 
 def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64Array:

@@ -92,6 +92,13 @@ def test_single_precision_and_bad_input():
         lw.se3.inverse(np.ones((4, 4)))
 
 
+def test_skew_matrices_multiply_as_cross_products():
+    x = RNG.normal(size=(60, 3))
+    np.testing.assert_allclose((lw.so3.skew(AXES) @ x[..., None])[..., 0], np.cross(AXES, x), atol=1e-15)
+    with pytest.raises(lw.MechanismError, match=r"vector must have shape \(\.\.\., 3\)"):
+        lw.so3.skew(np.zeros(4))
+
+
 def test_jacobians_are_series_of_matrices():
     """J = 1 - ad / 2 + ad ad / 6 - ..., of matrices that multiply vectors as brackets do; near half a turn too."""
     for vectors, found, inverse, group in (

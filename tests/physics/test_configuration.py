@@ -96,3 +96,25 @@ def test_random_states_repeat_and_have_unit_quaternions():
     same_configuration(mech, q, q, 0.0)
     assert lw.random_state(mech, np.random.default_rng(7))[0].shape == (mech.nq,)
     assert lw.random_state(mech, np.random.default_rng(7), 4)[1].shape == (4, mech.nv)
+
+
+def test_derivatives_of_steps_and_differences():
+    """Along tangents, for every kind of joint, against differences; each is the inverse of the other."""
+    mech = lw.mechanisms.random_tree(11, 4, joints=tuple(EVERY_KIND))
+    rng = np.random.default_rng(3)
+    (q, v), units, h = lw.random_state(mech, rng), np.eye(mech.nv), 1e-6
+    end = lw.integrate(mech, q, v, 0.4)
+
+    def slopes(function) -> np.ndarray:
+        return ((function(h) - function(-h)) / (2.0 * h)).T
+
+    by_q, by_v = lw.integrate_derivatives(mech, q, v, 0.4)
+    moved = slopes(lambda s: lw.difference(mech, end, lw.integrate(mech, lw.integrate(mech, q, units, s), v, 0.4)))
+    np.testing.assert_allclose(by_q, moved, atol=1e-8)
+    faster = slopes(lambda s: lw.difference(mech, end, lw.integrate(mech, q, v + s * units, 0.4)))
+    np.testing.assert_allclose(by_v, faster, atol=1e-8)
+    by_start, by_end = lw.difference_derivatives(mech, q, end)
+    expected = slopes(lambda s: lw.difference(mech, lw.integrate(mech, q, units, s), end))
+    np.testing.assert_allclose(by_start, expected, atol=1e-8)
+    np.testing.assert_allclose(by_end @ by_v, 0.4 * units, atol=1e-10)
+    np.testing.assert_allclose(by_start + by_end @ by_q, 0.0 * units, atol=1e-10)
