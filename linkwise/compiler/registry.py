@@ -47,7 +47,7 @@ OTHER_LIBRARIES = {
     "computeMechanicalEnergy": "kinetic_energy and linkwise.potential_energy",
     "computeTotalMass": "Mechanism.masses",
     "computeGeneralizedGravityDerivatives": "inverse_dynamics_derivatives, at rest",
-    "computeForwardKinematicsDerivatives": "jacobian_of(linkwise.compile('frame_velocity', mech, link=...), ('q', 'v'))",
+    "computeForwardKinematicsDerivatives": "jacobian_of(linkwise.compile('frame_velocity', mech, link=...), 'q')",
     "computeJointKinematicHessians": "jacobian_derivatives",
     "getConstraintJacobian": "closed.constraint_jacobian",
     "JointModelPlanar": "Planar, or linkwise.load(..., floating_base=linkwise.Planar())",
