@@ -25,6 +25,7 @@ from linkwise.mechanism.looks import Look
 from linkwise.mechanism.parts import Body
 from linkwise.mechanism.quaternions import unit_coordinates
 
+USUAL_TIMESTEP = 0.002  # s, of files that say nothing in a format that has one
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
 MOST_PLACES = 4  # that a line names

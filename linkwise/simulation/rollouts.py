@@ -182,10 +182,11 @@ def _run(
     if mech.loops:
         run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, bool(varied))
     else:
-        if in_momenta(method, "cpu"):
-            run_in_momenta(mech, run, named, batch, kept, found, every_state, _of_bodies(mech, varied))
-        else:
-            run(*named.values(), out=tuple(kept))
+        with np.errstate(all="ignore"):  # what is lost is told below, once
+            if in_momenta(method, "cpu"):
+                run_in_momenta(mech, run, named, batch, kept, found, every_state, _of_bodies(mech, varied))
+            else:
+                run(*named.values(), out=tuple(kept))
         _warn_of_lost(mech, method, named, batch, kept, every)
     if fixed_steps(method, 0.0)[1] is None and not any(array.name.endswith(CONTACT_FRICTION) for array in varied):
         steps = every * kept[0].shape[-2]

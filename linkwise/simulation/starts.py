@@ -9,7 +9,7 @@ from ..dynamics.passive import Passive
 from ..mechanics.elements.at_joints import Stop
 from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
 from ..mechanics.joints.protocol import ANGLE
-from ..mechanism import LimitWarning, Mechanism, warn_caller
+from ..mechanism import Limits, LimitWarning, Mechanism, warn_caller
 
 GIVE = (
     20.0  # by how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, 2 cm
@@ -19,8 +19,8 @@ MOST_NAMES = 4
 
 def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them by more than
-    stops give way: they push them back from the first moment on.  A mechanism tells of every joint once: motions made
-    in many short rollouts go on where the one before has ended."""
+    stops give way, and than they are where the file itself starts: they push them back from the first moment on.  A
+    mechanism tells of every joint once: motions made in many short rollouts go on where the one before has ended."""
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
     beyond = []
@@ -32,9 +32,10 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     for joint in mech.acting.get("limits", ()):
         body, own = mech.bodies[mech.body_index(joint)], mech.place(joint).positions(q)
         limits = body.limits
-        over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
+        over = _beyond(limits, own)
         depths = [LIMIT_DEPTH.get(measure.of, LIMIT_DEPTH[ANGLE]) for measure in body.kind.position_measures]
-        if joint not in told and (over > GIVE * np.array(depths)).any():
+        meant = np.maximum(_beyond(limits, mech.place(joint).positions(mech.initial)), 0.0)
+        if joint not in told and (over > meant + GIVE * np.array(depths)).any():
             told.add(joint)
             state = np.unravel_index(int(np.argmax(over)), over.shape)
             at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
@@ -46,6 +47,11 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
             f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them",
             LimitWarning,
         )
+
+
+def _beyond(limits: Limits, q: np.ndarray) -> np.ndarray:
+    """By how much coordinates of a joint are beyond its limits, negative where they are within."""
+    return np.maximum(np.asarray(limits.lower) - q, q - np.asarray(limits.upper))
 
 
 def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:

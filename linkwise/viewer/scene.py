@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +17,14 @@ import numpy as np
 import linkwise as lw
 
 from .elements import element_lines, element_marks
-from .shapes import AnyShape, Capsule, Mesh, Sphere, along, shape_of, tubes
+from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Sphere, along, shape_of, tubes
 from .skeleton import JointMark, LinkShape, Skeleton, Sketch, attachment, closing_joints, pose_of, symbol_size, travel
 from .struts import Strut, struts
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import POINT, Solid, symbol
 
 GROUND = "ground"
+PLANE = "plane"  # the kind of a shape
 VISUAL, COLLISION, SKELETON, SYMBOL = KINDS = ("visual", "collision", "skeleton", "symbol")
 PLAIN = (0.72, 0.73, 0.76, 1.0)  # of what has no colour
 TOUCHING = (0.34, 0.71, 0.91, 0.45)  # of what touches and has no colour
@@ -156,6 +157,7 @@ class _Maker:
             if self._springs:
                 self._add_coils(sketch, pin)
             between = struts(self._mech, self._passive, sketch, pin)
+            self._widen_floors(size)
         if self._missing:
             _warn_of_missing(self._mech.name, self._missing)
         return Scene(
@@ -286,6 +288,22 @@ class _Maker:
         fixed, moving = world[:, a] @ frame_a, world[:, b] @ frame_b
         way = np.einsum("mi,mij,j->m", moving[:, :3, 3] - fixed[:, :3, 3], fixed[:, :3, :3], axis)
         return float(way.min()), float(way.max())
+
+    def _widen_floors(self, size: float) -> None:
+        """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
+        a file ends to draw them."""
+        touched = (self._mech.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
+        floors = [_pose(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
+        moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
+        places = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)
+        for k, part in enumerate(self._parts):
+            if isinstance(part.shape, Plane) and part.link == GROUND and any(np.allclose(part.pose, x) for x in floors):
+                below = ((places - part.pose[:3, 3]) @ part.pose[:3, :3])[:, :2]
+                own = np.array([side or ENDLESS for side in part.shape.half])
+                low, high = np.minimum(below.min(axis=0) - more, -own), np.maximum(below.max(axis=0) + more, own)
+                x, y = 0.5 * (high - low)
+                pose = part.pose @ _pose(np.eye(3), np.array([*0.5 * (low + high), 0.0]))
+                self._parts[k] = replace(part, pose=pose, shape=Plane((x, y)))
 
     def _add_coils(self, sketch: Sketch, pin: float) -> None:
         """Springs at joints that rotate, on the links that these move."""

@@ -203,7 +203,6 @@ def test_semi_implicit_simulations_under_control_take_the_steps_of_rollouts():
     np.testing.assert_allclose(motion.q[-1], rolled[-1], atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.LimitWarning")  # ant starts beyond limits
 @pytest.mark.parametrize(("name", "dt"), [("half_cheetah", 0.01), ("ant", 0.01), ("hopper", 0.002)])
 def test_single_precision_is_double_precision_but_for_rounding(name, dt):
     """From rest, and step by step in the middle of the motion, with limits, contact and motors."""

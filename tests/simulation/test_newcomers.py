@@ -35,6 +35,20 @@ def test_starts_beyond_limits_are_told(hinge):
         lw.rollout(hinge.with_acting(limits=False), [1.5], [0.0], None, 1e-3, 2)
 
 
+def test_the_pose_of_the_file_is_meant():
+    """Joints that the file itself puts beyond their limits, as gymnasium's ant its ankles, and noise about the pose."""
+    text = HINGE.replace('range="-30 60"', 'range="30 70"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        mech = lw.load(text)
+        lw.rollout(mech, None, None, None, 1e-3, 2)
+        lw.rollout(mech, [[-0.1], [0.1]], None, None, 1e-3, 2)
+        lw.simulate(mech, None, None, 0.01)
+    with pytest.warns(lw.LimitWarning, match="'hip' at -0.5, outside 0.5236"):
+        lw.rollout(mech, [-0.5], None, None, 1e-3, 2)
+
+
 def test_springs_of_joints_leave_limits_as_they_are(hinge):
     still = hinge.with_gravity((0, 0, 0))
     springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})

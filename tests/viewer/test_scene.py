@@ -33,6 +33,26 @@ URDF = """<robot name="r"><material name="steel"><color rgba="0.1 0.2 0.3 1"/></
     <origin xyz="0.5 0 0"/><limit lower="0" upper="2"/></joint></robot>"""
 
 
+def test_floors_go_as_far_as_what_stands_on_them():
+    """Planes push everywhere, whatever a file draws of them."""
+    mech = lw.load("""<mujoco><worldbody><geom name="floor" type="plane" pos="4 0 0" size="5 1 .1"/>
+      <geom name="poster" type="plane" pos="0 2 1" size="1 1 1" zaxis="0 -1 0" contype="0" conaffinity="0"/>
+      <body name="ball" pos="0 0 .2"><freejoint/><geom size=".2"/></body></worldbody></mujoco>""")
+    far = mech.initial.copy()
+    far[4:6] = -7.0, 3.0
+    assert lw.contact_points(mech, far, np.zeros(6)).gap == pytest.approx([0.0], abs=1e-15)
+    for moments, reached in ((None, (-1.0, 1.0)), (np.array([mech.initial, far]), (-7.0, 3.0))):
+        planes = [part for part in scene(mech, moments=moments).parts if isinstance(part.shape, Plane)]
+        corners = [part.shape.mesh().vertices @ part.pose[:3, :3].T + part.pose[:3, 3] for part in planes]
+        boxes = {
+            part.name.split("/")[-1]: (one.min(axis=0), one.max(axis=0))
+            for part, one in zip(planes, corners, strict=True)
+        }
+        low, high = boxes["floor"]
+        assert low[0] <= reached[0] and high[0] >= 9.0 and high[1] >= reached[1] and (low[2], high[2]) == (0.0, 0.0)
+        np.testing.assert_allclose(boxes["poster"], [[-1, 2, 0], [1, 2, 2]], atol=1e-12)
+
+
 @pytest.fixture
 def robot(tmp_path):
     folder = tmp_path / "robot"

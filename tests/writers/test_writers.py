@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -92,6 +93,16 @@ def test_all_that_urdf_can_say():
     assert read.bodies[0].stiffness == (3.0,) and read.bodies[0].rest == (0.4,)
     (shape,) = read.shapes
     assert (shape.name, shape.kind, shape.size) == ("palm", "box", (0.1, 0.2, 0.3))
+
+
+def test_a_time_step_is_lost_where_the_file_gives_one_of_its_own():
+    text = """<mujoco>{}<worldbody><body name="a"><joint name="a" axis="0 1 0"/><geom size=".1" mass="1"/>
+      </body></worldbody></mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.interop.urdf_text(lw.load(text.format("")))
+    with pytest.warns(lw.OmissionWarning, match="leaves out: time step of 0.01 s$"):
+        lw.interop.urdf_text(lw.load(text.format('<option timestep="0.01"/>')))
 
 
 def test_on_the_ground():

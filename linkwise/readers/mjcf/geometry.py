@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from linkwise.mechanism import PLANE, ContactPair, Mechanism, Pose, Shape
+from linkwise.mechanism.annotation import USUAL_TIMESTEP
 from linkwise.mechanism.contact import BETWEEN_LINKS, STEP, Defaults
 from linkwise.mechanism.shapes import ROUND, SIZES, can_touch, in_order
 from linkwise.readers.mjcf.document import Defaults as Classes
@@ -83,7 +84,6 @@ def with_shapes(
 
 
 _SIDES = ("geom1", "geom2")
-TIMESTEP = 0.002  # s, of documents that give none
 
 
 def _inside(root: Element, tag: str) -> Iterator[Element]:
@@ -93,7 +93,7 @@ def _inside(root: Element, tag: str) -> Iterator[Element]:
 def timestep_of(root: Element) -> float:
     """The time step that the document gives, or the format's own, s."""
     given = [option.number("timestep") for option in root.all("option") if "timestep" in option.attributes]
-    return given[-1] if given and given[-1] > 0.0 else TIMESTEP
+    return given[-1] if given and given[-1] > 0.0 else USUAL_TIMESTEP
 
 
 def _geoms(bodies: list[Node], frame_of: Mapping[str, str], paired: set[str]) -> Iterator[Geom]:

@@ -17,7 +17,7 @@ import numpy as np
 import linkwise as lw
 
 from ..modes import mode_title
-from ..scene import VISUAL
+from ..scene import VISUAL, scene
 from ..skeleton import Skeleton
 from . import overlays, recording
 from .dragging import Hand
@@ -44,7 +44,8 @@ class Viewer:
 
     def __init__(self, server: Any, mech: lw.Mechanism, q: Any = None, clip: Clip | None = None, model: Any = None):
         self._server = server
-        self.session = Session(mech, q if clip is None else clip.at(clip.start)[0])
+        seen = None if clip is None else scene(mech, moments=clip.moments(MOMENTS))
+        self.session = Session(mech, q if clip is None else clip.at(clip.start)[0], seen)
         mech = self.session.mech
         self.player: Player | None = None
         self.live: Live | None = None
