@@ -18,6 +18,20 @@ def slider(mass: float = 2.0, **joint) -> lw.Mechanism:
     return builder.build("slider", (0, 0, 0))
 
 
+def test_what_starts_beyond_limits_comes_back_as_fast_in_long_steps():
+    """As the ankles of gymnasium's ant, which its file puts 0.5 rad beyond them, in steps of 10 ms."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        mech = lw.load("""<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="ankle" axis="0 1 0" range="30 70"/>
+          <geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></worldbody></mujoco>""")
+    dt = np.array([1e-4, 1e-3, 1e-2])
+    paths = [lw.rollout(mech, None, None, None, h, round(0.08 / h), "semi_implicit")[0][:, 0] for h in dt]
+    sampled = np.array([path[:: round(0.01 / h)] for path, h in zip(paths, dt, strict=True)])
+    assert sampled[0, -1] > 0.4
+    np.testing.assert_allclose(sampled[1], sampled[0], atol=0.01)
+    np.testing.assert_allclose(sampled[2], sampled[0], atol=0.06)
+
+
 def test_semi_implicit_steps_solve_for_forces_of_joints_at_their_end():
     """(M + h B) a = tau - bias + f with B = diag(damping, secants of friction, gains of servos; at least what couples
     the joints of a tendon): assembled densely."""

@@ -296,23 +296,37 @@ class StopSpring(NamedTuple):
         the start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the
         next step.  What is about to come beyond a bound is slowed down by a damper, ``_arrested``: neither gives energy
         that the spring does not hold, whatever rate the step ends with."""
-        damping, beyond = self.damping, excess(x, bounds)
+        beyond = excess(x, bounds)
         outside: Scalar = True
         if step is not None:
             outside = NOTHING < beyond * beyond
             beyond = select(outside, beyond, excess(x + step * rate, bounds))
-            if not is_unbounded(self.width):
-                damping = damping * _slow_enough(step, damping * self.width)
         side = select(beyond < 0.0, -1.0, 1.0)
         depth, inwards = beyond * side, rate * side
-        damped = damping * within(depth, self.width)
+        damped = self.damping * within(depth, self.width)
+        if step is not None and not is_unbounded(self.width):
+            damped = damped * self._slow_enough(depth, step)
         push = self._bent(depth) + damped * inwards
         stiffness = select(0.0 < push, self.stiffness, 0.0)  # else it would pull
         if step is None:
             return -(push * stiffness * side), 0.0
-        damper = self._arrested(depth, inwards, step, damped)
-        forces = select(outside, push + step * inwards, damper * inwards)
-        return -(forces * stiffness * side), stiffness * select(outside, damped + step, damper)
+        damper, ahead = self._arrested(depth, inwards, step, damped), step * self._slope(depth)
+        forces = select(outside, push + ahead * inwards, damper * inwards)
+        return -(forces * stiffness * side), stiffness * select(outside, damped + ahead, damper)
+
+    def _slow_enough(self, depth: Scalar, step: Scalar) -> Scalar:
+        """The factor of the damping with which what is pressed in takes several steps to come out: if it came out within
+        one, the next step would find nothing that pushes, and it would be pressed in again.  The spring pushes it out
+        at the speed ``_bent(depth)`` / (damping width)."""
+        share = 1.0 if is_unbounded(self.knee) else self.knee / at_least(depth, self.knee) + SOFTER
+        ratio = RETURN_STEPS * step * share / (self.damping * self.width)
+        return select(ratio < 1.0, 1.0, ratio)
+
+    def _slope(self, depth: Scalar) -> Scalar:
+        """That of ``_bent``, as far as what comes out goes in a step."""
+        if is_unbounded(self.knee):
+            return 1.0
+        return select((1.0 - 1.0 / RETURN_STEPS) * depth < self.knee, 1.0, SOFTER)
 
     def _arrested(self, depth: Scalar, inwards: Scalar, step: Scalar, damped: Scalar) -> Scalar:
         """The damping, in units of the stiffness, with which what would be this deep by the end of a step reaches the
@@ -335,13 +349,6 @@ class StopSpring(NamedTuple):
     def _bent(self, depth: Scalar) -> Scalar:
         """What the stiffness is a factor of: the depth up to the knee, and a little of all of it."""
         return depth if is_unbounded(self.knee) else within(depth, self.knee) + SOFTER * depth
-
-
-def _slow_enough(step: Scalar, time: Scalar) -> Scalar:
-    """The factor of a damping with which what is pressed in comes out in this ``time``, that makes it last several
-    steps: if it came out within one, the next step would find nothing that pushes, and it would be pressed in again."""
-    ratio = RETURN_STEPS * step / time
-    return select(ratio < 1.0, 1.0, ratio)
 
 
 def is_unbounded(width: Scalar) -> bool:
