@@ -278,3 +278,18 @@ def test_formulas_that_make_no_sense_are_refused():
         lw.symbolic(lw.mechanisms.random_tree(1, 0, ["spherical"]), "integrate")
     with pytest.raises(IndexError, match="2 indices"):
         lw.symbolic(arm, "mass_matrix")[0]
+
+
+def test_squares_of_roots_are_reduced_so_that_what_cancels_is_gone():
+    arm = lw.mechanisms.planar_arm(2)
+    formulas = lw.symbolic(arm, "diagonal_coriolis")
+    text = formulas.text()
+    assert "R1**" not in text and "R2**" not in text
+    first, second = text.splitlines()[-2:]
+    assert first.count("nu") == second.count("nu") == 3 and "k1" not in text  # a product and a square of rates each
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        q, nu = rng.normal(size=2), rng.normal(size=2)
+        force = formulas(q, nu)
+        np.testing.assert_allclose(force, lw.diagonal.coriolis(arm, q, nu), atol=1e-12)
+        assert abs(force @ nu) < 1e-12  # it does no work

@@ -1,7 +1,7 @@
 """Sums of products of atoms: symbols, sines and cosines of angles, and what is divided by or has a name of its own.
 
 Sines and cosines of single angles are kept in normal form (a sine to the first power at most), so that what vanishes
-because of s^2 + c^2 = 1 does vanish.
+because of s^2 + c^2 = 1 does vanish; roots are, too.
 """
 
 from __future__ import annotations
@@ -168,9 +168,15 @@ class Polynomial:
         return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in found.items()})
 
     def _reduced(self, m: Monomial) -> Iterator[tuple[Monomial, float]]:
-        """A product in normal form: s^2 = 1 - c^2."""
+        """A product in normal form: s^2 = 1 - c^2, and squares of roots are what these are roots of."""
         for number, power in m:
             atom = self.algebra.atoms[number]
+            if atom.root and atom.value is not None and (power > 1 or power < 0 and len(atom.value) == 1):
+                square = atom.value if power > 1 else atom.value.power(-1)
+                rest = _joined(m, ((number, -2 if power > 1 else 2),))
+                for term, factor in square.terms.items():
+                    yield from ((product, sign * factor) for product, sign in self._reduced(_joined(rest, term)))
+                return
             if atom.kind == "sin" and power > 1:
                 cosine = self.algebra.trigonometric("cos", atom.angle)
                 yield from self._reduced(_joined(m, ((number, -2),)))
