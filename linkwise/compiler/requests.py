@@ -123,10 +123,10 @@ def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, P
             f"parameter {name!r}: {side} is that of one loop, 'LOOP.{side}', and mechanism {mech.name!r} has no loop "
             f"{loop!r}: {did_you_mean(loop, known)}"
         )
-    if side == LENGTH and not hasattr(mech.loops[found[0]].kind, LENGTH):
+    if side == LENGTH and not hasattr(getattr(mech.loops[found[0]], "kind", None), LENGTH):
         raise MechanismError(
-            f"parameter {name!r}: only distances have a length (Builder.distance), and loop {loop!r} is none; where its "
-            f"sides are, '{loop}.pose_a' and '{loop}.pose_b', can be parameters"
+            f"parameter {name!r}: only distances have a length (Builder.distance), and loop {loop!r} is none; where "
+            f"its sides are, '{loop}.pose_a' and '{loop}.pose_b', can be parameters"
         )
     return Array(name, () if side == LENGTH else PARAMETER_SHAPES["pose"]), [((side, found[0]), ...)]
 

@@ -151,8 +151,9 @@ class Builder(LoopDeclarations):
         masses    link -> kilograms, in place of those by the density
 
         Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), slides like
-        their links ("yoke_slide"), and so are frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as drawn, frames of links along the world's
-        axes there, each at the pin that its joint is.  Links, joints and loops may be added by hand.
+        their links ("yoke_slide"), and points are frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as
+        drawn, frames of links along the world's axes there, each at the pin that its joint is, or at its first point.
+        Links, joints and loops may be added by hand.
         """
         Linkage(points, links, slots or {}, slides or {}, density, masses or {}).add_to(self)
         return self

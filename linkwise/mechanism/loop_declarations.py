@@ -154,13 +154,15 @@ class LoopDeclarations:
         return self
 
     def relation(
-        self: Any, name: str, joints: Any, function: Callable[[dict[str, Any]], Any], offset: float = 0.0
+        self: Any, name: str, joints: Any, function: Callable[[dict[str, Any]], Any] | str, offset: float = 0.0
     ) -> Builder:
         """Tie joints together by any relation of their positions, as cams and gears that are not round do: ``function``
         of {joint name: coordinate} equals ``offset``.  It is written with plain arithmetic and ``linkwise.scalar``, so
         that it is compiled, and differentiated for velocities and accelerations; a row of velocities is ``coupling``.
 
         ``relation("cam", ("cam", "lift"), lambda q: q["lift"] - 0.01 * (1 - cos(q["cam"])))``
+
+        Text, "lift - 0.01*(1 - cos(cam))", does as well, and is what files hold.
         """
         self._check_new("loop", name, self._loops)
         try:

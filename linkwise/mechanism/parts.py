@@ -24,6 +24,7 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.relations import Formula
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -300,8 +301,8 @@ class Coupling(Constant):
 
     drive    what it follows in time: the sum equals ``offset`` plus its position, or has its velocity
     keeps_position   whether it is on positions; not where a drive gives a velocity alone
-    relation   in place of the sum, a function of {joint name: coordinate} written in the same way: cams, gears that are
-               not round, curves.  ``ratios`` are then names of joints; kept as its partial derivatives
+    relation   in place of the sum, a function of {joint name: coordinate} written in the same way, or text: cams,
+               gears that are not round, curves.  ``ratios`` are then names of joints; kept as its partial derivatives
 
     It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
     says so without a constraint.
@@ -312,10 +313,12 @@ class Coupling(Constant):
     offset: float = 0.0
     drive: Drive | Instant | None = field(default=None, repr=False)
     keeps_position: bool = field(default=True, repr=False)
-    relation: Callable[[dict[str, Any]], Any] | None = field(default=None, repr=False)
+    relation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         what = f"coupling {checks.checked_name('coupling', self.name)!r}"
+        if isinstance(self.relation, (str, list, tuple)):
+            object.__setattr__(self, "relation", Formula(self.relation))
         if self.relation is not None:
             object.__setattr__(self, "ratios", self._derivatives(what, self.relation))
         try:

@@ -20,7 +20,8 @@ from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.elements import RECORDS
 from linkwise.mechanism.looks import Look
 from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, evaluated
+from linkwise.mechanism.relations import Formula, formula_of
 from linkwise.mechanism.shapes import ContactLaw, ContactPair, Shape
 
 FORMAT = 1
@@ -34,7 +35,7 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
         "gravity": mech.gravity.tolist(),
         "bodies": [_fields(body) for body in mech.bodies],
         "frames": [_fields(frame) for frame in mech.frames.values()],
-        "loops": [_fields(loop) for loop in mech.loops],
+        "loops": [_constraint_data(loop) for loop in mech.loops],
         "annotations": _fields(mech.annotations),
         "elements": [{"record": type(one).__name__, **_fields(one)} for one in mech.elements],
         "switched_off": plain(mech.switched_off),
@@ -65,8 +66,10 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
 
 
 def holds_functions(loop: Constraint) -> bool:
-    """Whether it follows a function of time, or has ratios that are functions: data hold none."""
-    return isinstance(loop.drive, Drive) or (isinstance(loop, Coupling) and loop.ratios_change)
+    """Whether it follows a function of time, or has ratios that are functions: data hold none, but relations of
+    positions are formulas there."""
+    ratios = isinstance(loop, Coupling) and loop.ratios_change and loop.relation is None
+    return isinstance(loop.drive, Drive) or ratios
 
 
 def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
@@ -79,6 +82,23 @@ def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
 
 def _fields(value: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+
+
+def _constraint_data(loop: Constraint) -> dict[str, Any]:
+    if not isinstance(loop, Coupling) or loop.relation is None:
+        return _fields(loop)
+    joints, formula = relation_data(loop)
+    own = dataclasses.replace(loop, ratios={joint: 1.0 for joint in joints}, relation=None)
+    return {**_fields(own), "ratios": joints, "relation": formula}
+
+
+def relation_data(coupling: Coupling) -> tuple[list[str], list[str]]:
+    """The joints of a coupling by a relation, and that as lines of text."""
+    joints = [joint for joint, _ in coupling.ratios]
+    relation: Any = coupling.relation
+    if not isinstance(relation, Formula):
+        relation = formula_of(lambda named: evaluated(coupling.relation, named), joints)
+    return joints, list(relation.lines)
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,12 @@
     ratios = {hip = 9.0, knee = 9.0, motor = -1.0}    # times the coordinates of these joints
     offset = 0.0                                      # what the sum of these is; may be left out
 
+    [[coupling]]
+    name = "cam"                                      # a relation of positions, in place of a sum
+    joints = ["cam", "lift"]
+    formula = "lift - 0.01*(1 - cos(cam))"            # or lines, the last of which is the value: ["x1 = cos(q['cam'])",
+                                                      # "q['lift'] - 0.01*(1 - x1)"]
+
 A pose is such a table, a 4x4 matrix, or left out where the frame is the link's own.  The same tables may be given as
 dicts in Python.
 """
@@ -45,7 +51,7 @@ else:
     import tomli as tomllib
 
 _COMMON = ("name", "kind", "link_a", "pose_a", "link_b", "pose_b")
-_OF_COUPLINGS = ("name", "ratios", "offset")
+_OF_COUPLINGS = ("name", "ratios", "offset", "joints", "formula")
 _ROTATIONS = ("rpy", "quaternion", "rotation")
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Constraint]
 
@@ -138,9 +144,20 @@ def _coupling(what: str, table: Mapping[str, Any]) -> Coupling:
     for key in table:
         if key not in _OF_COUPLINGS:
             raise MechanismError(f"{what}: unknown key {key!r} of a coupling: {did_you_mean(key, _OF_COUPLINGS)}")
+    if "formula" in table or "joints" in table:
+        return _relation(what, table)
     if not isinstance(table["ratios"], Mapping):
         raise MechanismError(f"{what}: a coupling needs ratios = {{joint = ratio, ...}}, not {table['ratios']!r}")
     return Coupling(table.get("name", ""), table["ratios"], table.get("offset", 0.0))
+
+
+def _relation(what: str, table: Mapping[str, Any]) -> Coupling:
+    if table["ratios"] is not None:
+        raise MechanismError(f"{what}: a coupling has ratios, or joints and a formula, not both")
+    missing = [key for key in ("joints", "formula") if key not in table]
+    if missing or not isinstance(table["formula"], (str, list)) or not isinstance(table["joints"], list):
+        raise MechanismError(f'{what}: a relation is joints = ["cam", "lift"] and formula = "lift - 0.01*cos(cam)"')
+    return Coupling(table.get("name", ""), tuple(table["joints"]), table.get("offset", 0.0), relation=table["formula"])
 
 
 def _kinds() -> dict[str, type[LoopKind]]:

@@ -54,8 +54,8 @@ class Series:
 
 
 def measure_of(mech: lw.Mechanism, name: str) -> str:
-    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places, angles of
-    orientations."""
+    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places,
+    angles of orientations."""
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of

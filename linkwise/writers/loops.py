@@ -11,14 +11,17 @@ import numpy as np
 
 from linkwise.mechanism import Constraint, Coupling, Mechanism, Pose
 from linkwise.mechanism.naming import key_of, word_of
-from linkwise.mechanism.plain_data import plain
+from linkwise.mechanism.plain_data import plain, relation_data
 from linkwise.writers.report import Report
 
 
 def refuse_functions(mech: Mechanism, report: Report) -> None:
     """Refuse what is driven in time or has ratios that are functions."""
     for loop in mech.loops:
-        if loop.drive is not None or (isinstance(loop, Coupling) and (loop.ratios_change or not loop.keeps_position)):
+        of_rates = isinstance(loop, Coupling) and (
+            not loop.keeps_position or (loop.ratios_change and loop.relation is None)
+        )
+        if loop.drive is not None or of_rates:
             raise report.refuse(
                 f"{loop.name!r} follows time or functions of coordinates, which files do not hold; save "
                 "mech.spanning_tree, which is without loops"
@@ -31,6 +34,11 @@ def toml_of(loops: Iterable[Constraint]) -> str:
 
 
 def _table(loop: Constraint) -> str:
+    if isinstance(loop, Coupling) and loop.relation is not None:
+        joints, formula = relation_data(loop)
+        head = f"[[coupling]]\nname = {_text(loop.name)}\njoints = {_text(joints)}\n"
+        lines = ",\n".join(f"  {_text(line)}" for line in formula)
+        return f"{head}formula = [\n{lines}\n]\noffset = {_text(loop.offset)}\n"
     if isinstance(loop, Coupling):
         ratios = ", ".join(f"{_text(joint)} = {_text(ratio)}" for joint, ratio in loop.ratios)
         return f"[[coupling]]\nname = {_text(loop.name)}\nratios = {{{ratios}}}\noffset = {_text(loop.offset)}\n"

@@ -296,8 +296,8 @@ def _place(mech: Mechanism, name: str) -> Place:
 
 def follow(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
     """(nq,): the configuration reached from the assembled ``q`` (None: the initial one) as joints move to ``targets``
-    (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own coordinates.  Single
-    coordinates of joints with several are targets too, "slide.x" (``mech.q_names``).
+    (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own
+    coordinates.  Single coordinates of joints with several are targets too, "slide.x" (``mech.q_names``).
 
     The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
     before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to

@@ -76,8 +76,9 @@ class NamedCoordinate:
 
 def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
-    ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``, ``link.pitch``, ``link.roll`` (how
-    it is turned there); of joints with several, names of ``q_names`` too, where no link or frame has that name."""
+    ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``, ``link.pitch``, ``link.roll``
+    (how it is turned there); of joints with several, names of ``q_names`` too, where no link or frame has that
+    name."""
     if not isinstance(name, str):
         example = repr(next((body.joint for body in mech.bodies if body.kind.nq == 1), "joint"))
         raise MechanismError(

@@ -27,6 +27,11 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
             rule = (offset, body.mimic.ratio, 0.0, 0.0, 0.0)
             element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
     for loop in mech.loops:
+        if isinstance(loop, Coupling) and loop.relation is not None:
+            raise report.refuse(
+                f"MJCF has no equality for the relation {loop.name!r} of {', '.join(repr(x) for x, _ in loop.ratios)}; "
+                "save it as URDF, whose companion file holds it"
+            )
         if isinstance(loop, Coupling):
             _coupling(root, section, bodies, loop)
         else:

@@ -1,0 +1,235 @@
+"""Relations of coordinates as text, for files: ``q["lift"] - 0.01*(1.0 - cos(q["cam"]))``.
+
+A relation is a function of {joint name: coordinate}.  Run on coordinates that write down what is done with them, it
+becomes lines of text, each of which names a part that is used several times, the last one the value; read again, these
+lines are a function that does the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from linkwise.mechanics import scalar
+from linkwise.mechanism.checks import MechanismError, did_you_mean
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: getattr(scalar, name) for name in scalar.__all__}
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {ast.Lt: operator.lt, ast.Gt: operator.gt}
+COORDINATES = "q"
+#: Text without brackets around it binds at least as strongly as this.
+SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A relation of coordinates as text: plain arithmetic, numbers, ``q["joint"]``, or the joint's name alone where
+    that is a name of Python, and ``sin``, ``cos``, ``sqrt``, ``atan2``, ``select`` of ``linkwise.scalar``.
+
+    lines   the last one is the value, those before it name parts: ``x1 = cos(q["cam"])``
+    """
+
+    lines: Any
+
+    def __post_init__(self) -> None:
+        lines = (self.lines,) if isinstance(self.lines, str) else tuple(self.lines)
+        object.__setattr__(self, "lines", lines)
+        if not lines or not all(isinstance(line, str) for line in lines):
+            raise MechanismError(f"a formula is a line of text, or several, not {self.lines!r}")
+        for name, expression in self._parsed:
+            _check(expression, name or lines[-1])
+
+    @cached_property
+    def _parsed(self) -> list[tuple[str, ast.expr]]:
+        found: list[tuple[str, ast.expr]] = []
+        for number, line in enumerate(self.lines, 1):
+            try:
+                (statement,) = ast.parse(line.strip()).body
+            except (SyntaxError, ValueError) as error:
+                raise MechanismError(f"the formula {line!r} cannot be read: {error}") from None
+            if number == len(self.lines) and isinstance(statement, ast.Expr):
+                found.append(("", statement.value))
+            elif number < len(self.lines) and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                (target,) = statement.targets
+                found.append((getattr(target, "id", "?"), statement.value))
+            else:
+                raise MechanismError(
+                    f"line {number} of a formula, {line!r}, is out of place: lines name parts, 'x1 = cos(q[\"cam\"])', "
+                    "and the last one is the value"
+                )
+        return found
+
+    def __call__(self, named: Mapping[str, Any]) -> Any:
+        known, value = dict(named), None
+        for name, expression in self._parsed:
+            value = known[name] = _value(expression, known, named)
+        return value
+
+
+def _check(node: ast.expr, line: str) -> None:
+    """Refuse what is no arithmetic, wherever it is."""
+    for one in ast.walk(node):
+        good = isinstance(
+            one,
+            (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.Name, ast.Constant, ast.Subscript, ast.expr_context),
+        )
+        good |= isinstance(one, (*OPERATORS, *COMPARISONS, ast.USub, ast.UAdd))
+        if isinstance(one, ast.Call):
+            good = isinstance(one.func, ast.Name) and not one.keywords
+            if isinstance(one.func, ast.Name) and one.func.id not in FUNCTIONS:
+                known = did_you_mean(one.func.id, list(FUNCTIONS))
+                raise MechanismError(f"a formula has no function {one.func.id!r}: {known}")
+        if isinstance(one, ast.Constant):
+            good = isinstance(one.value, (int, float, str)) and not isinstance(one.value, bool)
+        if not good:
+            raise MechanismError(f"a formula is made of arithmetic and {', '.join(FUNCTIONS)}, not of {line!r}")
+
+
+def _value(node: ast.expr, known: Mapping[str, Any], coordinates: Mapping[str, Any]) -> Any:
+    def inner(one: ast.expr) -> Any:
+        return _value(one, known, coordinates)
+
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        return OPERATORS[type(node.op)](inner(node.left), inner(node.right))
+    if isinstance(node, ast.UnaryOp):
+        return -inner(node.operand) if isinstance(node.op, ast.USub) else inner(node.operand)
+    if isinstance(node, ast.Compare):
+        return COMPARISONS[type(node.ops[0])](inner(node.left), inner(node.comparators[0]))
+    if isinstance(node, ast.Call):
+        return FUNCTIONS[getattr(node.func, "id", "")](*map(inner, node.args))
+    if isinstance(node, ast.Subscript):
+        return _coordinate(inner(node.slice), coordinates)
+    name = getattr(node, "id", "")
+    return known[name] if name in known else _coordinate(name, coordinates)
+
+
+def _coordinate(name: Any, coordinates: Mapping[str, Any]) -> Any:
+    if name not in coordinates:
+        raise MechanismError(f"a formula has no joint or part {name!r}: {did_you_mean(name, list(coordinates))}")
+    return coordinates[name]
+
+
+# -- from functions to text ---------------------------------------------------------------------------
+
+
+def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str]) -> Formula:
+    """What a relation of these joints does, as text."""
+    if isinstance(relation, Formula):
+        return relation
+    found = relation({joint: _Written(f"{COORDINATES}[{joint!r}]") for joint in joints})
+    lines: list[str] = []
+    last = _text(found, _uses(found, {}), {}, lines, joints)[0]
+    return Formula((*lines, last))
+
+
+class _Written:
+    """A number that remembers how it was made: text with places for the numbers that it is made of."""
+
+    __array_ufunc__ = None  # NumPy is not to take it apart
+
+    def __init__(self, pattern: str, parts: tuple[Any, ...] = (), binds: int = ATOM, needs: tuple[int, ...] = ()):
+        self.pattern, self.parts, self.binds, self.needs = pattern, parts, binds, needs
+
+    def __add__(self, other: Any) -> Any:
+        return _Written("{} + {}", (self, other), SUM, (SUM, PRODUCT))
+
+    def __radd__(self, other: Any) -> Any:
+        return _Written("{} + {}", (other, self), SUM, (SUM, PRODUCT))
+
+    def __sub__(self, other: Any) -> Any:
+        return _Written("{} - {}", (self, other), SUM, (SUM, PRODUCT))
+
+    def __rsub__(self, other: Any) -> Any:
+        return _Written("{} - {}", (other, self), SUM, (SUM, PRODUCT))
+
+    def __mul__(self, other: Any) -> Any:
+        return _Written("{}*{}", (self, other), PRODUCT, (PRODUCT, SIGN))
+
+    def __rmul__(self, other: Any) -> Any:
+        return _Written("{}*{}", (other, self), PRODUCT, (PRODUCT, SIGN))
+
+    def __truediv__(self, other: Any) -> Any:
+        return _Written("{}/{}", (self, other), PRODUCT, (PRODUCT, SIGN))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _Written("{}/{}", (other, self), PRODUCT, (PRODUCT, SIGN))
+
+    def __neg__(self) -> Any:
+        return _Written("-{}", (self,), SIGN, (SIGN,))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __pow__(self, exponent: int) -> Any:
+        return _Written("{}**{}", (self, exponent), POWER, (ATOM, ATOM))
+
+    def __lt__(self, other: Any) -> Any:
+        return _Written("{} < {}", (self, other), SUM, (SUM, SUM))
+
+    def __gt__(self, other: Any) -> Any:
+        return _Written("{} > {}", (self, other), SUM, (SUM, SUM))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a coordinate is no condition while code is made: choose with linkwise.scalar.select")
+
+    def sin(self) -> Any:
+        return _Written("sin({})", (self,), needs=(SUM,))
+
+    def cos(self) -> Any:
+        return _Written("cos({})", (self,), needs=(SUM,))
+
+    def sqrt(self) -> Any:
+        return _Written("sqrt({})", (self,), needs=(SUM,))
+
+    def atan2(self, x: Any) -> Any:
+        return _Written("atan2({}, {})", (self, x), needs=(SUM, SUM))
+
+    def ratan2(self, y: Any) -> Any:
+        return _Written("atan2({}, {})", (y, self), needs=(SUM, SUM))
+
+    def select(self, then: Any, otherwise: Any) -> Any:
+        return _Written("select({}, {}, {})", (self, then, otherwise), needs=(SUM, SUM, SUM))
+
+
+def _uses(value: Any, counts: dict[int, int]) -> dict[int, int]:
+    """How often each number is a part of others."""
+    if isinstance(value, _Written):
+        counts[id(value)] = counts.get(id(value), 0) + 1
+        if counts[id(value)] == 1:
+            for part in value.parts:
+                _uses(part, counts)
+    return counts
+
+
+def _text(
+    value: Any, uses: Mapping[int, int], named: dict[int, str], lines: list[str], joints: Sequence[str]
+) -> tuple[str, int]:
+    """The text of a number, and how strongly it binds; parts that are used several times become lines."""
+    if not isinstance(value, _Written):
+        return repr(value if type(value) is int else float(value)), ATOM if value >= 0 else SUM
+    if id(value) in named:
+        return named[id(value)], ATOM
+    parts = []
+    for part, need in zip(value.parts, value.needs, strict=True):
+        text, binds = _text(part, uses, named, lines, joints)
+        parts.append(f"({text})" if binds < need else text)
+    text = value.pattern.format(*parts) if value.parts else value.pattern
+    if uses[id(value)] == 1 or not value.parts or " < " in value.pattern or " > " in value.pattern:
+        return text, value.binds
+    taken = {*joints, COORDINATES, *FUNCTIONS}
+    name = next(one for one in (f"x{k}" for k in range(len(lines) + 1, 1000)) if one not in taken)
+    lines.append(f"{name} = {text}")
+    named[id(value)] = name
+    return name, ATOM
