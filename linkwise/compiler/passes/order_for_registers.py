@@ -48,11 +48,11 @@ def order_for_registers(program: Program) -> Program:
                 last = next(user for user in users[arg] if user not in order)
                 if missing[last] == 0:
                     heapq.heappush(ready, entry(last))
-    nodes = _leaves_before_use(order, program.results)
+    nodes = leaves_before_use(order, program.results)
     return Program(program.inputs, program.outputs, nodes, program.results, program.name)
 
 
-def _leaves_before_use(order: dict[Node, None], results: tuple[tuple[Node, ...], ...]) -> tuple[Node, ...]:
+def leaves_before_use(order: dict[Node, None], results: tuple[tuple[Node, ...], ...]) -> tuple[Node, ...]:
     """``order`` with constants and inputs added where they are first needed."""
     nodes: dict[Node, None] = {}
     for node in order:

@@ -31,6 +31,9 @@ LONG = 20_000  # operations: code for one layout is compiled, with any strides, 
 #: that must remain there at most: on an H200 four kernels with 976 to 3,872 bytes became 1.4 to 2.2 times as fast.
 FAR_BYTES, FEWER = 500, 0.55
 COMPARED = 8_192  # operations up to which both are compiled and compared; beyond, shared memory is faster
+#: Bytes of shared memory of a warp for values that wait and tiles beside them: six warps then run at a time.  On an H200
+#: that made four kernels of eight up to three quarters faster, and none slower; five warps, or four, some of them.
+BESIDE = 37 * 1024
 KEPT = 256  # launches that are kept
 
 
@@ -88,6 +91,7 @@ class _Compiled:
     """A program on the GPU: code by layout, launches by shapes and strides."""
 
     def __init__(self, program: AnyProgram, options: Options, cupy: Any, recurrence: Recurrence | None = None):
+        program = cuda_c.ordered(program, options)
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
         self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
@@ -202,18 +206,13 @@ class _Compiled:
 
     def _code(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> _Code:
         """The code for arrays that lie so.  Long code is compiled once, for arrays in rows or not."""
-        direct, tiled = self._layout(batch, (False,) * len(in_rows), even), self._layout(batch, in_rows, even)
+        direct = self._layout(batch, (False,) * len(in_rows), even)
         if self._near is None:
             self._near = self._is_faster_with_near_values(direct)
-        if self._is_long or (self._near and not self._has_room_for_tiles(direct, tiled)):
+        if self._is_long:
             return self._loaded(direct, self._near)
-        return self._loaded(tiled, self._near)
-
-    def _has_room_for_tiles(self, direct: cuda_c.Layout, tiled: cuda_c.Layout) -> bool:
-        """Whether tiles beside the values in shared memory leave as many warps as are to run at a time: on an H200 they
-        made two kernels half as fast again then; of three others two became slower, by a tenth and a third."""
-        tiles = cuda_c.tile_bytes(self._program, self._options, tiled)
-        return self._loaded(direct, near=True).shared + tiles <= cuda_spills.NEAR_BYTES
+        room = max(BESIDE - self._loaded(direct, near=True).shared, 1) if self._near else 0
+        return self._loaded(self._layout(batch, in_rows, even, room), self._near)
 
     def _is_faster_with_near_values(self, layout: cuda_c.Layout) -> bool:
         """Whether values that registers have no room for wait in shared memory, or where the compiler leaves them: it
@@ -229,8 +228,10 @@ class _Compiled:
     def _is_long(self) -> bool:
         return self._program.size > LONG
 
-    def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> cuda_c.Layout:
-        return cuda_c.layout_for(self._program, self._options, batch, in_rows, even)
+    def _layout(
+        self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int = 0
+    ) -> cuda_c.Layout:
+        return cuda_c.layout_for(self._program, self._options, batch, in_rows, even, room)
 
     def _loaded(self, layout: cuda_c.Layout, near: bool) -> _Code:
         key = layout, near

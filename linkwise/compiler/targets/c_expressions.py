@@ -95,7 +95,7 @@ class Body:
         self,
         program: Program,
         real: Real,
-        address: Callable[[str, int], str],
+        address: Callable[..., str],
         functions: Functions,
         named: Callable[[list[str], list[str]], None] | None = None,
         eager: bool = False,

@@ -52,22 +52,25 @@ def layout_for(
     batch: int = 1,
     in_rows: Sequence[bool] | None = None,
     even: Sequence[bool] | None = None,
+    room: int = 0,
 ) -> Layout:
     """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side, ``even`` whether
     they lie at equal distances.
 
-    Results go through tiles, as many as shared memory has room for, as pieces of cache lines are slow to write; inputs
-    only if their rows are long: on an H200 tiles for the inputs of six and seven joints cost a quarter of the rate, and
-    doubled that of 38.
+    Results go through tiles, as many as there is ``room`` for in bytes of shared memory for a warp (0: a block's), as
+    pieces of cache lines are slow to write; inputs after them, and only if their rows are long: on an H200 tiles for
+    the inputs of six and seven joints cost a quarter of the rate, and doubled that of 38.
     """
     arrays = (*program.inputs, *program.outputs)
     size = ITEM_BYTES[options.dtype]
-    left = SHARED_BYTES // (WARP * size)
-    rows: list[bool] = []
-    for array, possible in zip(arrays, in_rows or (True,) * len(arrays), strict=True):
-        pays = array.size > 1 if len(rows) >= len(program.inputs) else array.size * size >= LINE_BYTES
-        rows.append(batch == 1 and possible and pays and _pitch(array) <= left)
-        left -= _pitch(array) if rows[-1] else 0
+    left = (room or SHARED_BYTES) // (WARP * size)
+    possible = in_rows or (True,) * len(arrays)
+    rows = [False] * len(arrays)
+    results = range(len(program.inputs), len(arrays))
+    for k in (*results, *range(len(program.inputs))):
+        pays = arrays[k].size > 1 if k in results else arrays[k].size * size >= LINE_BYTES
+        rows[k] = batch == 1 and possible[k] and pays and _pitch(arrays[k]) <= left
+        left -= _pitch(arrays[k]) if rows[k] else 0
     return Layout(batch, tuple(rows), tuple(even or (False,) * len(arrays)))
 
 
@@ -100,6 +103,14 @@ def emit(
     return emitted(program, options, layout or layout_for(program, options), recurrence).text
 
 
+def ordered(program: AnyProgram, options: Options) -> AnyProgram:
+    """In an order of evaluation that suits the registers of a thread."""
+    real = real_of(options)
+    if isinstance(program, LoopedProgram):
+        return program.with_bodies(lambda body: cuda_spills.ordered(body, real))
+    return cuda_spills.ordered(program, real)
+
+
 def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
     """Whether registers have no room for more than a few values of the program."""
     if isinstance(program, LoopedProgram):
@@ -127,11 +138,6 @@ def _pitch(array: Array) -> int:
 def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
     return [WARP * _pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
-
-
-def tile_bytes(program: AnyProgram, options: Options, layout: Layout) -> int:
-    """What the tiles of a warp take of shared memory."""
-    return sum(_tile_sizes(program, layout)) * ITEM_BYTES[options.dtype]
 
 
 def _warps(tiles: Sequence[int], options: Options) -> int:
@@ -243,7 +249,7 @@ class _Kernel:
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
             kept = sum(array.size for array in program.inputs if array.name in fed)
-            self.waiting = cuda_spills.Waiting(self.real, kept)
+            self.waiting = cuda_spills.Waiting(self.real, kept, cuda_spills.angles(program, self.real))
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
         else:
             self.body = Body(program, self.real, self._address, functions, self._named, eager=recurrence is None)
@@ -278,7 +284,8 @@ class _Kernel:
         if fed is None:
             return self.operands[name].element(element, base)
         if self.waiting and self.waiting.kept:
-            return cuda_spills.near(self._kept_from(fed) + element)
+            place = cuda_spills.near(self._kept_from(fed) + element)
+            return f"(&{place})[{WARP} * {base}]" if base else place
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:

@@ -57,16 +57,15 @@ def _last_bits(value: float) -> int:
 
 
 def functions(constants: Constants) -> Functions:
-    """How kernels write operations: doubles are divided by CUDA itself, as code with calls in between needs fewer
-    registers there."""
-    return Functions("_sincos", "_over" if constants.real.name == "float" else "", constants.written)
+    """How kernels write operations."""
+    return Functions("_sincos", "_over", constants.written)
 
 
 def definitions(constants: Constants, sincos: bool, divide: bool) -> list[str]:
     """The functions that a kernel uses."""
     real = constants.real
     lines = _sincos(real, constants.written) if sincos else []
-    return [*lines, *(_OVER if divide and real.name == "float" else ())]
+    return [*lines, *(_OVER[real.name] if divide else ())]
 
 
 def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
@@ -74,14 +73,19 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
 
     x = turns * pi/2 + r, with pi/2 in three parts, each as exact as a number can be: every step is rounded once, as the
     machine fuses multiplications and additions, and the first not at all.  Adding 1.5 * 2^52 (2^23) rounds to a whole
-    number, whose last bits are the quadrant.  Numbers of more than 2^50 (2^21) quarter turns, whose neighbours are a
+    number, whose last bits are the quadrant; its second bit becomes the sign.  Numbers of more than 2^50 (2^21) quarter turns, whose neighbours are a
     quarter of a radian apart, have no sine: it is not a number.
     """
     name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
     first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
     whole = number(1.5 * 2.0 ** (MANTISSA_BITS[dtype] - 1))
     limit = number(1.5 * 2.0 ** (50 if name == "double" else 21))
-    quadrant = "__double2loint(shifted)" if name == "double" else "__float_as_int(shifted)"
+    if name == "double":
+        quadrant = "__double2loint(shifted)"
+        signed = "__hiloint2double(__double2hiint({0}) ^ ({1} << 30 & 0x80000000), __double2loint({0}))"
+    else:
+        quadrant = "__float_as_int(shifted)"
+        signed = "__int_as_float(__float_as_int({0}) ^ ({1} << 30 & 0x80000000))"
     return [
         f"__device__ __forceinline__ void _sincos({name} x, {name} *sine, {name} *cosine)",
         "{",
@@ -96,8 +100,8 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
         f"    const {name} half = fma{suffix}({number(-0.5)}, z, {number(1.0)});",
         f"    const {name} c = fma{suffix}(z * z, {_polynomial(COSINE[dtype], suffix, number)}, half);",
         f"    const {name} a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;",
-        "    *sine = quadrant & 2 ? -a : a;",
-        "    *cosine = (quadrant + 1) & 2 ? -b : b;",
+        f"    *sine = {signed.format('a', 'quadrant')};",
+        f"    *cosine = {signed.format('b', '(quadrant + 1)')};",
         "}",
         "",
     ]
@@ -111,11 +115,32 @@ def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[fl
     return text
 
 
-_OVER = [
-    "__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place",
-    "{",
-    "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
-    "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
-    "}",
-    "",
-]
+#: Within one unit in the last place.  Doubles: a branch that is hardly ever taken, and that the compiler does not turn
+#: into a selection (an event that nobody counts), keeps the code before and after it apart.  Mixed, it needs so many
+#: registers more that a humanoid's forward dynamics stores 200 values more in local memory.
+_OVER = {
+    "float": [
+        "__device__ __forceinline__ float _over(float a, float b)",
+        "{",
+        "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
+        "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
+        "}",
+        "",
+    ],
+    "double": [
+        "__device__ __forceinline__ double _over(double a, double b)",
+        "{",
+        "    double guess;  // 20 bits of 1 / b",
+        '    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(b));',
+        "    const double e = fma(-b, guess, 1.0), s = fma(guess, fma(e, e, e), guess);",
+        "    const double r = fma(s, fma(-b, s, 1.0), s), q = a * r;",
+        "    double better = fma(fma(-b, q, a), r, q);",
+        "    if (better != better) {  // b is zero or infinite, or a infinite",
+        "        better = a * guess;",
+        '        asm volatile("pmevent 1;");',
+        "    }",
+        "    return better;",
+        "}",
+        "",
+    ],
+}

@@ -9,32 +9,43 @@ values wait is decided as for processors (``register_assignment``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..ir import ops
 from ..ir.program import Node, Program
+from ..passes.order_limb_by_limb import RULES, order_limb_by_limb
+from . import cuda_angles
 from .c_expressions import Body, Functions, Real
-from .register_assignment import COMPUTE, FORGET, LOAD, assigned
+from .register_assignment import COMPUTE, FORGET, LOAD, STORE, assigned
 
 WARP = 32
 ITEM_BYTES = {"double": 8, "float": 4}
 REGISTERS = {"double": 110, "float": 215}  # of 255 with 32 bits each, some of them for addresses
-#: Bytes of shared memory for the values of a warp: four warps then run at a time on a multiprocessor with 227 kB, one
-#: for each of its schedulers.  What does not fit is left in local memory.
-NEAR_BYTES = 56 * 1024
-FEW_BYTES = 512  # of a thread: so much in local memory costs less than warps that shared memory has no room for
+#: Bytes of shared memory for the values of a warp: as many warps then run at a time on a multiprocessor with 227 kB as
+#: have registers.  What does not fit is left in local memory.
+NEAR_BYTES = 27 * 1024
+FEW_BYTES = 64  # of a thread: so much is left to the compiler
+LONGEST = 20_000  # nodes of a program for which other orders are tried: a tenth of a second for each 5,000
+#: Instructions that the cache has room for, with a margin, and what operations take of them: the sine and cosine of an
+#: angle, a division, an element that is read or written; others one each, with constants that are no part of them.
+CACHED = 7_800
+PER_ANGLE, PER_DIVISION, PER_ELEMENT = {"double": 40, "float": 26}, {"double": 19, "float": 5}, 2.5
+PER_OPERATION = {"double": 1.16, "float": 1.0}
 
 
 class Waiting:
     """Where values wait: places in C.  Those of a warp's threads lie side by side.
 
-    kept   places that a recurrence keeps its state in, from the first on
+    kept     places that a recurrence keeps its state in, from the first on
+    angles   whose sines and cosines are in the places after those; None if they are computed one by one
     """
 
-    def __init__(self, real: Real, kept: int = 0):
+    def __init__(self, real: Real, kept: int = 0, angles: cuda_angles.Angles | None = None):
         self.limit = NEAR_BYTES // (WARP * ITEM_BYTES[real.name])
-        self.kept, self.count = kept, kept
-        self.slots: dict[Node, str] = {}
+        self.angles = angles if angles and kept + angles.places <= self.limit else None
+        self.kept, self.count = kept, kept + (self.angles.places if self.angles else 0)
+        turned = self.angles.turned if self.angles else {}
+        self.slots = {node: near(kept + 2 * k + cosine) for node, (k, cosine) in turned.items()}
         self.destinations: dict[Node, Sequence[str]] = {}
         self._free: list[str] = []
 
@@ -67,17 +78,50 @@ def near(place: int) -> str:
 
 def are_needed(program: Program, real: Real) -> bool:
     """Whether more than a few values of a program have to wait."""
+    return _moves(program, real)[1] > FEW_BYTES // ITEM_BYTES[real.name]
+
+
+def ordered(program: Program, real: Real) -> Program:
+    """In the order that has the fewest values moved to where they wait, and back: the given one or limb by limb."""
+    moves = _moves(program, real)[0] if program.size <= LONGEST else 0
+    for rule in RULES if moves else ():
+        other = order_limb_by_limb(program, rule)
+        fewer, _ = _moves(other, real)
+        if fewer < moves:
+            program, moves = other, fewer
+    return program
+
+
+def _moves(program: Program, real: Real) -> tuple[int, int]:
+    """How many values are stored and loaded because registers have no room for them, and where most of them wait."""
     waiting = Waiting(real)
     waiting.slots = {node: "" for node in program.nodes if node.op is ops.INPUT}
-    most = FEW_BYTES // ITEM_BYTES[real.name]
-    return any(waiting.count > most for _ in assigned(_computed(program), waiting, REGISTERS[real.name], calls=()))
+    actions = assigned(_computed(program), waiting, REGISTERS[real.name], calls=())
+    moves = sum(kind == STORE or (kind == LOAD and node.op is not ops.INPUT) for kind, node, _ in actions if node)
+    return moves, waiting.count
 
 
-def _computed(program: Program) -> list[Node]:
-    """The nodes to be computed; a sine and cosine of one angle stand together."""
+def angles(program: Program, real: Real) -> cuda_angles.Angles | None:
+    """Angles whose sines and cosines a loop computes, so that instructions stay in their cache; None without need."""
+    counts, name = program.op_counts, real.name
+    elements = sum(array.size for array in (*program.inputs, *program.outputs))
+    instructions = (
+        PER_OPERATION[name] * sum(len(node.args) > 0 for node in program.nodes)
+        + PER_ANGLE[name] * counts.get("sincos", 0)
+        + PER_DIVISION[name] * counts.get("div", 0)
+        + PER_ELEMENT * elements
+        + _moves(program, real)[0]
+    )
+    return cuda_angles.found_in(program) if instructions > CACHED else None
+
+
+def _computed(program: Program, there: Collection[Node] = ()) -> list[Node]:
+    """The nodes to be computed, without those that are ``there``; a sine and cosine of one angle stand together."""
     twins, found = program.sine_cosine_pairs, dict[Node, None]()
+    needed = {node for group in program.results for node in group}
+    needed.update(arg for node in program.nodes if node not in there for arg in node.args)
     for node in program.nodes:
-        if node.args:
+        if node.args and node in needed and node not in there:
             found[node] = None
             if node in twins:
                 found[twins[node]] = None
@@ -94,27 +138,35 @@ class SpilledBody(Body):
         self,
         program: Program,
         real: Real,
-        address: Callable[[str, int], str],
+        address: Callable[..., str],
         functions: Functions,
         named: Callable[[list[str], list[str]], None] | None,
         waiting: Waiting,
     ):
         self.waiting = waiting
         super().__init__(program, real, address, functions, named, eager=True)
+        if waiting.angles:
+            self.declarations = tuple(waiting.angles.tables(real))
 
     def _reads(self, taken: set[str]) -> list[str]:
         for node in self.program.nodes:
             if node.op is ops.INPUT:
                 array, element = node.value
                 self.waiting.slots[node] = self._address(self.inputs[array], element)
-        return self._unused()
+        angles = self.waiting.angles
+        if angles is None:
+            return self._unused()
+        element = self._address(self.inputs[angles.array], 0, "_angles[_k]")
+        place = f"(_near + {WARP} * ({self.waiting.kept} + 2 * _k))"
+        return [*self._unused(), *angles.loop(self.real, element, place)]
 
     def _operations(self, eager: bool) -> list[str]:
         for node in self.program.nodes:
             if node.op is ops.CONST:
                 self._text[node] = self._literal(node)
         results = [node for node in self._places if node.op is not ops.CONST]
-        nodes = list(dict.fromkeys([*_computed(self.program), *results]))
+        there = self.waiting.angles.turned if self.waiting.angles else ()
+        nodes = list(dict.fromkeys([*_computed(self.program, there), *results]))
         read, last = self._last_reads(nodes), []
         for at, node in enumerate(nodes):
             places = self._places.pop(node, [])

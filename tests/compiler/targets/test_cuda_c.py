@@ -19,6 +19,7 @@ from linkwise.compiler.runtime import gpu
 from linkwise.compiler.targets import cuda_c, cuda_spills, cuda_transposition, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
+from tests.compiler.passes.test_order_limb_by_limb import spider
 from tests.compiler.targets import cuda_on_host
 from tests.compiler.targets.every_operation import every_operation, random_inputs
 
@@ -71,7 +72,7 @@ def test_kernel_agrees_with_the_reference(cupy_on_host, dtype, batch):
 @pytest.fixture
 def few_registers(monkeypatch):
     """Most values wait in shared memory, some in local memory."""
-    monkeypatch.setattr(cuda_spills, "REGISTERS", {"double": 6, "float": 6})
+    monkeypatch.setattr(cuda_spills, "REGISTERS", {"double": 3, "float": 3})
     monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 12)
     monkeypatch.setattr(cuda_spills, "FEW_BYTES", 0)
 
@@ -121,6 +122,27 @@ def test_forward_dynamics_and_rollouts_with_few_registers(cupy_on_host, few_regi
     ends = lw.rollout(mech, q, v, tau[:, None], 1e-3, 5, target="cuda", **options)
     assert "_near[" in cupy_on_host.modules[-1].code
     wanted = lw.rollout(mech, q, v, tau[:, None], 1e-3, 5, **options)
+    for ours, theirs in zip(ends, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_sines_of_long_programs_come_from_a_loop(cupy_on_host, few_registers, monkeypatch, layout):
+    """Angles with constants added to them among them; the quaternion of the base has none."""
+    monkeypatch.setattr(cuda_spills, "CACHED", 0)
+    monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 40)
+    mech = spider(3, 3)
+    rng = np.random.default_rng(4)
+    q, v = lw.random_state(mech, rng, (40,))
+    tau = rng.normal(size=v.shape)
+    given = [x if layout == "rows" else np.asfortranarray(x) for x in (q, v, tau)]
+    found = lw.compile("forward_dynamics", mech, target="cuda")(*(cupy_on_host.asarray(x) for x in given))
+    np.testing.assert_allclose(np.asarray(found), lw.forward_dynamics(mech, q, v, tau), rtol=1e-10)
+    text = cupy_on_host.modules[-1].code
+    assert "_angles[9]" in text and text.count("_sincos(") == 2  # its definition, and the loop
+    options = {"method": "semi_implicit", "final_only": True}
+    ends = lw.rollout(mech, q, v, tau[:, None], 1e-3, 3, target="cuda", **options)
+    wanted = lw.rollout(mech, q, v, tau[:, None], 1e-3, 3, **options)
     for ours, theirs in zip(ends, wanted, strict=True):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
 

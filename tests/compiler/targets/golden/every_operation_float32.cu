@@ -25,11 +25,11 @@ __device__ __forceinline__ void _sincos(float x, float *sine, float *cosine)
     const float half = fmaf((-0.5f), z, 1.0f);
     const float c = fmaf(z * z, fmaf(fmaf(2.4439449e-05f, z, (-0.0013887378f)), z, 0.041666646f), half);
     const float a = quadrant & 1 ? c : s, b = quadrant & 1 ? s : c;
-    *sine = quadrant & 2 ? -a : a;
-    *cosine = (quadrant + 1) & 2 ? -b : b;
+    *sine = __int_as_float(__float_as_int(a) ^ (quadrant << 30 & 0x80000000));
+    *cosine = __int_as_float(__float_as_int(b) ^ ((quadrant + 1) << 30 & 0x80000000));
 }
 
-__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place
+__device__ __forceinline__ float _over(float a, float b)
 {
     const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
     return better == better ? better : q;  // b is zero or infinite, or a infinite

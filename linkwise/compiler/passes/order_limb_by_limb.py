@@ -1,0 +1,188 @@
+"""Pass: the nodes of one limb after those of another, where the given order goes through all of them, sweep by sweep.
+
+An order of sweeps has the values of a whole mechanism alive between a sweep towards the tips and the one back; limb by
+limb, it is those of one limb.  Inverse dynamics of a humanoid has 130 values alive at a time instead of 426, its mass
+matrix 102 instead of 228.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..ir import ops
+from ..ir.program import Node, Program
+from .order_for_registers import leaves_before_use
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which limb follows on one that has to wait: that with the ``last`` of the nodes that may come next, or with the
+    first.  And which node comes next in a limb: the one that is the last user of most operands, or the ``newest``: the
+    user of what was computed last."""
+
+    last: bool
+    newest: bool
+
+
+RULES = (Rule(last=False, newest=False), Rule(last=True, newest=False), Rule(last=True, newest=True))
+
+
+def order_limb_by_limb(program: Program, rule: Rule) -> Program:
+    """The same nodes in another order."""
+    return _Schedule(program, rule).ordered()
+
+
+class _Schedule:
+    """List scheduling.  A node that is the last user of two operands comes next wherever it is; else the nodes of a
+    limb go on until none of them has its operands.  Nodes of constants and inputs alone come right before their first
+    use."""
+
+    def __init__(self, program: Program, rule: Rule):
+        self.program, self.rule = program, rule
+        self.position = {node: i for i, node in enumerate(program.nodes)}
+        self.operands = {n: tuple(dict.fromkeys(a for a in n.args if a.args)) for n in program.nodes if n.args}
+        self.users: dict[Node, list[Node]] = {node: [] for node in self.operands}
+        for node, args in self.operands.items():
+            for arg in args:
+                self.users[arg].append(node)
+        self.limb = limbs(program, self.users)
+        self.at_use = {n for n in self.operands if _is_computed_at_use(n)}
+        self.waiting = {node: len(users) for node, users in self.users.items()}  # users still to be computed
+        self.missing = {  # operands still to be computed
+            node: sum(arg not in self.at_use for arg in args)
+            for node, args in self.operands.items()
+            if node not in self.at_use
+        }
+        self.order: dict[Node, int] = {}
+        self.ready: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        self.freeing: list[tuple[int, int, int]] = []  # of all limbs, those that leave fewer values alive
+
+    def ordered(self) -> Program:
+        for node, count in self.missing.items():
+            if count == 0:
+                self._push(node)
+        now = ""
+        while True:
+            entry = self._popped(self.freeing) or self._popped(self.ready[now])
+            if entry is None:
+                now = self._next_limb()
+                entry = self._popped(self.ready[now])
+            if entry is None:
+                break
+            self._compute(self.program.nodes[entry[2]])
+        order = dict.fromkeys((*self.order, *self.operands))
+        nodes = leaves_before_use(order, self.program.results)
+        return Program(self.program.inputs, self.program.outputs, nodes, self.program.results, self.program.name)
+
+    def _push(self, node: Node) -> None:
+        args = self.operands[node]
+        freed = sum(self.waiting[a] == 1 and a in self.order for a in args) - sum(a not in self.order for a in args)
+        if self.rule.newest:
+            entry = -(freed >= 1), -self._newest(node), self.position[node]
+        else:
+            entry = -freed, 0, self.position[node]
+        heapq.heappush(self.ready[self.limb[node]], entry)
+        if freed >= 2:
+            heapq.heappush(self.freeing, entry)
+
+    def _newest(self, node: Node) -> int:
+        return max((self.order.get(arg, -1) for arg in self.operands[node]), default=-1)
+
+    def _popped(self, heap: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
+        while heap:
+            entry = heapq.heappop(heap)
+            if self.program.nodes[entry[2]] not in self.order:
+                return entry
+        return None
+
+    def _next_limb(self) -> str:
+        found = {limb: list(self._still(heap)) for limb, heap in self.ready.items()}
+        places = {limb: max(left) if self.rule.last else -min(left) for limb, left in found.items() if left}
+        return max(places, key=places.__getitem__, default="")
+
+    def _still(self, heap: Iterable[tuple[int, int, int]]) -> Iterator[int]:
+        return (entry[2] for entry in heap if self.program.nodes[entry[2]] not in self.order)
+
+    def _compute(self, node: Node) -> None:
+        args = self.operands[node]
+        for arg in args:
+            if arg not in self.order:
+                for leaf in (*self.operands[arg], arg):
+                    if leaf not in self.order:
+                        self._done(leaf)
+        self._done(node)
+        for user in self.users[node]:
+            if user in self.missing:
+                self.missing[user] -= 1
+                if self.missing[user] == 0:
+                    self._push(user)
+        for arg in args:
+            if self.waiting[arg] == 1:
+                last = next(user for user in self.users[arg] if user not in self.order)
+                if self.missing.get(last) == 0:
+                    self._push(last)
+
+    def _done(self, node: Node) -> None:
+        self.order[node] = len(self.order)
+        for arg in self.operands[node]:
+            self.waiting[arg] -= 1
+
+
+def _is_computed_at_use(node: Node) -> bool:
+    """Operations of constants and inputs, and the sine or cosine of one."""
+    args = [arg for arg in node.args if arg.args]
+    return not args or (node.op in (ops.SIN, ops.COS) and not any(arg.args for arg in args[0].args))
+
+
+def limbs(program: Program, users: dict[Node, list[Node]]) -> dict[Node, str]:
+    """The limb of each node that is computed, by the name of one of its links.
+
+    Nodes know which link has asked for them first (the end of their section).  The links that have most values in
+    common make up a tree; where more than two others hang on a link, limbs end.
+    """
+    link = {node: node.section.rpartition(": ")[2] if ": " in node.section else "" for node in users}
+    for node in reversed(users):
+        link[node] = link[node] or _most(link[user] for user in users[node])
+    for node in users:
+        link[node] = link[node] or _most(link[arg] for arg in node.args if arg.args)
+    common: Counter[tuple[str, str]] = Counter()
+    for node, used_by in users.items():
+        for other in dict.fromkeys(link[user] for user in used_by):
+            if other != link[node]:
+                common[min(other, link[node]), max(other, link[node])] += 1
+    tree = _spanning_tree(common)
+    names: dict[str, str] = {}
+    for start in dict.fromkeys(link.values()):
+        stack = [start]
+        while stack:
+            name = stack.pop()
+            if name not in names:
+                names[name] = start
+                if len(tree[name]) <= 2:
+                    stack += [other for other in tree[name] if len(tree[other]) <= 2]
+    return {node: names[link[node]] for node in users}
+
+
+def _most(names: Iterable[str]) -> str:
+    return max(Counter(names).items(), key=lambda item: item[1], default=("", 0))[0]
+
+
+def _spanning_tree(weights: Counter[tuple[str, str]]) -> defaultdict[str, list[str]]:
+    """Neighbours in the tree of the heaviest edges (Kruskal)."""
+    root: dict[str, str] = {}
+
+    def found(name: str) -> str:
+        while root.setdefault(name, name) != name:
+            root[name] = name = root[root[name]]
+        return name
+
+    tree: defaultdict[str, list[str]] = defaultdict(list)
+    for (one, other), _ in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
+        if found(one) != found(other):
+            root[found(one)] = found(other)
+            tree[one].append(other)
+            tree[other].append(one)
+    return tree
