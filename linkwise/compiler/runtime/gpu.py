@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.looped import AnyProgram
 from ..ir.program import Array
 from ..ir.recurrence import Recurrence
-from ..targets import cuda_c, cuda_spills, cuda_transposition
+from ..targets import cuda_c, cuda_transposition
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
@@ -31,8 +31,8 @@ LONG = 20_000  # operations: code for one layout is compiled, with any strides, 
 #: that must remain there at most: on an H200 four kernels with 976 to 3,872 bytes became 1.4 to 2.2 times as fast.
 FAR_BYTES, FEWER = 500, 0.55
 COMPARED = 8_192  # operations up to which both are compiled and compared; beyond, shared memory is faster
-#: Bytes of shared memory of a warp for values that wait and tiles beside them: six warps then run at a time.  On an H200
-#: that made four kernels of eight up to three quarters faster, and none slower; five warps, or four, some of them.
+#: Bytes of shared memory of a warp for values that wait and tiles beside them: six warps then run at a time.  On an
+#: H200 that made three kernels of four up to three quarters faster, and none slower; more tiles made some slower.
 BESIDE = 37 * 1024
 KEPT = 256  # launches that are kept
 
@@ -228,9 +228,7 @@ class _Compiled:
     def _is_long(self) -> bool:
         return self._program.size > LONG
 
-    def _layout(
-        self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int = 0
-    ) -> cuda_c.Layout:
+    def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int = 0) -> cuda_c.Layout:
         return cuda_c.layout_for(self._program, self._options, batch, in_rows, even, room)
 
     def _loaded(self, layout: cuda_c.Layout, near: bool) -> _Code:

@@ -73,8 +73,8 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
 
     x = turns * pi/2 + r, with pi/2 in three parts, each as exact as a number can be: every step is rounded once, as the
     machine fuses multiplications and additions, and the first not at all.  Adding 1.5 * 2^52 (2^23) rounds to a whole
-    number, whose last bits are the quadrant; its second bit becomes the sign.  Numbers of more than 2^50 (2^21) quarter turns, whose neighbours are a
-    quarter of a radian apart, have no sine: it is not a number.
+    number, whose last bits are the quadrant; its second bit becomes the sign.  Numbers of more than 2^50 (2^21) quarter
+    turns, whose neighbours are a quarter of a radian apart, have no sine: it is not a number.
     """
     name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
     first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
