@@ -127,6 +127,11 @@ def wrenches_at(
 
     Batches broadcast: q (..., nq) and pushes (..., 6) give (..., n_links, 6).
     """
+    if not isinstance(pushes, Mapping):
+        raise TypeError(
+            "wrenches_at takes {link or frame: [moment; force]} behind the mechanism, then q: not a "
+            f"{type(pushes).__name__}"
+        )
     one_of("frame", frame, ("link", "world_aligned"))
     if frame == "world_aligned" and q is None:
         raise MechanismError("wrenches_at: axes of the world need q, which says how the links are turned")

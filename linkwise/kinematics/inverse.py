@@ -28,7 +28,7 @@ from ..mechanism.sampling import common_limits
 from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
 from .lanes import NEAR, Lanes
-from .targets import Goals, as_poses, goals_and_numbers, plain_poses
+from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets
 from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
@@ -112,8 +112,8 @@ def inverse_kinematics(
 ) -> InverseKinematics:
     """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
 
-    targets      {frame: target}, all to be reached together: poses (..., 4, 4), positions (..., 3) or
-                 ``linkwise.FrameTarget`` (rotations, directions, weights), in the world; batches broadcast
+    targets      {frame: target}, all to be reached together: poses (..., 4, 4) or (rotation, position), positions
+                 (..., 3) or ``linkwise.FrameTarget`` (rotations, directions, weights), in the world; batches broadcast
     q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
                  not reached from there are tried from guesses; a floating base starts where it is in q0
     center_of_mass   (..., 3), or ``linkwise.CenterOfMassTarget`` (some axes alone, a weight): where the centre of mass
@@ -132,6 +132,7 @@ def inverse_kinematics(
     and are not ``converged``; ``result.require()`` raises an error for them.
     """
     require_mechanism(mech)
+    require_targets(mech, targets)
     _check_counts(tolerance, attempts, iterations)
     given = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
     bounds = limits_of_coordinates(mech, limits)

@@ -16,7 +16,7 @@ from ..mechanism import Mechanism, MechanismError
 from .so3 import TOLERANCE, checked_rotations
 
 LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
-FORMS = "a pose (..., 4, 4), a position (..., 3) or a linkwise.FrameTarget"
+FORMS = "a pose (..., 4, 4) or (rotation, position), a position (..., 3) or a linkwise.FrameTarget"
 AXES = "xyz"
 Goals = tuple[Goal | CenterOfMassGoal, ...]
 
@@ -78,9 +78,21 @@ def _check_weight(name: str, weight: Any) -> None:
         raise ValueError(f"{name} must be a positive number, got {weight!r}")
 
 
+def require_targets(mech: Mechanism, targets: Any) -> None:
+    """Refuse what is no dictionary before it is asked what is in it."""
+    if isinstance(targets, Mapping):
+        return
+    frame = targets if isinstance(targets, str) else (mech.link_names or mech.frame_names)[-1]
+    got = repr(targets) if isinstance(targets, str) else f"a {type(targets).__name__}"
+    raise TypeError(
+        f"targets must be a dictionary from names of frames to {FORMS}, {{{frame!r}: pose}}, q0 comes behind it: got "
+        + got
+    )
+
+
 def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) -> tuple[Goals, Float64Array]:
     """The goals, and the numbers of their targets (..., n), of one batch shape."""
-    if not isinstance(targets, Mapping) or not (targets or mass_center is not None):
+    if not targets and mass_center is None:
         raise TypeError(f"targets must be a dictionary from names of frames to {FORMS}, got {targets!r}")
     goals: list[Goal | CenterOfMassGoal] = []
     arrays, batches = [], {}
@@ -193,6 +205,11 @@ def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal,
 
 
 def _from_array(frame: str, given: Any) -> FrameTarget:
+    if isinstance(given, tuple) and len(given) == 2:
+        pair = [real_numbers(f"the target of {frame!r}", part) for part in given]
+        if {part.shape[-2:] == (3, 3) for part in pair} == {True, False}:  # a rotation and a position, or the reverse
+            position, rotation = sorted(pair, key=lambda part: part.shape[-2:] == (3, 3))
+            return FrameTarget(position, rotation)
     array = real_numbers(f"the target of {frame!r}", given)
     if array.shape[-2:] == (4, 4):
         if not np.isfinite(array).all():

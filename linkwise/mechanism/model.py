@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.constrained import Constrained
 from linkwise.mechanism.contact import Touching
-from linkwise.mechanism.naming import NamedCoordinates
+from linkwise.mechanism.naming import OF_OTHER_LIBRARIES, NamedCoordinates
 from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
 
@@ -419,6 +419,14 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     def spanning_tree(self) -> Mechanism:
         """The same mechanism without its loops."""
         return family.without_loops(self) if self.loops else self
+
+    if not TYPE_CHECKING:  # for which all names would be there
+
+        def __getattr__(self, name: str) -> Any:
+            """Names what is called otherwise here."""
+            meant = OF_OTHER_LIBRARIES.get(name)
+            hint = f"; here: {meant}" if meant else ""
+            raise AttributeError(f"'Mechanism' object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: {counted_parts(self)}, gravity={tuple(self.gravity.tolist())}>"

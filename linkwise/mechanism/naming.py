@@ -10,6 +10,50 @@ from linkwise.mechanics.joints import ANGLE, QUATERNION
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.parts import Body, Place
 
+#: What models of Pinocchio and MuJoCo, and people, call attributes and methods of a mechanism.
+OF_OTHER_LIBRARIES = {
+    "njoints": "n_links, of moving links and their joints",
+    "n_joints": "n_links, of moving links and their joints",
+    "nbodies": "n_links",
+    "nframes": "len(mech.frames)",
+    "nbody": "n_links",
+    "njnt": "n_links",
+    "nu": "n_ctrl",
+    "names": "joint_names",
+    "joints": "joint_names, or bodies, which have joints with all their numbers",
+    "links": "link_names, or bodies",
+    "limits": "q_lower, q_upper, v_limit and effort_limit",
+    "joint_limits": "q_lower and q_upper",
+    "lowerPositionLimit": "q_lower",
+    "upperPositionLimit": "q_upper",
+    "velocityLimit": "v_limit",
+    "effortLimit": "effort_limit",
+    "jnt_range": "q_lower and q_upper",
+    "actuator_ctrlrange": "ctrl_range",
+    "idx_qs": "q_index(joint)",
+    "idx_vs": "v_index(joint)",
+    "getJointId": "body_index(joint), of what linkwise takes by name",
+    "getFrameId": "the name: functions take those of frames",
+    "existFrame": "name in mech.frames",
+    "existJointName": "name in mech.joint_names",
+    "addFrame": "with_frame, which gives a copy",
+    "addJoint": "linkwise.Builder().joint",
+    "createData": "not needed: functions take the mechanism and arrays",
+    "copy": "not needed: mechanisms do not change, with_... give changed copies",
+    "mass": "masses, of the links: masses.sum() is that of all",
+    "total_mass": "masses.sum()",
+    "inertia": "inertias",
+    "com": "coms, of the links in their frames; linkwise.center_of_mass(mech, q) is that of all",
+    "neutral": "linkwise.neutral(mech)",
+    "referenceConfigurations": "postures",
+    "qpos0": "initial",
+    "q0": "initial",
+    "key_qpos": "postures",
+    "opt": "gravity and timestep",
+    "add_payload": "with_payload, which gives a copy",
+    "lock": "with_locked",
+    "attach": "with_mechanism, or with_payload for a rigid body",
+}
 ANGLES = ("roll", "pitch", "yaw")  # by which orientations can be given: rotations about fixed axes x, y, z
 
 

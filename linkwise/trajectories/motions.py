@@ -6,17 +6,21 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..display import rim
 from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
 from .laws import RAMP, Law, law_of, peaks, trapezoid
 from .paths import Path, line, spline
+
+LOOKED_AT = 401  # samples of a picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,29 @@ class Motion:
         from .files import save_motion
 
         save_motion(self, path, count)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """Curves of coordinates, velocities and, of trees, the joint forces that it takes; written to ``path`` if that
+        is given.  Options as of ``lw.viewer.plot_trajectory``."""
+        t, q, v, _ = self.sample(LOOKED_AT)
+        forces = {} if self.mechanism.loops else {"tau": self.torques(t)}
+        shown = SimpleNamespace(mechanism=self.mechanism, t=t, q=q, v=v, **forces)
+        return rim("viewer").plot_trajectory(shown, path, **{"energy": False, **options})
+
+    def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
+        """A moving picture, ``.gif`` or ``.mp4``; options are those of ``lw.viewer.animate``: trail, fps, speed."""
+        t, q, *_ = self.sample(LOOKED_AT)
+        return rim("viewer").animate(self.mechanism, q, t, path, **options)
+
+    def show(self, **options: Any) -> Any:
+        """A page in which it is played, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
+        t, q, *_ = self.sample(LOOKED_AT)
+        return rim("viewer").page(self.mechanism, q, t, **options)
+
+    def view(self, **options: Any) -> Any:
+        """Play it in the browser; options and result are those of ``lw.view``."""
+        t, q, *_ = self.sample(LOOKED_AT)
+        return rim("viewer.browser").view(self.mechanism, q, t, **options)
 
     def __str__(self) -> str:
         return f"motion of {self.mechanism.name} over {self.duration:.4g} s"
@@ -114,8 +141,8 @@ def point_to_point(
     q0, q1         configurations (nq,), or {joint: coordinates}: the others are as in ``mech.initial``, and at q1 as
                    in q0; None for ``mech.initial``
     duration       seconds; None for the shortest in which no joint exceeds ``mech.v_limit`` or ``acceleration``
-    law            "cycloid" (saha1999 38), "quintic", "trapezoid", or a function ``law(t, duration)`` that gives s,
-                   ds/dt and d2s/dt2
+    law            "cycloid" (saha1999 38), "quintic" (of least jerk), "trapezoid", or a function ``law(t, duration)``
+                   that gives s, ds/dt and d2s/dt2
     acceleration   bounds: one number, (nv,) or {joint: number}
     ramp           of "trapezoid": the part of the duration in which it accelerates, and in which it slows down, up to
                    0.5; None for that of the shortest motion within the bounds, a quarter where a duration is given or

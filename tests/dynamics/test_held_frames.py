@@ -93,3 +93,19 @@ def test_frames_of_one_name_and_orders_of_elimination_are_told_apart():
         found = lw.closed.forward_dynamics(held, q, v, tau)
         expected = lw.closed.forward_dynamics(copy.deepcopy(held), q, v, tau, method="svd")
         np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_the_ground_carries_what_stands():
+    """In world axes, whatever those of the feet are: the forces together are the weight."""
+    robot = lw.mechanisms.quadruped(())
+    toes = [name for name in robot.frame_names if name.endswith("_toe")]
+    q = lw.integrate(robot, robot.initial, np.r_[0.3, -0.2, 0.5, np.zeros(15)], 1.0)  # on a slope
+    held, rest = lw.hold_frames(robot, toes, q, points=True), np.zeros(robot.nv)
+    torques = lw.closed.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
+    ground = lw.closed.loop_reactions(held, q, rest, torques, frame="world_aligned")
+    np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.masses.sum()), atol=1e-8)
+    own = lw.closed.loop_reactions(held, q, rest, torques)
+    for toe, one, other in zip(toes, own, ground, strict=True):
+        np.testing.assert_allclose(lw.frame_pose(robot, q, toe)[:3, :3] @ one[3:], other[3:], atol=1e-9)
+    with pytest.raises(ValueError, match="unknown frame 'world': known: 'loop', 'world_aligned'"):
+        lw.closed.loop_reactions(held, q, rest, torques, frame="world")

@@ -231,3 +231,21 @@ def test_bad_input(targets, options, message):
 def test_targets_that_say_too_little_or_too_much(options, message):
     with pytest.raises(ValueError, match=message):
         lw.FrameTarget(**options)
+
+
+def test_targets_as_people_first_write_them():
+    arm = lw.mechanisms.puma560()
+    q = np.array([0.3, -0.5, 0.4, 0.2, 0.6, 0.1])
+    pose = lw.frame_pose(arm, q, "link6")
+    for pair in ((pose[:3, :3], pose[:3, 3]), (pose[:3, 3], pose[:3, :3])):
+        np.testing.assert_allclose(lw.inverse_kinematics(arm, {"link6": pair}, q).require(), q, atol=1e-8)
+    with pytest.raises(
+        TypeError, match=r"targets must be a dictionary .*\{'link6': pose\}, q0 comes behind it: got 'link6'"
+    ):
+        lw.inverse_kinematics(arm, "link6", pose)
+    with pytest.raises(TypeError, match=r"\{'link6': pose\}.*got a ndarray"):
+        lw.inverse_kinematics(arm, pose, q)
+    with pytest.raises(TypeError, match="wrenches_at takes .*behind the mechanism, then q: not a ndarray"):
+        lw.wrenches_at(arm, q, {"link6": np.ones(6)})
+    with pytest.raises(lw.MechanismError, match=r"linkwise.wrenches_at\(mech, \{frame"):
+        lw.simulate(arm, q, None, 0.1, wrenches={"link6": np.ones(6)})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
+from linkwise.mechanism.naming import OF_OTHER_LIBRARIES
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +81,21 @@ def test_loops_are_closed_with_them_held():
     lifted = lw.simulate(platform, {"platform_joint.z": 0.1}, None, 1e-3, method="rk4")
     assert lifted.q[0, platform.q_names.index("platform_joint.z")] == pytest.approx(0.1, abs=1e-12)
     assert lifted.constraint_error[0] < 1e-10
+
+
+def test_attributes_that_are_called_otherwise_elsewhere_are_named():
+    arm = lw.mechanisms.planar_arm(2)
+    for name, here in (
+        ("lowerPositionLimit", "here: q_lower"),
+        ("njoints", "here: n_links"),
+        ("limits", "here: q_lower, q_upper"),
+        ("getFrameId", "functions take those of frames"),
+        ("copy", "mechanisms do not change"),
+    ):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; .*{here}"):
+            getattr(arm, name)
+    with pytest.raises(AttributeError, match="no attribute 'no_such_thing'$"):
+        arm.no_such_thing  # noqa: B018
+    assert not hasattr(arm, "createData") and copy.deepcopy(arm) == arm == pickle.loads(pickle.dumps(arm))
+    known = {*dir(lw.Mechanism), *lw.Mechanism.__dataclass_fields__}
+    assert not known & {*OF_OTHER_LIBRARIES}  # what is there needs no other name

@@ -222,3 +222,14 @@ def test_motions_of_the_command_line_and_of_simulations_are_loaded(tmp_path):
         np.testing.assert_allclose(one, other, atol=1e-9)
     with pytest.raises(lw.MechanismError, match="two times or more"):
         tr.sampled(arm, 0.0, [0.0, 0.0])
+
+
+def test_planned_motions_are_drawn_as_simulated_ones_are(tmp_path):
+    pytest.importorskip("matplotlib")
+    arm = lw.mechanisms.planar_arm(2)
+    motion = tr.point_to_point(arm, [0.0, 0.0], [0.5, 0.3], 0.2, law="quintic")
+    figure = motion.plot(tmp_path / "motion.png")
+    curve = figure.axes[2].lines[0]  # torques
+    np.testing.assert_allclose(curve.get_ydata()[[0, -1]], motion.torques([0.0, 0.2])[:, 0], atol=1e-9)
+    assert motion.animate(tmp_path / "motion.gif", fps=5).exists() and "<html" in motion.show().html
+    assert (tmp_path / "motion.png").exists()

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, register
 from ...compiler.store import kernel_function
-from ...mechanism import Mechanism
+from ...mechanism import Loop, Mechanism, one_of
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
 from .constraints import position_error, warn_if_open, warn_if_opening
@@ -70,11 +70,15 @@ def loop_reactions(
     tau: ByJoint | None = None,
     *,
     active: ArrayLike | None = None,
+    frame: str = "loop",
     **options: Any,
 ) -> Float64Array:
-    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, in the frame
-    ``pose_b`` at its origin; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros:
-    they act on joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
+    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, at the origin
+    of ``pose_b``; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros: they act on
+    joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
+
+    frame   the axes of the wrenches: "loop", those of ``pose_b``, or "world_aligned", those of the world: forces of the
+            ground on feet that stand (``lw.hold_frames``)
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
     multipliers of least norm.  Links without mass are no hindrance where forces are in balance, as those of
@@ -85,9 +89,24 @@ def loop_reactions(
     def reference(*given: Any) -> Float64Array:
         return wrenches_of_loops(mech, given[0], _multipliers(mech, options, *given))
 
-    if options:
-        return reference(*arrays, mask, wrenches)
-    return by_kernel(mech, "loop_reactions", arrays, reference, mask, wrenches)
+    one_of("frame", frame, ("loop", "world_aligned"))
+    found = (
+        reference(*arrays, mask, wrenches)
+        if options
+        else by_kernel(mech, "loop_reactions", arrays, reference, mask, wrenches)
+    )
+    return found if frame == "loop" else _along_the_world(mech, arrays[0], found)
+
+
+def _along_the_world(mech: Mechanism, q: Float64Array, wrenches: Float64Array) -> Float64Array:
+    """Wrenches of loops (..., number of loops, 6) in world axes instead of those of ``pose_b``."""
+    turned = wrenches.copy()
+    for k, loop in enumerate(mech.loops):
+        if isinstance(loop, Loop):
+            axes = tree.frame_pose(mech, q, loop.link_b)[..., :3, :3] @ loop.pose_b[0]
+            for part in (slice(0, 3), slice(3, 6)):
+                turned[..., k, part] = (axes @ wrenches[..., k, part, None])[..., 0]
+    return turned
 
 
 def joint_wrenches(
