@@ -300,3 +300,21 @@ def test_springs_rods_and_paths_of_points_are_in_pages():
     np.testing.assert_allclose(ends.T, [held, [0.0, 0.5, 0.0, 1.0]], atol=1e-12)
     with pytest.raises(ValueError, match="trail is the path of a point in a motion"):
         lw.viewer.page(ARM, trail="link2")
+
+
+def test_joints_and_points_of_linkages_have_their_names():
+    points = {"A": (0, 0), "B": (0.05, 0.08), "C": (0.35, 0.3), "D": (0.4, 0), "P": (0.25, 0.45)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BCP", "rocker": "DC"}
+    mech = lw.Builder().linkage(points, links).build("four_bar")
+    q = lw.configuration(mech, A=0.7)
+    labels = data_of(lw.viewer.page(mech))["labels"]
+    assert sorted(one["name"] for one in labels) == list("ABCDP")
+    poses = lw.link_poses(mech, q)
+    for one in labels:  # they go with their links
+        there = poses[one["link"]] @ [*one["point"], 1.0]
+        np.testing.assert_allclose(there[:3], lw.frame_pose(mech, q, one["name"])[:3, 3], atol=1e-8)
+    assert data_of(lw.viewer.page(mech, labels=False))["labels"] == []
+    robot = lw.mechanisms.stanford_arm()  # in space they are not in the way unless they are asked for
+    assert data_of(lw.viewer.page(robot))["labels"] == []
+    assert len(data_of(lw.viewer.page(robot, labels=True))["labels"]) == 4  # two pairs are at one place
+    assert data_of(lw.viewer.page(lw.mechanisms.planar_arm(20)))["labels"] == []

@@ -239,3 +239,16 @@ def test_what_is_between_links_is_stretched_as_they_move(tab, tmp_path):
         found = tab.evaluate("Array.from(player.items.find((item) => item.ends).world)")
         np.testing.assert_allclose(np.reshape(found, (4, 4)).T, strut.placed(links, toward), atol=1e-9)
     assert tab.evaluate("player.items.filter((item) => item.name === 'trail').length") == 1
+
+
+def test_names_stand_beside_joints_and_can_be_hidden(tab, tmp_path):
+    lw.viewer.page(ARM).save(tmp_path / "arm.html")
+    opened(tab, tmp_path / "arm.html")
+    first = tab.locator(".label", has_text="joint2")
+    before = first.bounding_box()
+    tab.evaluate("player.setConfiguration([1.0, 0.0])")
+    settled(tab)
+    assert first.bounding_box()["y"] < before["y"] - 20  # upwards, with the arm
+    tab.locator(".naming input").click()
+    settled(tab)
+    assert not first.is_visible()

@@ -68,6 +68,7 @@ def page(
     height: int = HEIGHT,
     trail: Trail = None,
     passive: Any = None,
+    labels: bool | None = None,
 ) -> Page:
     """A page in which a mechanism is turned around and moved by sliders, or its motion played.
 
@@ -80,6 +81,8 @@ def page(
     rate     frames per second that are kept of a motion; between them the page interpolates
     trail    a link or frame, or (link, (x, y, z)), whose path is drawn, such as a coupler curve
     passive  springs, dampers and cylinders that are drawn, as of ``draw``; those of a trajectory by default
+    labels   whether joints and named points have their names beside them, which a box in the page hides; by default
+             where a mechanism moves in one plane and these are few
     """
     shown = motions_of(mech, q, t, rate)
     if shown.motion is None and shown.mech.loops and q is None:
@@ -87,7 +90,7 @@ def page(
     name = title or shown.mech.name
     moments = None if shown.motion is None else shown.motion.q.reshape(-1, shown.mech.nq)
     seen = scene(shown.mech, meshes, passive or getattr(mech, "passive", None), springs=True, moments=moments)
-    data = contents(shown, seen, name, trail)
+    data = contents(shown, seen, name, trail, labels)
     return Page(name, _document(name, data, forward_kinematics(shown.mech)), height)
 
 

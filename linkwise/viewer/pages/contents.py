@@ -15,7 +15,9 @@ import linkwise as lw
 from ..coordinates import ANGLE, LENGTH, QUATERNION
 from ..drawing import Trail, trail_points, with_points
 from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
+from ..labels import MOST_NAMES
 from ..shapes import Mesh, Plane, tubes
+from ..skeleton import Skeleton, Sketch, attachment, closing_joints
 from ..style import BLACK, VERMILLION
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
@@ -29,6 +31,7 @@ FAR = 3.0  # times its size: a mechanism that goes further is followed
 MOMENTS = 24  # of a motion that are looked at to find out where it goes
 GUIDES = (GROUND, SYMBOL)  # which may go on beyond the picture
 MOST_POINTS = 721  # of a trail
+SAME_PLACE = 1e-3  # of its size: what is as near has one label
 TRAIL = 0.12  # radius, in units of the size of symbols
 UNITS = {ANGLE: "rad", LENGTH: "m"}
 
@@ -52,7 +55,9 @@ class Bytes:
         return base64.b64encode(zlib.compress(b"".join(self._parts), 9)).decode()
 
 
-def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None) -> dict[str, Any]:
+def contents(
+    shown: Shown, seen: Scene, title: str, trail: Trail = None, labels: bool | None = None
+) -> dict[str, Any]:
     """Everything that the page's script reads."""
     mech, data = shown.mech, Bytes()
     chosen = _chosen(seen)
@@ -75,6 +80,7 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None) -> dict
         "parts": parts,
         "meshes": meshes,
         "struts": struts,
+        "labels": _labels(shown, view.flat if labels is None else labels, most=None if labels else MOST_NAMES),
         "trails": _drawn(trails, seen.pin, meshes, data),
         "coordinates": list(mech.coordinate_names("q")),
         "units": _units(mech),
@@ -194,6 +200,35 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
             sums = np.stack([np.bincount(inverse.reshape(-1), x, len(first)) for x in mesh.vertices.T], axis=1)
             return Mesh(sums / counts, faces)
         cells *= 0.8
+
+
+def _labels(shown: Shown, wanted: bool, most: int | None) -> list[dict[str, Any]]:
+    """Names of joints, loops and named points beside which they stand, of a single mechanism; none of more than so
+    many."""
+    if not wanted or (shown.motion is not None and len(shown.motion.q) > 1):
+        return []
+    marks = Skeleton(shown.mech).at(shown.q)
+    placed = [(mark.name, k, mark.origin) for k, mark in enumerate(marks.joints)]
+    for loop, (_, moving) in zip(closing_joints(shown.mech), marks.loops, strict=True):
+        placed.append((loop.name, attachment(shown.mech, loop, "b")[0], moving.origin))
+    placed += [(name, link, place) for name, link, place in marks.named]
+    found: list[dict[str, Any]] = []
+    poses = np.concatenate([marks.poses, np.eye(4)[None]])  # the last one is that of the ground, -1
+    for name, link, place in placed:
+        point = np.linalg.solve(poses[link], [*place, 1.0])[:3]
+        near = [one for one in found if np.linalg.norm(one["place"] - place) < SAME_PLACE * _size(marks)]
+        if near:
+            near[0]["name"] += f", {name}"
+        else:
+            found.append({"name": name, "link": link, "point": _rounded(point), "place": place})
+    if most is not None and len(found) > most:
+        return []
+    return [{key: one[key] for key in ("name", "link", "point")} for one in found]
+
+
+def _size(marks: Sketch) -> float:
+    """How far apart its joints are, at most."""
+    return max(float(np.linalg.norm(np.ptp(marks.own_points, axis=0))), 1e-9)
 
 
 # -- where it is seen -------------------------------------------------------------------------------------

@@ -141,7 +141,9 @@ class Player {
     this.root = root;
     this.canvas = element("canvas", { className: "picture" });
     this.tip = element("div", { className: "tip" });
-    root.append(this.canvas, this.tip);
+    this.names = data.labels.map(({ name }) => element("div", { className: "label", textContent: name }));
+    this.named = true;
+    root.append(this.canvas, ...this.names, this.tip);
     this.renderer = new Renderer(this.canvas);
     this.camera = new Camera(data.box, data.up, data.toward);
     this.poses = new Float64Array(16 * data.links.length);
@@ -212,7 +214,29 @@ class Player {
     const moved = this.follows ? subtract(this.origin(), this.start) : [0, 0, 0];
     this.camera.look(this.canvas.width / this.canvas.height, moved, this.free());
     this.renderer.draw(this.camera, [...this.items, this.background]);
+    this.showNames();
     if (this.motion) this.showTime();
+  }
+
+  // Names of joints and points, beside where they are seen.
+  showNames() {
+    const { clientWidth: width, clientHeight: height } = this.canvas, seen = this.camera.seen;
+    this.data.labels.forEach(({ link, point }, k) => {
+      const place = link < 0 ? point : moved(fromRows(this.poses, 16 * link), point);
+      const at = [0, 1, 3].map((row) => seen[row] * place[0] + seen[4 + row] * place[1] + seen[8 + row] * place[2] + seen[12 + row]);
+      const x = ((1 + at[0] / at[2]) * width) / 2, y = ((1 - at[1] / at[2]) * height) / 2;
+      this.names[k].hidden = !this.named || !(at[2] > 0);
+      this.names[k].style.transform = `translate(${x + 9}px, ${y - 24}px)`;
+    });
+  }
+
+  // A box to tick that shows and hides them.
+  naming() {
+    const named = element("input", { type: "checkbox", checked: true, onchange: () => {
+      this.named = named.checked;
+      this.changed();
+    } });
+    return element("label", { className: "naming", title: "names of joints and points" }, named, "names");
   }
 
   // What controls leave free of the picture: left, right, bottom and top, from -1 to 1.
@@ -312,6 +336,7 @@ class Player {
     } });
     const bar = element("div", { className: "bar" }, this.button, this.scrubber, this.clock, speeds, curves,
       element("label", { title: "again and again" }, again, "loop"));
+    if (this.names.length) bar.append(this.naming());
     if (this.data.follow) bar.append(element("label", { title: "look at the base wherever it goes" }, follow, "follow"));
     return bar;
   }
@@ -339,6 +364,7 @@ class Player {
       show();
       panel.append(element("label", {}, element("span", { textContent: slider.name, title: slider.name }), input, value));
     }
+    if (this.names.length) panel.append(this.naming());
     return element("details", { className: "panel", open: this.root.clientWidth > 500 }, element("summary", { textContent: "joints" }), panel);
   }
 
