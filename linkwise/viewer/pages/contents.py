@@ -14,8 +14,8 @@ import linkwise as lw
 
 from ..coordinates import ANGLE, LENGTH, QUATERNION
 from ..drawing import Trail, trail_points, with_points
-from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
 from ..labels import MOST_NAMES
+from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
 from ..shapes import Mesh, Plane, tubes
 from ..skeleton import Skeleton, Sketch, attachment, closing_joints
 from ..style import BLACK, VERMILLION
@@ -55,9 +55,7 @@ class Bytes:
         return base64.b64encode(zlib.compress(b"".join(self._parts), 9)).decode()
 
 
-def contents(
-    shown: Shown, seen: Scene, title: str, trail: Trail = None, labels: bool | None = None
-) -> dict[str, Any]:
+def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels: bool | None = None) -> dict[str, Any]:
     """Everything that the page's script reads."""
     mech, data = shown.mech, Bytes()
     chosen = _chosen(seen)
