@@ -23,7 +23,8 @@ def test_what_starts_beyond_limits_comes_back_as_fast_in_long_steps():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.OmissionWarning)
         mech = lw.load("""<mujoco><option gravity="0 0 0"/><worldbody><body>
-          <joint name="ankle" axis="0 1 0" range="30 70"/><geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></worldbody></mujoco>""")
+          <joint name="ankle" axis="0 1 0" range="30 70"/>
+          <geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></worldbody></mujoco>""")
     dt = np.array([1e-4, 1e-3, 1e-2])
     paths = [lw.rollout(mech, None, None, None, h, round(0.08 / h), "semi_implicit")[0][:, 0] for h in dt]
     sampled = np.array([path[:: round(0.01 / h)] for path, h in zip(paths, dt, strict=True)])

@@ -315,9 +315,9 @@ class StopSpring(NamedTuple):
         return -(forces * stiffness * side), stiffness * select(outside, damped + ahead, damper)
 
     def _slow_enough(self, depth: Scalar, step: Scalar) -> Scalar:
-        """The factor of the damping with which what is pressed in takes several steps to come out: if it came out in one,
-        the next step would find nothing that pushes, and it would be pressed in again.  The spring pushes it out at the
-        speed ``_bent(depth)`` / (damping width)."""
+        """The factor of the damping with which what is pressed in takes several steps to come out: if it came out in
+        one, the next step would find nothing that pushes, and it would be pressed in again.  The spring pushes it out
+        at the speed ``_bent(depth)`` / (damping width)."""
         share = 1.0 if is_unbounded(self.knee) else self.knee / at_least(depth, self.knee) + SOFTER
         ratio = RETURN_STEPS * step * share / (self.damping * self.width)
         return select(ratio < 1.0, 1.0, ratio)
