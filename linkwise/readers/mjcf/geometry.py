@@ -20,11 +20,13 @@ from linkwise.readers.mjcf.tree import Node, carrier, unused
 from linkwise.readers.protocol import Element, omit
 
 _NO_SHAPE = "it passes through everything: shapes that act are " + ", ".join(kind for kind in SIZES)
-_NO_PAIR = (
-    "nothing of the moving bodies touches it: contact acts between planes and other shapes, and among "
+_PAIRS = (
+    "contact acts between planes and other shapes, and among "
     + " and ".join(kind + "s" for kind in ROUND)
     + ", and of these with boxes"
 )
+_NO_PAIR = "nothing of the moving bodies touches it: " + _PAIRS
+_PASSES_THROUGH = "it passes through that: " + _PAIRS
 _FRICTIONLESS, _SLIDING = 1.0, 3.0  # condim of contact without friction, and of friction against sliding alone
 
 
@@ -157,7 +159,7 @@ def _add_pair(contacts: _Contacts, pair: Element, geoms: Mapping[str, Geom]) -> 
     margin = pair.number("margin", 0.0) - pair.number("gap", 0.0) if "margin" in pair.attributes else None
     one, other = sides
     if one is None or other is None or not contacts.add(one, other, friction, margin):
-        omit(pair, "contact pair", "its geoms pass through each other: " + _NO_PAIR.partition(": ")[2])
+        omit(pair, "contact pair", "its geoms pass through each other: " + _PAIRS)
 
 
 def _meeting_the_world(geoms: list[Geom], excluded: set[frozenset[str]]) -> Iterator[tuple[Geom, Geom]]:
@@ -178,10 +180,16 @@ def _meet(one: Geom, other: Geom, excluded: set[frozenset[str]]) -> bool:
 
 def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[frozenset[str]]) -> None:
     met: dict[int, bool] = {}  # whether a geom that meets something touches any of it
+    passing: list[tuple[Geom, Geom]] = []
     for moving, fixed in meeting:
-        touch = all(g.shape is not None for g in (moving, fixed)) and _touches(moving.shape, fixed.shape)
+        known = moving.shape is not None and fixed.shape is not None
+        touch = known and _touches(moving.shape, fixed.shape)
         for geom in (moving, fixed):
             met[id(geom)] = met.get(id(geom), False) or touch
+        if known and not touch:
+            passing.append((moving, fixed))
+    # Those of which both touch something, but not each other: for others it is told of the one that touches nothing.
+    through = {id(a): b.shape.kind for a, b in reversed(passing) if b.shape and met[id(a)] and met[id(b)]}
     between = {id(geom) for geom in _meeting_each_other(geoms, excluded)}
     for geom in geoms:
         if geom.shape is None and (id(geom) in met or id(geom) in between):
@@ -189,6 +197,8 @@ def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[fro
             omit(geom.element, f"{kind} with contact", _NO_SHAPE)
         elif geom.shape is not None and met.get(id(geom)) is False:
             omit(geom.element, f"{geom.shape.kind} with contact", _NO_PAIR)
+        if geom.shape is not None and id(geom) in through:
+            omit(geom.element, f"{geom.shape.kind} with no contact with a {through[id(geom)]}", _PASSES_THROUGH)
         if met.get(id(geom)) and geom.number("condim", 3.0) > _SLIDING:
             omit(geom.element, "geom with torsional friction", "friction acts against sliding alone")
         if geom.shape is not None and id(geom) in between:
