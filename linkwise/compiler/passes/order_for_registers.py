@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import heapq
+from collections import OrderedDict
 
 from ..ir.program import Node, Program
+
+
+NEAR = 28  # values that were computed or used last: those that are in registers, more or less
 
 
 def order_for_registers(program: Program) -> Program:
     """The same nodes in another order; the last pass, as rebuilding a graph restores the order of creation.
 
     List scheduling: of all nodes whose operands are there, the one comes next that is the last user of most
-    operands; among equals the first in the given order.  The given order is that of the recursions, link by link,
-    which already keeps values short-lived: over twelve recursions this pass took up to a fifth off the values alive
-    and off the spills of an ideal register file, while depth-first orders from the outputs had up to 2.6 times the
-    values alive and ran up to a third slower.  Constants and inputs cost nothing until they are used and are placed
-    right before their first use.
+    operands in registers; among equals the first in the given order.  The given order is that of the recursions, link
+    by link, which already keeps values short-lived: over twelve recursions this pass took up to a fifth off the values
+    alive and off the spills of an ideal register file, while depth-first orders from the outputs had up to 2.6 times
+    the values alive and ran up to a third slower.  An operand that waits in memory frees no register: sums whose terms
+    come one by one, as in eliminations, would be loaded and stored for each.  Constants and inputs cost nothing until
+    they are used and are placed right before their first use.
     """
     position = {node: i for i, node in enumerate(program.nodes)}
     operands = {node: tuple(dict.fromkeys(arg for arg in node.args if arg.args)) for node in program.nodes if node.args}
@@ -26,28 +31,41 @@ def order_for_registers(program: Program) -> Program:
     missing = {node: len(args) for node, args in operands.items()}  # operands still to be computed
     waiting = {node: len(nodes) for node, nodes in users.items()}  # users still to be computed
 
+    near: OrderedDict[Node, None] = OrderedDict()  # the latest last
+
     def entry(node: Node) -> tuple[int, int]:
-        freed = sum(waiting[arg] == 1 for arg in operands[node])
+        freed = sum([waiting[arg] == 1 and arg in near for arg in operands[node]])
         return -freed, position[node]
 
     ready = [entry(node) for node, count in missing.items() if count == 0]
     heapq.heapify(ready)
     order: dict[Node, None] = {}
     while ready:
-        node = program.nodes[heapq.heappop(ready)[1]]
+        freed, place = heapq.heappop(ready)
+        node = program.nodes[place]
         if node in order:
             continue  # came up earlier, when it had become the last user of one more operand
+        if freed and entry(node)[0] > freed:  # an operand is far by now
+            heapq.heappush(ready, entry(node))
+            continue
         order[node] = None
-        for user in users[node]:
-            missing[user] -= 1
-            if missing[user] == 0:
-                heapq.heappush(ready, entry(user))
         for arg in operands[node]:
             waiting[arg] -= 1
+            near.pop(arg, None)
+            if waiting[arg]:
+                near[arg] = None
             if waiting[arg] == 1:
                 last = next(user for user in users[arg] if user not in order)
                 if missing[last] == 0:
                     heapq.heappush(ready, entry(last))
+        if users[node]:
+            near[node] = None
+        while len(near) > NEAR:
+            near.popitem(last=False)
+        for user in users[node]:
+            missing[user] -= 1
+            if missing[user] == 0:
+                heapq.heappush(ready, entry(user))
     nodes = leaves_before_use(order, program.results)
     return Program(program.inputs, program.outputs, nodes, program.results, program.name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -122,9 +123,7 @@ class Elimination:
 
     In this order W, like the factors of the papers, couples a coordinate of a tree only with those between it and the
     base, so what other branches do not feel costs nothing there.  An entry of the inverse between two branches has as
-    many terms as coordinates carry both.  To invert every limb by itself and couple limbs through the trunk takes as
-    many: for the humanoid Talos 7,958 multiplications in place of 8,001, and an eighth more for the columns of
-    derivatives, which are zero on other branches.
+    many terms as coordinates carry both.
     """
 
     def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
@@ -139,19 +138,6 @@ class Elimination:
         n = len(self.factor.pivots)
         columns = [self.factor.forward([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
         return [[column[i] for column in columns[: i + 1]] for i in range(n)]
-
-    def _weighted_rows(self) -> tuple[Matrix, Matrix]:
-        """W and d^-1 W by rows, made of each other: as L = (L d) d^-1, L is not needed, and a fifth fewer values wait
-        in memory until they are."""
-        n, factor = len(self.factor.pivots), self.factor
-        rows: Matrix = [[0.0] * i + [1.0] for i in range(n)]
-        weighted: Matrix = [[0.0] * i + [factor.reciprocal[i]] for i in range(n)]
-        for j in range(n):
-            for i in range(j + 1, n):
-                for k in range(j, i):
-                    rows[i][j] = rows[i][j] - factor.scaled[i][k] * weighted[k][j]
-                weighted[i][j] = rows[i][j] * factor.reciprocal[i]
-        return rows, weighted
 
     def solve(self, x: Sequence[Scalar]) -> list[Scalar]:
         """M^-1 x, by substitution: W is not needed."""
@@ -172,10 +158,50 @@ class Elimination:
 
     def inverse(self) -> Matrix:
         """M^-1, symmetric."""
-        rows, weighted = (self.rows, None) if "rows" in vars(self) else self._weighted_rows()
-        n, lower, reciprocal = len(rows), {}, self.factor.reciprocal
-        for i in range(n):
-            column = [weighted[k][i] if weighted else rows[k][i] * reciprocal[k] for k in range(i, n)]
-            for j in range(i + 1):
-                lower[i, j] = dot(column, [rows[k][j] for k in range(i, n)])
+        n, reciprocal = len(self.factor.pivots), self.factor.reciprocal
+        if "rows" not in vars(self):
+            lower = _inverse_of_factored(self.factor)
+        else:  # W is at hand
+            lower = {}
+            for i in range(n):
+                column = [self.rows[k][i] * reciprocal[k] for k in range(i, n)]
+                for j in range(i + 1):
+                    lower[i, j] = dot(column, [self.rows[k][j] for k in range(i, n)])
         return [[lower[max(i, j), min(i, j)] for j in reversed(range(n))] for i in reversed(range(n))]
+
+
+def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
+    """The lower half of (L d L*)^-1, without the inverse of L (Takahashi, Fagan and Chin 1973).
+
+    The inverse times L is L^-* d^-1, which is zero below the diagonal: of its column j, the numbers of those that come
+    later follow from the columns of j's ancestors, those k > j that L couples it with.  Of mass matrices these are the
+    coordinates between j and the base: how joint j moves, pushed from elsewhere, follows from how these move.  As seen
+    from beyond the branching nearest to j it follows from the motion of the trunk there, by as many terms.
+
+    In this order columns are computed from base to tips, and each number from the base on: what came last is needed
+    last.  Half as many values wait in memory as when L is inverted first.
+    """
+    n, lower = len(factor.pivots), factor.lower
+    parents = [next((k for k in range(j + 1, n) if not is_zero(lower[k][j])), None) for j in range(n)]
+    branchings = {k for k, children in Counter(parents).items() if children > 1}
+    ancestors: list[list[int]] = [[] for _ in range(n)]  # from the base on
+    by_trunk: list[dict[int, Scalar]] = [{} for _ in range(n)]  # motion by that of each coordinate of the trunk
+    found: dict[tuple[int, int], Scalar] = {}
+    for j in reversed(range(n)):
+        parent = parents[j]
+        ancestors[j] = [] if parent is None else [*ancestors[parent], parent]
+        branching = next((k for k in reversed(ancestors[j]) if k in branchings), n)
+        trunk = [k for k in ancestors[j] if k >= branching]
+        limb = ancestors[j][len(trunk) :]
+        for b in trunk:
+            by_trunk[j][b] = -lower[b][j]
+            for k in limb:
+                by_trunk[j][b] = by_trunk[j][b] - lower[k][j] * by_trunk[k][b]
+        for i in reversed(range(j, n)):
+            if trunk and i != j and i not in limb:
+                found[i, j] = dot(by_trunk[j].values(), [found[max(i, b), min(i, b)] for b in trunk])
+            else:
+                found[i, j] = factor.reciprocal[j] if i == j else 0.0
+                for k in ancestors[j]:
+                    found[i, j] = found[i, j] - lower[k][j] * found[max(i, k), min(i, k)]
+    return found
