@@ -7,7 +7,6 @@ from collections import OrderedDict
 
 from ..ir.program import Node, Program
 
-
 NEAR = 28  # values that were computed or used last: those that are in registers, more or less
 
 

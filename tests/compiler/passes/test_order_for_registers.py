@@ -1,11 +1,16 @@
 import numpy as np
 
 from linkwise.compiler.ir import ops
-from linkwise.compiler.ir.program import Program
+from linkwise.compiler.ir.program import Array, Program
 from linkwise.compiler.ir.spec import check
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.compiler.passes.order_for_registers import order_for_registers
 from linkwise.compiler.targets import numpy_reference
+from linkwise.compiler.targets.llvm_scratch import Scratch
+from linkwise.compiler.targets.llvm_vector import VectorType
+from linkwise.compiler.targets.register_assignment import STORE, assigned
+from linkwise.compiler.trace.tracer import trace
+from linkwise.mechanics.links.factor import Factor
 from tests.compiler.targets.sample_programs import forward_dynamics, inverse_dynamics, random_program
 from tests.work import lines_run
 
@@ -41,6 +46,20 @@ def test_a_bad_order_is_fixed():
     by_depth = tuple(sorted(program.nodes, key=lambda node: (depth[node], node.index)))
     worse = check(Program(program.inputs, program.outputs, by_depth, program.results))
     assert max(values_alive(order_for_registers(worse))) < max(values_alive(worse))
+
+
+def test_sums_are_not_put_away_for_each_of_their_terms():
+    """Of an elimination, a term of each entry may be subtracted as soon as a row is there; entries that wait in memory
+    are then loaded and stored for every term."""
+
+    def factor(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+        return [np.array(Factor.of(x * y).lower, dtype=object)]
+
+    program = fuse_multiply_add(trace(factor, [Array("x", (16, 16)), Array("y", (16, 16))], ["lower"], "factor"))
+    nodes = [node for node in order_for_registers(program).nodes if node.args]
+    actions = list(assigned(nodes, Scratch(program, VectorType("float64", 8)), 28))
+    entries = 16 * 15 // 2  # of the matrix, of L d and of L: each is stored at most once
+    assert sum(action.kind == STORE for action in actions) < 3 * entries
 
 
 def test_constants_and_inputs_stand_right_before_their_first_use():
