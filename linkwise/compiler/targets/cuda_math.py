@@ -57,15 +57,16 @@ def _last_bits(value: float) -> int:
 
 
 def functions(constants: Constants) -> Functions:
-    """How kernels write operations."""
-    return Functions("_sincos", "_over", constants.written)
+    """How kernels write operations: doubles are divided by CUDA itself, as code with calls in between needs fewer
+    registers there."""
+    return Functions("_sincos", "_over" if constants.real.name == "float" else "", constants.written)
 
 
 def definitions(constants: Constants, sincos: bool, divide: bool) -> list[str]:
     """The functions that a kernel uses."""
     real = constants.real
     lines = _sincos(real, constants.written) if sincos else []
-    return [*lines, *(_OVER[real.name] if divide else ())]
+    return [*lines, *(_OVER if divide and real.name == "float" else ())]
 
 
 def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
@@ -115,32 +116,11 @@ def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[fl
     return text
 
 
-#: Within one unit in the last place.  Doubles: a branch that is hardly ever taken, and that the compiler does not turn
-#: into a selection (an event that nobody counts), keeps the code before and after it apart.  Mixed, it needs so many
-#: registers more that a humanoid's forward dynamics stores 200 values more in local memory.
-_OVER = {
-    "float": [
-        "__device__ __forceinline__ float _over(float a, float b)",
-        "{",
-        "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
-        "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
-        "}",
-        "",
-    ],
-    "double": [
-        "__device__ __forceinline__ double _over(double a, double b)",
-        "{",
-        "    double guess;  // 20 bits of 1 / b",
-        '    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(b));',
-        "    const double e = fma(-b, guess, 1.0), s = fma(guess, fma(e, e, e), guess);",
-        "    const double r = fma(s, fma(-b, s, 1.0), s), q = a * r;",
-        "    double better = fma(fma(-b, q, a), r, q);",
-        "    if (better != better) {  // b is zero or infinite, or a infinite",
-        "        better = a * guess;",
-        '        asm volatile("pmevent 1;");',
-        "    }",
-        "    return better;",
-        "}",
-        "",
-    ],
-}
+_OVER = [
+    "__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place",
+    "{",
+    "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
+    "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
+    "}",
+    "",
+]
