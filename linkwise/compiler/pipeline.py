@@ -256,6 +256,8 @@ def _with_loops(
 ) -> Traced | None:
     """The algorithm traced once per kind of link; None where it goes from link to link otherwise, or it does not pay,
     unless it is ``wanted``."""
+    if algorithm.in_loops is not None:
+        algorithm, computed = algorithm.for_loops, None
     try:
         if computed is None and not algorithm.link_by_link:
             raise NotRolled("it is a recursion written by hand")

@@ -175,6 +175,11 @@ class LoopedProgram:
         return dict(sorted(counts.items()))
 
     @property
+    def reads_results(self) -> bool:
+        """Whether loops go on from what others have written as results."""
+        return any(place.space == OUTPUT for body, _ in self.bodies for place in body.reads)
+
+    @property
     def is_nested(self) -> bool:
         """Whether iterations of a loop go along rows."""
         return any(loop.inner is not None for loop in self.loops)
@@ -258,6 +263,9 @@ class LoopedProgram:
                     return cells[at]
                 if place.space == NUMBER:
                     return builder.const(self.numbers[at])
+                if place.space == OUTPUT:
+                    found = results[place.array].get(at)
+                    return builder.const(0.0) if found is None else found
                 return builder.input(place.array, at)
 
             new = builder.copy(body.program, read)

@@ -24,7 +24,7 @@ from ..trace import Symbol
 from .bodies import HERE, THERE, BodyWriter, Columns, Memory, Offsets, Store, Tables
 from .groups import grouped, parents_of, with_few_positions
 from .values import ALONG_WAYS, Traced, Values
-from .ways import Beginnings, along_ways
+from .ways import Beginnings, along_ways, each_column
 
 Source = tuple[int, Dof | None]  # a kind, and where it gives several values, the degree of freedom
 Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the kinds that give it
@@ -109,11 +109,23 @@ class _Assembly:
                     self._loop(writer, direction, blocks[sweep][0] * widths[sweep], self._of_members(of_links))
                 )
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
-        used = tuple(loop for loop in loops if len(loop.which))
-        found = LoopedProgram(inputs, outputs, used, int(own[-1]), tables.numbers, name)
-        is_result = [(sum(place.space == OUTPUT for place in body.writes), times) for body, times in found.bodies]
-        sparse = sum(count * times for count, times in is_result) < sum(array.size for array in outputs)
-        return replace(found, sparse=sparse)
+        once, each = ([x for x in part if len(x.which)] for part in (loops[: self._each], loops[self._each :]))
+        found = LoopedProgram(inputs, outputs, tuple(once), int(own[-1]), tables.numbers, name)
+        columns = [each_column(each, self.columns, outputs[0].shape[-1])] if each else []
+        return replace(found, loops=(*once, *columns), sparse=self._is_sparse(found, bool(each)))
+
+    @property
+    def _each(self) -> int:
+        """The first of the sweeps that are made for every column."""
+        return self.traced.columns
+
+    def _is_sparse(self, before: LoopedProgram, by_columns: bool) -> bool:
+        """Whether something is not written that is a result, or that columns are read from."""
+        written = sum(times * sum(place.space == OUTPUT for place in body.writes) for body, times in before.bodies)
+        if not by_columns:
+            return written < sum(array.size for array in before.outputs)
+        matrices = len({matrix for _, matrix in self.leaves.columns} - {None})
+        return written < matrices * before.outputs[0].shape[-1] ** 2
 
     def _of_members(self, of_links: np.ndarray) -> np.ndarray:
         """(groups, positions of all their links): where there are fewer links, those of the last again."""
@@ -155,13 +167,14 @@ class _Assembly:
         where ways begin."""
         beginnings: Beginnings = {}
         stores: list[list[list[Store]]] = [[[] for _ in self.kinds] for _ in self.sweeps]
-        for array, element, node in self.traced.results:
+        for array, element, node, by_column in self.traced.results:
             if element.kind is None:
                 raise NotRolled("a result belongs to no link")
             place = self.columns.place(OUTPUT, array, element)
-            along = element.outer is not None
-            sweep = len(self.sweeps) - 1 if along else max(self.values.sweep[node], 0)
-            if self.sweeps[sweep] == ALONG_WAYS and not along:
+            along = element.outer is not None and not by_column
+            least = self.traced.columns if by_column else self.traced.ways if along else 0
+            sweep = max(self.values.sweep[node], least)
+            if self.traced.repeated_from(sweep) != (least if along or by_column else -1):
                 raise NotRolled("a result of one link depends on those further out, one by one")
             stores[sweep][element.kind].append((place, node, False))
         for (number, k), values in exchanged.items():
@@ -181,7 +194,7 @@ class _Assembly:
         """By sweep and kind what is written."""
         needed = [[[node for _, node, _ in of_kind] for of_kind in of_sweep] for of_sweep in stores]
         for (kind, _), begun in beginnings.items():
-            needed[-1][kind] += [node for _, node, _ in begun]
+            needed[self.traced.ways][kind] += [node for _, node, _ in begun]
         return needed
 
     def _computed(self, needed: list[list[list[Node]]]) -> tuple[list[list[set[Node]]], list[dict[Node, int]]]:
@@ -199,8 +212,8 @@ class _Assembly:
                     if self.values.is_given(node):
                         continue
                     when = self.values.sweep[node]
-                    if self.sweeps[sweep] == ALONG_WAYS and when < sweep:
-                        when = max(when, 0)  # once for a link, not once for each way
+                    if when < self.traced.repeated_from(sweep):
+                        when = max(when, 0)  # once for a link, not once for each way or column
                         kept[k].setdefault(node, len(kept[k]))
                         roots[when].append(node)
                     elif when < 0:
@@ -242,6 +255,8 @@ class _Assembly:
         free_from: list[int] = []  # the sweep from which on each cell may hold something else
         for node in sorted(kept, key=lambda node: (born[node], node.index)):
             last = max(s for s in range(count) if node in used[s])
+            if born[node] < self.traced.repeated_from(last):
+                last = count  # it is needed for every column
             cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
             free_from[cell : cell + 1] = [last]
             cells[node] = cell

@@ -11,10 +11,10 @@ from ...mechanics.recursions.kinds import Kind
 from ...mechanics.recursions.rolled import PARENT
 from ..ir import ops
 from ..ir.builder import Builder
-from ..ir.looped import CELL, INPUT, NUMBER, Body, Place
+from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Place
 from ..ir.program import Array, Node, Program, reachable
 from ..targets.numpy_reference import MEANING
-from .values import ElementOfKind, Values
+from .values import FROM_THE_END, ElementOfKind, Values
 
 # Positions of an iteration: exchange cells of its last link and of its parent, then of each of its links the cells, the
 # numbers, and the elements of inputs and outputs.
@@ -31,6 +31,7 @@ class Columns:
         arrays = (*values.traced.inputs, *values.traced.outputs)
         self.starts = {column: starts for part in arrays for column, starts in part.columns.items()}
         self._numbers = {column: TABLE + 1 + number for number, column in enumerate(self.starts)}
+        self._size = values.traced.outputs[0].array.shape[-1] if values.leaves.columns else 0  # of matrices
 
     @property
     def of_a_link(self) -> int:
@@ -40,6 +41,21 @@ class Columns:
         """Of an element of an array, for the first link of an iteration."""
         base, outer = (None if c is None else self._numbers[c] for c in (element.column, element.outer))
         return Place(space, array, base, element.offset, outer)
+
+    def of_column(self, dof: int, matrix: int | None, identity: int) -> Place:
+        """Of a degree of freedom in a column of a matrix, or of the identity, which begins with such a number."""
+        n = self._size
+        if matrix is None:
+            return Place(NUMBER, 0, self._numbers["nv", 1], identity + dof, self._numbers[FROM_THE_END])
+        return Place(OUTPUT, 0, self._numbers["nv", n], matrix * n * n + dof * n, self._numbers["nv", 1])
+
+    def around(self, count: int) -> np.ndarray:
+        """(count, positions) of a loop over columns of matrices."""
+        positions = np.zeros((count, 2 + self.of_a_link), dtype=np.int32)
+        for column, number in self._numbers.items():
+            each = np.arange(count) * column[1]
+            positions[:, number] = count - 1 - each if column == FROM_THE_END else each
+        return positions
 
     def of_member(self, place: Place, member: int) -> Place:
         """A place for another link of the iteration than the first."""
@@ -60,6 +76,10 @@ class Tables:
             self.rows[list(kind.links)] = start + np.arange(len(kind.links)) * len(of_kind)
             parts.append(numbers.ravel())
             start += numbers.size
+        self.identity = start
+        if any(matrix is None for _, matrix in values.leaves.columns):  # its rows are parts of this
+            n = values.traced.outputs[0].array.shape[-1]
+            parts.append(np.eye(1, 2 * n - 1, n - 1)[0])
         self.numbers = np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -219,6 +239,9 @@ class _Member:
         offsets, kept, tables = writer.memory
         if values.tabular[node]:
             return Place(NUMBER, 0, TABLE, tables.column[self.kind][node])
+        if values.is_of_column(node):
+            (_, dof), matrix = values.leaves.columns[node.value[1]]
+            return writer.columns.of_column(dof, matrix, tables.identity)
         if values.is_given(node):
             array, element = node.value
             found = values.traced.inputs[array].places[element]

@@ -26,7 +26,7 @@ from ..ir.looped import LoopedProgram
 from ..ir.program import Array, Node
 from ..trace import Symbol, symbols
 from .assembly import assemble
-from .values import DividedArray, ElementOfKind, Leaves, Result, Traced
+from .values import FROM_THE_END, DividedArray, ElementOfKind, Leaves, Result, Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def rolled(
         log.sweeps.clear()
         log.on_section = lambda label, builder=builder: setattr(builder, "section", label)  # type: ignore[misc]
         leaves = Leaves(builder, len(inputs))
-        rolling = Rolling(kinds, mechanism.parents, leaves.taken, _identity, assumed)
+        rolling = Rolling(kinds, mechanism.parents, leaves.taken, _identity, assumed, leaves.column)
         links = [
             kind.link([leaves.number(k, int(column)) for column in np.flatnonzero(kind.varies)])
             for k, kind in enumerate(kinds)
@@ -128,9 +128,11 @@ def _results_of_matrices(
     size = mechanism.nv
     start, row, diagonal = ("nv", 1), ("nv", size), ("nv", size + 1)
     columns = {column: _starts(mechanism, "nv")[:-1] * column[1] for column in (start, row, diagonal)}
+    columns[FROM_THE_END] = np.zeros(mechanism.n_links, dtype=int)
     results = []
-    for number, matrix in enumerate(matrices):
-        for (outer, inner), value in matrix.entries.items():
+    both = [(number, matrix.before) for number, matrix in enumerate(matrices)] + list(enumerate(matrices))
+    for number, matrix in both:
+        for (outer, inner), value in matrix.entries.items() if matrix is not None else ():
             offset = number * size * size
             if ANY not in (outer, inner):
                 element = ElementOfKind(outer[0], diagonal, offset + outer[1] * size + inner[1])
@@ -138,7 +140,7 @@ def _results_of_matrices(
                 element = ElementOfKind(inner[0], start, offset + inner[1], outer=row)
             else:
                 element = ElementOfKind(outer[0], row, offset + outer[1] * size, outer=start)
-            results.append(Result(0, element, _node(value, builder)))
+            results.append(Result(0, element, _node(value, builder), matrix.by_column))
     return [DividedArray(Array(name, (*lead, size, size)), [], columns)], results
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...mechanics.recursions.pairs import Dof
 from ...mechanics.recursions.rolled import AFTER_SWEEPS, NotRolled, Passed, Rolling
 from ...mechanics.recursions.schedule import BASE_TO_TIP
 from ...mechanics.scalar import Scalar
@@ -18,6 +19,7 @@ from ..trace import Symbol
 
 ALONG_WAYS = "inwards from every degree of freedom"
 Column = tuple[str, int]  # "nq", "nv" or "n_links", and how many elements each of them has
+FROM_THE_END: Column = ("from the end", 1)  # of degrees of freedom
 EVERY = -1  # the kind of values that are the same for all links
 CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # of inputs: computed again rather than kept
 
@@ -35,11 +37,12 @@ class ElementOfKind(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A value that is an element of an output."""
+    """A value that is an element of an output; ``by_column`` if it is computed for every column of a matrix."""
 
     array: int
     element: ElementOfKind
     node: Node
+    by_column: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,25 @@ class DividedArray:
 
 @dataclass
 class Leaves:
-    """The symbols of a trace: inputs by number of the array, and after them numbers and what links take."""
+    """The symbols of a trace: inputs by number of the array, and after them numbers, what links take, and elements of
+    columns of matrices."""
 
     builder: Builder
     arrays: int
     numbers: list[tuple[int, int]] = field(default_factory=list)  # kind, column of its table
     passed: list[tuple[int, Passed, int]] = field(default_factory=list)  # kind that takes it, quantity, which number
+    columns: list[tuple[Dof, int | None]] = field(default_factory=list)  # of a kind, and of which matrix
     _known: dict[tuple[int, int, int], Symbol] = field(default_factory=dict)
 
     def number(self, kind: int, column: int) -> Symbol:
         """A number that is another for every link of a kind."""
         self.numbers.append((kind, column))
         return Symbol(self.builder.input(self.arrays, len(self.numbers) - 1), self.builder)
+
+    def column(self, dof: Dof, matrix: int | None) -> Scalar:
+        """An element of a column of a matrix, or of the identity."""
+        self.columns.append((dof, matrix))
+        return Symbol(self.builder.input(self.arrays + 2, len(self.columns) - 1), self.builder)
 
     def taken(self, kind: int, passed: Passed, k: int) -> Scalar:
         """Number k of what links of a kind take from a neighbour."""
@@ -88,12 +98,40 @@ class Traced:
 
     @property
     def sweeps(self) -> list[str]:
-        """Directions of the sweeps, and after them, where something goes along, of the ways of degrees of freedom."""
+        """Directions of the sweeps, after them, where something goes along, of the ways of degrees of freedom, and then
+        of the sweeps that are made for every column."""
         found = self.rolling.sweeps or [BASE_TO_TIP]
-        return [*found, ALONG_WAYS] if any(passed.sweep == AFTER_SWEEPS for passed in self.rolling.passed) else found
+        once, each = found[: self._once], found[self._once :]
+        return [*once, ALONG_WAYS, *each] if self._has_ways else found
+
+    @property
+    def ways(self) -> int:
+        """The number of the ways among the sweeps."""
+        return self._once
+
+    @property
+    def columns(self) -> int:
+        """The first of the sweeps that are made for every column."""
+        return self._once + self._has_ways
+
+    @property
+    def _once(self) -> int:
+        """How many sweeps are made once."""
+        from_here = self.rolling.columns_from
+        return len(self.rolling.sweeps or [BASE_TO_TIP]) if from_here is None else from_here
+
+    @property
+    def _has_ways(self) -> bool:
+        return any(passed.sweep == AFTER_SWEEPS for passed in self.rolling.passed)
 
     def sweep_of(self, passed: Passed) -> int:
-        return len(self.sweeps) - 1 if passed.sweep == AFTER_SWEEPS else passed.sweep
+        if passed.sweep == AFTER_SWEEPS:
+            return self.ways
+        return passed.sweep + (self._has_ways and passed.sweep >= self._once)
+
+    def repeated_from(self, sweep: int) -> int:
+        """Of a sweep or ways that run for each of many, the first sweep that does so; -1: it runs once."""
+        return self.columns if sweep >= self.columns else sweep if self.sweeps[sweep] == ALONG_WAYS else -1
 
 
 class Values:
@@ -130,6 +168,8 @@ class Values:
         array, element = node.value
         if array == self.leaves.arrays:
             return self.leaves.numbers[element][0], -1
+        if array == self.leaves.arrays + 2:
+            return self.leaves.columns[element][0][0], self.traced.columns
         if array > self.leaves.arrays:
             kind, passed, _ = self.leaves.passed[element]
             return kind, self.traced.sweep_of(passed)
@@ -137,7 +177,10 @@ class Values:
         return (EVERY if kind is None else kind), -1
 
     def is_passed(self, node: Node) -> bool:
-        return node.op is ops.INPUT and node.value[0] > self.leaves.arrays
+        return node.op is ops.INPUT and node.value[0] == self.leaves.arrays + 1
+
+    def is_of_column(self, node: Node) -> bool:
+        return node.op is ops.INPUT and node.value[0] == self.leaves.arrays + 2
 
     def is_given(self, node: Node) -> bool:
         """Whether it is read where it is needed: constants, inputs, numbers of the table."""

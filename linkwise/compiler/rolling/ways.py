@@ -3,17 +3,24 @@
 The outer loop begins a way for each degree of freedom: it copies what that hands to the parent of its link.  The inner
 one goes from there to the ground.  What goes along lies in one of two places by turns, so that it is never written
 where it is still to be read.
+
+Or for every column of matrices: sweeps over all links, which read a column and write one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 
 from ...mechanics.recursions.rolled import NotRolled
-from ..ir.looped import Loop, Ways
-from .bodies import TABLE, BodyWriter, Store
+from ..ir.looped import Body, Loop, Ways
+from ..ir.program import Array, Program
+from .bodies import TABLE, BodyWriter, Columns, Store
 from .groups import with_few_positions
 
+NOTHING = Body(Program((Array("reads", (0,)),), (Array("writes", (0,)),), (), ((),), "column"), (), ())
 Beginnings = dict[tuple[int, int], list[Store]]  # by kind and degree of freedom of its joint, what is written
 
 
@@ -38,6 +45,18 @@ def along_ways(
     following = np.where(parents[inner] >= 0, row_of[parents[inner]], -1)
     ways = Ways(with_few_positions(rows), row_of[parents[links]].astype(np.int32), following.astype(np.int32))
     return with_few_positions(Loop(rows.label, tuple(bodies), which, bases, ways))
+
+
+def each_column(sweeps: Sequence[Loop], columns: Columns, count: int) -> Loop:
+    """Sweeps that are made for each of ``count`` columns of matrices, all links one after the other."""
+    firsts = accumulate((len(loop.bodies) for loop in sweeps), initial=0)
+    which = np.concatenate([loop.which + first for loop, first in zip(sweeps, firsts, strict=False)])
+    bodies = tuple(body for loop in sweeps for body in loop.bodies)
+    rows = Loop(sweeps[0].label, bodies, which.astype(np.int32), np.concatenate([loop.bases for loop in sweeps]))
+    following = np.arange(1, len(which) + 1, dtype=np.int32)
+    following[-1] = -1
+    zeros = np.zeros(count, dtype=np.int32)
+    return Loop("columns", (NOTHING,), zeros, columns.around(count), Ways(rows, zeros, following))
 
 
 def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tuple[Loop, np.ndarray]:

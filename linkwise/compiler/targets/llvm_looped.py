@@ -43,7 +43,7 @@ def looped(
             prefix = f"{number}.{'' if level is loop else 'row'}"
             functions += [_body(f"{prefix}{k}", body, vector, count, attributes) for k, body in enumerate(level.bodies)]
     calls = [f"  call void @loop{number}(ptr %scratch, ptr %data)" for number in range(len(program.loops))]
-    return scratch, calls, functions
+    return scratch, [*(scratch.zeros if program.reads_results else []), *calls], functions
 
 
 def tables(program: LoopedProgram, dtype: str) -> np.ndarray:

@@ -47,6 +47,11 @@ class LoopScratch:
     @property
     def preparation(self) -> list[str]:
         """Instructions that write results which no group of states changes."""
+        return [] if self.program.reads_results else self.zeros
+
+    @property
+    def zeros(self) -> list[str]:
+        """Instructions that write zeros where no loop writes, and elsewhere."""
         if not self.program.sparse:
             return []
         size = sum(array.size for array in self.program.outputs) * self.vector.bytes

@@ -125,6 +125,8 @@ class Algorithm:
     reason          why it is a recursion
     on_tree         the tree that an expression is evaluated on, if not the mechanism's own
     mimic           a recursion for mechanisms in which joints mimic others, where the expression takes one at a time
+    in_loops        a recursion with the same result that goes from link to link, where this one does not: programs with
+                    loops are made of it
     """
 
     name: str
@@ -136,6 +138,7 @@ class Algorithm:
     reason: str = ""
     on_tree: Callable[[Tree], Tree] | None = None
     mimic: Callable[..., Any] | None = None
+    in_loops: Callable[..., Any] | None = None
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     heeds_loops: bool = False  # solves for motions, but not without the loops
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
@@ -190,6 +193,13 @@ class Algorithm:
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
         results = [applied(one.plan, one.expression, at, vectors) for one in computed]
         return results if len(results) > 1 else results[0]
+
+    @property
+    def for_loops(self) -> Algorithm:
+        """The algorithm that programs with loops are made of."""
+        if self.in_loops is None:
+            return self
+        return replace(self, recursion=self.in_loops, expression=None, link_by_link=True)
 
     def tree_for(self, tree: Tree) -> Tree:
         """The tree that expressions are evaluated on."""

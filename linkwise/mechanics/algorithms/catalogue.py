@@ -13,6 +13,7 @@ from typing import Any
 from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
+    by_columns,
     centroidal,
     compliant_contact,
     configuration,
@@ -176,6 +177,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("q",),
             "mass_matrix_inverse",
             dynamics.mass_matrix_inverse,
+            in_loops=by_columns.mass_matrix_inverse,
             expression=lambda mech: None if ex.is_eliminated_for_less(mech) else ex.MASS_MATRIX_INVERSE,
             reason=ELIMINATED,
             solves_motion=True,
@@ -355,6 +357,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "partials",
             dynamics_derivatives.forward_dynamics_derivatives,
             reason=COMPOSITE_BODIES,
+            in_loops=by_columns.forward_dynamics_derivatives,
             solves_motion=True,
             may_take_wrenches=True,
             with_loops=LINEARIZATION,

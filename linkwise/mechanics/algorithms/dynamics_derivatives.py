@@ -49,6 +49,11 @@ class Felt(NamedTuple):
 
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
+    return inverse_dynamics_changes(tree, q, v, a, wrenches)
+
+
+def inverse_dynamics_changes(tree: Tree, q, v, a, wrenches: Any = None) -> list[Any]:
+    """The same, as the tree has matrices over its joints."""
     return _changes(tree, q, v, a, wrenches)[0]
 
 

@@ -117,15 +117,15 @@ class Recursions:
         composites = any(step.action is actions.COMPOSITE for step in self.regrouped)
         return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
 
-    def run(self, evaluation: Evaluation, every_step: bool) -> None:
+    def run(self, *evaluations: Evaluation, every_step: bool) -> None:
         """Sweep by sweep, link by link, in the order that the emitted code will have; only what is the same for all
         vectors unless ``every_step``."""
-        links = evaluation.at.tree.links
+        links = evaluations[0].at.tree.links
         for sweep in self.sweeps:
 
             def work(i: int, _: Any, tasks: Sequence[Step] = sweep.tasks) -> tuple[None, None]:
                 for step in tasks:
-                    if every_step or step.action.shared:
+                    for evaluation in evaluations if every_step or step.action.shared else ():
                         evaluation.value(step, i)
                 return None, None  # values stay in the evaluation; there is no message
 
@@ -152,11 +152,20 @@ class VectorPlan(Plan):
         return self.recursions.walks
 
     def run(self, at: Configuration, vectors: Vectors) -> list[Any]:
-        evaluation = self.recursions.evaluation(at, vectors)({})
-        self.recursions.run(evaluation, every_step=True)
+        return self.run_together(at, [vectors])[0]
+
+    def run_together(self, at: Configuration, many: Sequence[Vectors]) -> list[list[Any]]:
+        """What ``run`` gives for each of several, in the same sweeps."""
+        evaluations = [self.recursions.evaluation(at, vectors)({}) for vectors in many]
+        self.recursions.run(*evaluations, every_step=True)
         space = self.computed.codomain
         assert space is not None
-        return [evaluation.total(self.recursions.value, i) for i in (range(1) if space.is_single else _links(at))]
+        links = range(1) if space.is_single else _links(at)
+        return [[evaluation.total(self.recursions.value, i) for i in links] for evaluation in evaluations]
+
+    def prepare(self, at: Configuration) -> None:
+        """What is the same for all vectors."""
+        self.recursions.run(self.recursions.evaluation(at, {})({}), every_step=False)
 
 
 @dataclass(frozen=True)

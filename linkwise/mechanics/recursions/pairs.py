@@ -6,12 +6,13 @@ with the degrees of freedom there.  In a branched tree all other entries are zer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..scalar import Matrix, Scalar
 
 Dof = tuple[int, int]  # a link, and which of the degrees of freedom of its joint
+OfColumns = Callable[[list[list[Scalar]]], list[list[list[Scalar]]]]  # from columns over all joints to such by joint
 
 
 class Inwards(Protocol):

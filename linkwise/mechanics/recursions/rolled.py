@@ -15,7 +15,7 @@ from ..links.link import Link
 from ..scalar import Scalar, is_constant
 from .kinds import Form, Kind, assembled, inward, outward, taken_apart
 from .neighbours import plus
-from .pairs import Dof
+from .pairs import Dof, OfColumns
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
 from .sweep_log import label_of, within
 
@@ -66,6 +66,8 @@ class Rolling:
 
     symbol(kind, passed, k)   the unknown number k of what a link of the kind takes
     identity(number)          equal for equal numbers, known or not; None for what is no number
+    column(dof, matrix)       the unknown number of a degree of freedom of a kind in a column of a matrix, whichever it
+                              is; None: of the identity
     """
 
     def __init__(
@@ -75,8 +77,11 @@ class Rolling:
         symbol: Callable[[int, Passed, int], Scalar],
         identity: Callable[[Any], Hashable],
         assumed: Assumed,
+        column: Callable[[Dof, int | None], Scalar],
     ):
         self.kinds = kinds
+        self.columns_from: int | None = None  # the first of the sweeps that are made for every column of matrices
+        self._column = column
         self.passed: list[Passed] = []
         self._symbol, self._identity, self._assumed = symbol, identity, assumed
         self._used: dict[tuple[int, int], Pattern] = {}
@@ -216,6 +221,24 @@ class Rolling:
         self.passed.append(passed)
         return RolledInwards(self, passed)
 
+    # -- columns ----------------------------------------------------------------------------------------
+
+    def each_column(
+        self, matrices: Sequence[RolledMatrixOfDofs | None], sizes: Sequence[int], function: OfColumns
+    ) -> list[RolledMatrixOfDofs]:
+        """``function`` of columns of matrices, whichever these are; joints of the kinds have ``sizes`` degrees of
+        freedom.  Sweeps from here on are made for every column."""
+        if self.columns_from is not None:
+            raise NotRolled("columns of matrices are gone through twice")
+        self.columns_from = len(self.sweeps)
+        dofs = [(i, k) for i, size in enumerate(sizes) for k in range(size)]
+        numbers = [None if matrix is None else number for number, matrix in enumerate(matrices)]
+        found = function([[self._column(dof, number) for dof in dofs] for number in numbers])
+        return [
+            RolledMatrixOfDofs({(dof, ANY): values[dof[0]][dof[1]] for dof in dofs}, matrix)
+            for matrix, values in zip(matrices, found, strict=True)
+        ]
+
 
 class RolledInwards:
     """What goes inwards from degrees of freedom, at links of each kind: of those further out, any one."""
@@ -231,10 +254,16 @@ class RolledInwards:
 
 
 class RolledMatrixOfDofs:
-    """Entries by kind: of links of a kind with each other's degrees of freedom, or with one further out (ANY)."""
+    """Entries by kind: of links of a kind with each other's degrees of freedom, or with one further out (ANY).
 
-    def __init__(self) -> None:
-        self.entries: dict[tuple[Dof, Dof], Scalar] = {}
+    before   of a matrix that was made column by column, where ANY is each of them, the matrix that it was made of
+    """
+
+    def __init__(
+        self, by_column: Mapping[tuple[Dof, Dof], Scalar] | None = None, before: RolledMatrixOfDofs | None = None
+    ) -> None:
+        self.entries: dict[tuple[Dof, Dof], Scalar] = dict(by_column or {})
+        self.by_column, self.before = by_column is not None, before
 
     def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
         self.entries[pair] = value

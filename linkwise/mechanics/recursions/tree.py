@@ -34,7 +34,7 @@ from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
 from .loops import LENGTH, SIDES, Tie, Walk, ways
 from .neighbours import Neighbours, TreeNeighbours
-from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs
+from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs, OfColumns
 from .rolled import LinksOfKinds, RolledMatrixOfDofs
 
 Parameters = Mapping[
@@ -128,6 +128,14 @@ class Tree:
         assert isinstance(matrix, DenseMatrixOfDofs)
         return self.independent_block(matrix.rows)
 
+    def each_column(self, matrices: Sequence[Any], function: OfColumns) -> list[Any]:
+        """Matrices over the joints, whose columns are ``function`` of the columns of others; None: of the identity."""
+        identity = [[1.0 if r == c else 0.0 for c in range(self.dofs)] for r in range(self.dofs)]
+        columns = zip(*(transposed(identity if matrix is None else matrix) for matrix in matrices), strict=True)
+        found = [function([list(column) for column in of_all]) for of_all in columns]
+        flat = [[[x for part in values for x in part] for values in of_one] for of_one in found]
+        return [transposed([of_one[k] for of_one in flat]) for k in range(len(matrices))]
+
     @cached_property
     def dof_starts(self) -> tuple[int, ...]:
         """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
@@ -176,6 +184,9 @@ class RolledTree(Tree):
 
     def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
         return matrix
+
+    def each_column(self, matrices: Sequence[Any], function: OfColumns) -> list[Any]:
+        return self.links.rolling.each_column(matrices, [link.joint.nv for link in self.links], function)
 
     def with_links(self, links: Iterable[Link]) -> RolledTree:
         return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))

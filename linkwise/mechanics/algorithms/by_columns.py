@@ -1,0 +1,49 @@
+"""The inverse mass matrix times matrices, column by column: two sweeps over the links for each, by the papers' factors.
+
+M^-1 = (I - H psi K)* D^-1 (I - H psi K) (jain1995 4.1) takes as many operations per column as there are links.  With
+the elements of the mass matrix that grows with their square, and costs less where there are few.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..operators.expression import Vector
+from ..operators.plan import VectorPlan, evaluate, plan_for, specialized
+from ..operators.spaces import JOINT
+from ..operators.vectors import given
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from . import expressions as ex
+from .dynamics_derivatives import inverse_dynamics_changes
+
+
+def mass_matrix_inverse(tree: Tree, q) -> Any:
+    """(nv, nv), of a mechanism without mimic joints."""
+    return _solved(Configuration(tree, q), [None])[0]
+
+
+def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Any]:
+    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau, of a
+    mechanism without mimic joints."""
+    at = Configuration(tree, q)
+    pushed = {} if wrenches is None else {"wrenches": wrenches}
+    expression = ex.bias_free(ex.forces_on_links(wrenches is not None))
+    accelerations = [x for part in evaluate(expression, at, v=v, tau=tau, **pushed) for x in part]
+    d_q, d_v, _ = inverse_dynamics_changes(tree, q, v, accelerations, wrenches)
+    return _solved(at, [d_q, d_v, None])
+
+
+def _solved(at: Configuration, matrices: list[Any]) -> list[Any]:
+    """M^-1 times the identity (None), and minus M^-1 times matrices over the joints."""
+    mechanism = at.tree.mechanism
+    plan = plan_for(specialized(ex.MASS_MATRIX_INVERSE, mechanism) @ Vector("x", JOINT), mechanism)
+    assert isinstance(plan, VectorPlan)
+    plan.prepare(at)
+
+    def solve(columns: list[list[Scalar]]) -> list[list[list[Scalar]]]:
+        signed = zip(columns, matrices, strict=True)
+        taken = [column if matrix is None else [-x for x in column] for column, matrix in signed]
+        return plan.run_together(at, [{"x": given(at, JOINT, column)} for column in taken])
+
+    return at.tree.each_column(matrices, solve)
