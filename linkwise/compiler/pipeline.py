@@ -34,7 +34,7 @@ from .passes.fuse_multiply_add import fuse_multiply_add
 from .passes.order_for_registers import order_for_registers
 from .registry import DECIDED_OPTIONS, OPTION_ALIASES, TARGET_ALIASES
 from .requests import algorithm_of, parameter_arrays, refuse_unused
-from .rolling import examples_of, rolled
+from .rolling import choice, examples_of, rolled
 from .runtime import llvm_loader
 from .runtime.arrays import all_plain
 from .runtime.cache import program_key
@@ -48,13 +48,6 @@ from .targets.protocol import Options, Target
 from .trace import inline, trace
 
 DTYPES = ("float64", "float32")
-#: Programs have loops by default from so many links on, and from so many operations on if their bodies are at most such
-#: a part of all operations.  Links that are alike lose a sixth by general code, those of a humanoid a third of their
-#: speed; but straight-line code compiles in 0.05 ms per operation or more.
-LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
-#: The same where results are matrices.  Links that are alike lose at most a fifth, and win where registers run out;
-#: those of a humanoid lose a third, and compile hardly sooner.
-SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_000_000, 0.5))
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
 RELIABILITY = "reliability"  # the result that says how far the others can be relied on
 #: Expressions are walked by functions that call themselves, part by part.
@@ -126,7 +119,8 @@ def _compiled(
         traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
         refuse_unused(chosen, traced.program)
         configurations = dict.fromkeys(chosen.configurations, mech)
-        by_hand = f"a recursion written by hand: {chosen.reason}" if traced.computed is None and chosen.reason else ""
+        reason = (chosen.for_loops if isinstance(traced.program, LoopedProgram) else chosen).reason
+        by_hand = f"a recursion written by hand: {reason}" if traced.computed is None and reason else ""
         bar.stage("machine code")
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
@@ -215,7 +209,8 @@ def trace_with_plan(
     options = algorithm.with_defaults(mech, {**decided, **(options or {})})
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
-    if loops or (loops is None and mech.n_links >= LINKS_OF_LOOPS):
+    without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
+    if loops or (loops is None and choice.may_pay(mech.n_links, without)):
         found = _with_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
         if found is not None:
             return found
@@ -256,7 +251,8 @@ def _with_loops(
 ) -> Traced | None:
     """The algorithm traced once per kind of link; None where it goes from link to link otherwise, or it does not pay,
     unless it is ``wanted``."""
-    if algorithm.in_loops is not None:
+    without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
+    if without is not None:
         algorithm, computed = algorithm.for_loops, None
     try:
         if computed is None and not algorithm.link_by_link:
@@ -273,9 +269,7 @@ def _with_loops(
                 f"{algorithm.name} of mechanism {mech.name!r} has no program with loops: {reason}; leave loops out"
             ) from None
         return None
-    bodies = sum(body.program.size for body, _ in program.bodies)
-    shares = SHARES_OF_NESTED_BODIES if program.is_nested else SHARES_OF_BODIES
-    if not wanted and not any(program.size >= most and bodies <= part * program.size for most, part in shares):
+    if not wanted and not choice.pay(program, without):
         return None
     return Traced(program, log, computed, tree)
 

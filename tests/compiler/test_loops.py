@@ -218,7 +218,7 @@ def test_mechanisms_that_differ_in_numbers_share_code():
     assert len(keys) == 1 and np.abs(results[0] - results[1]).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", ["mass_matrix_inverse", "kinetic_energy", "forward_dynamics_derivatives"])
+@pytest.mark.parametrize("name", ["coriolis_matrix", "kinetic_energy", "inverse_dynamics_second_derivatives"])
 def test_what_has_no_loops_says_so(name):
     with pytest.raises(lw.MechanismError, match="no program with loops"):
         lw.compile(name, lw.mechanisms.chain(5), loops=True)

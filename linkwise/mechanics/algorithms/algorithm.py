@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...mechanism import Mechanism, MechanismError
 from ..operators.algebra import L, M
@@ -111,6 +111,19 @@ CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take conf
 CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
 
 
+class InLoops(NamedTuple):
+    """An algorithm that programs with loops are made of.
+
+    recursion           as that of an ``Algorithm``
+    reason              why programs without loops are made of another
+    operations_without  of the other, as expected: whether loops pay depends on these
+    """
+
+    recursion: Callable[..., Any]
+    reason: str
+    operations_without: Callable[[Mechanism], float]
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A named result: ``inputs`` and ``output`` name arrays, ``options`` values fixed when compiling.
@@ -125,8 +138,8 @@ class Algorithm:
     reason          why it is a recursion
     on_tree         the tree that an expression is evaluated on, if not the mechanism's own
     mimic           a recursion for mechanisms in which joints mimic others, where the expression takes one at a time
-    in_loops        a recursion with the same result that goes from link to link, where this one does not: programs with
-                    loops are made of it
+    in_loops        the algorithm with the same result that goes from link to link, where this one does not: programs
+                    with loops are made of it
     """
 
     name: str
@@ -138,7 +151,7 @@ class Algorithm:
     reason: str = ""
     on_tree: Callable[[Tree], Tree] | None = None
     mimic: Callable[..., Any] | None = None
-    in_loops: Callable[..., Any] | None = None
+    in_loops: InLoops | None = None
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     heeds_loops: bool = False  # solves for motions, but not without the loops
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
@@ -199,7 +212,8 @@ class Algorithm:
         """The algorithm that programs with loops are made of."""
         if self.in_loops is None:
             return self
-        return replace(self, recursion=self.in_loops, expression=None, link_by_link=True)
+        recursion, reason, _ = self.in_loops
+        return replace(self, recursion=recursion, reason=reason, expression=None, link_by_link=True)
 
     def tree_for(self, tree: Tree) -> Tree:
         """The tree that expressions are evaluated on."""

@@ -1,0 +1,32 @@
+"""When programs have loops, if nobody says: where straight-line code takes too long to compile, or loops run faster."""
+
+from __future__ import annotations
+
+import math
+
+from ..ir.looped import LoopedProgram
+
+#: Programs have loops from so many links on, and from so many operations on if their bodies are at most such a part of
+#: all operations.  Links that are alike lose a sixth by general code, those of a humanoid a third of their speed; but
+#: straight-line code compiles in 0.05 ms per operation or more.
+LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
+#: The same where results are matrices.  Links that are alike lose at most a fifth, and win where registers run out;
+#: those of a humanoid lose a third, and compile hardly sooner.
+SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_000_000, 0.5))
+#: Where programs with loops are made of another algorithm, they have so many times the operations at most, if those
+#: without have so many at least; or whatever they have, beyond what can be waited for.
+FACTORS_OF_OPERATIONS = ((300_000, 2.0), (1_500_000, math.inf))
+
+
+def may_pay(links: int, without: float | None) -> bool:
+    """Whether it is worth trying; ``without`` are the operations of another algorithm, if that is used otherwise."""
+    return links >= LINKS_OF_LOOPS and (without is None or without >= FACTORS_OF_OPERATIONS[0][0])
+
+
+def pay(program: LoopedProgram, without: float | None) -> bool:
+    """Whether a program with loops is better than one without."""
+    if without is not None:
+        return any(without >= least and program.size <= factor * without for least, factor in FACTORS_OF_OPERATIONS)
+    bodies = sum(body.program.size for body, _ in program.bodies)
+    shares = SHARES_OF_NESTED_BODIES if program.is_nested else SHARES_OF_BODIES
+    return any(program.size >= least and bodies <= part * program.size for least, part in shares)
