@@ -8,6 +8,7 @@ scattered.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,9 @@ from .llvm_transfer import DELIVER, GATHER, SCATTER, table
 from .llvm_vector import VectorType
 
 STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
+#: Bytes of scratch from which on Linux is asked for large pages: as small ones, new memory takes longer to get than to
+#: compute with.
+LARGE_PAGES_FROM, MADV_HUGEPAGE = 1 << 22, 14
 
 
 @dataclass(frozen=True)
@@ -294,16 +298,20 @@ def _allocation(size: int) -> tuple[list[str], list[str]]:
     """Instructions that make %scratch and leave the entry block, and those that release it."""
     if size <= STACK_LIMIT:
         return [f"  %scratch = alloca [{size} x i8], align 64", "  br i1 %some, label %prepare, label %exit"], []
+    large = size >= LARGE_PAGES_FROM and sys.platform == "linux"
+    alignment = 4096 if large else 64
+    advice = f"  %advised = call i32 @madvise(ptr %scratch, i64 {size}, i32 {MADV_HUGEPAGE})"
     allocate = [
         "  br i1 %some, label %allocate, label %exit",
         "allocate:",
-        f"  %memory = call ptr @PyMem_RawMalloc(i64 {size + 63})",
+        f"  %memory = call ptr @PyMem_RawMalloc(i64 {size + alignment - 1})",
         "  %address = ptrtoint ptr %memory to i64",
-        "  %above = add i64 %address, 63",
-        "  %aligned = and i64 %above, -64",
+        f"  %above = add i64 %address, {alignment - 1}",
+        f"  %aligned = and i64 %above, -{alignment}",
         "  %scratch = inttoptr i64 %aligned to ptr",
         "  %failed = icmp eq ptr %memory, null",
-        "  br i1 %failed, label %no_memory, label %prepare",
+        f"  br i1 %failed, label %no_memory, label %{'advise' if large else 'prepare'}",
+        *(["advise:", advice, "  br label %prepare"] if large else []),
         "no_memory:",
         "  %lock = call i32 @PyGILState_Ensure()",
         "  %error = call ptr @PyErr_NoMemory()",

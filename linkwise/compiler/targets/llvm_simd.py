@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from functools import partial
 
 from ..ir import ops
@@ -51,6 +52,7 @@ HOST_SYMBOLS = (
     "PyGILState_Ensure",
     "PyGILState_Release",
     "PyErr_NoMemory",
+    *(["madvise"] if sys.platform == "linux" else []),
 )
 
 
@@ -118,6 +120,7 @@ def _declarations(vector: VectorType) -> str:
             "declare i32 @PyGILState_Ensure()",
             "declare void @PyGILState_Release(i32)",
             "declare ptr @PyErr_NoMemory()",
+            "declare i32 @madvise(ptr, i64, i32)",
             "",
         ]
     )
