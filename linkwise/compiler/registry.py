@@ -84,6 +84,7 @@ OTHER_LIBRARIES = {
     "buildModelFromXML": "load",
     "buildReducedModel": "Mechanism.with_locked",
     "MjModel": "Mechanism, from linkwise.load",
+    "computeAllTerms": "one function for each: mass_matrix, jacobian, bias_force, ...",
     "mj_forward": "forward_dynamics",
     "mj_inverse": "inverse_dynamics",
     "mj_step": "simulate or linkwise.rollout",

@@ -23,15 +23,18 @@ __all__ = [
     "exp",
     "exp_jacobian",
     "from_quaternion",
+    "from_rpy",
     "interpolate",
     "inverse",
     "log",
     "log_jacobian",
     "skew",
     "to_quaternion",
+    "to_rpy",
 ]
 
 TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
+LOCKED = 1e-9  # cosine of the pitch from which on roll and yaw are one rotation
 
 _exp = Compiled("so3_exp", lambda vector: quat.rotation_matrix(quat.exponential(Vector3(*vector))), vector=(3,))
 _log = Compiled(
@@ -104,6 +107,27 @@ def from_quaternion(quaternion: ArrayLike) -> Float64Array:
 def to_quaternion(rotation: ArrayLike) -> Float64Array:
     """(..., 4): a unit quaternion [w, x, y, z] of a rotation; its negative is the other."""
     return _to_quaternion(checked_rotations("rotation", rotation))
+
+
+def from_rpy(rpy: ArrayLike) -> Float64Array:
+    """(..., 3, 3): the rotation of roll, pitch, yaw (..., 3), about the fixed axes x, y, z one after the other, as in
+    URDF: Rz(yaw) Ry(pitch) Rx(roll)."""
+    angles = real_numbers("rpy", rpy)
+    if angles.shape[-1:] != (3,):
+        raise MechanismError(f"rpy must have shape (..., 3), got {angles.shape}")
+    roll, pitch, yaw = (exp(angles[..., k, None] * np.eye(3)[k]) for k in range(3))
+    return yaw @ pitch @ roll
+
+
+def to_rpy(rotation: ArrayLike) -> Float64Array:
+    """(..., 3): roll, pitch, yaw of a rotation, the pitch between -pi/2 and pi/2; where that is +-pi/2 and only the sum
+    or difference of the others is known, the roll is zero."""
+    (xx, xy, _), (yx, yy, _), (zx, zy, zz) = np.moveaxis(checked_rotations("rotation", rotation), (-2, -1), (0, 1))
+    level = np.hypot(xx, yx)
+    locked = level < LOCKED
+    roll = np.where(locked, 0.0, np.arctan2(zy, zz))
+    yaw = np.where(locked, np.arctan2(-xy, yy), np.arctan2(yx, xx))
+    return np.stack([roll, np.arctan2(-zx, level), yaw], axis=-1)
 
 
 def checked_rotations(what: str, given: Any) -> Float64Array:

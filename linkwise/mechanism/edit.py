@@ -160,6 +160,7 @@ def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
         bodies=(*mech.bodies[:index], moved, *mech.bodies[index + 1 :]),
         annotations=dataclasses.replace(
             known,
+            actuated=None if known.actuated is None else (joint, *known.actuated),  # a base that drives has motors
             initial=_without(joint, known.initial),
             postures=tuple((name, _without(joint, values)) for name, values in known.postures),
             keyframes=tuple((name, _without(joint, rates), u, x) for name, rates, u, x in known.keyframes),

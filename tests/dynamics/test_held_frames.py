@@ -104,6 +104,13 @@ def test_the_ground_carries_what_stands():
     torques = lw.closed.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
     ground = lw.closed.loop_reactions(held, q, rest, torques, frame="world_aligned")
     np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.masses.sum()), atol=1e-8)
+    with pytest.warns(
+        lw.MechanismWarning, match=r"'trunk_joint' among them, which floats.*unactuated=\['trunk_joint'\]"
+    ):
+        lw.closed.static_forces(held, q)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(lw.closed.static_forces(held, q, unactuated=["trunk_joint"]), torques, atol=1e-9)
     own = lw.closed.loop_reactions(held, q, rest, torques)
     for toe, one, other in zip(toes, own, ground, strict=True):
         np.testing.assert_allclose(lw.frame_pose(robot, q, toe)[:3, :3] @ one[3:], other[3:], atol=1e-9)

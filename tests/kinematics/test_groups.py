@@ -92,6 +92,20 @@ def test_single_precision_and_bad_input():
         lw.se3.inverse(np.ones((4, 4)))
 
 
+def test_roll_pitch_yaw_are_those_of_scipy():
+    rpy = RNG.uniform(-1.5, 1.5, (60, 3))
+    expected = Rotation.from_euler("xyz", rpy).as_matrix()
+    np.testing.assert_allclose(lw.so3.from_rpy(rpy), expected, atol=1e-14)
+    np.testing.assert_allclose(lw.so3.to_rpy(expected), rpy, atol=1e-13)
+    np.testing.assert_allclose(lw.so3.from_rpy(rpy[0]), lw.pose(rpy=rpy[0])[:3, :3], atol=1e-15)
+    for pitch in (-np.pi / 2, np.pi / 2):  # where roll and yaw are about one axis
+        locked = lw.so3.from_rpy([0.3, pitch, -0.8])
+        assert lw.so3.to_rpy(locked)[0] == 0.0
+        np.testing.assert_allclose(lw.so3.from_rpy(lw.so3.to_rpy(locked)), locked, atol=1e-14)
+    with pytest.raises(lw.MechanismError, match="rpy must have shape"):
+        lw.so3.from_rpy([0.1, 0.2])
+
+
 def test_skew_matrices_multiply_as_cross_products():
     x = RNG.normal(size=(60, 3))
     np.testing.assert_allclose((lw.so3.skew(AXES) @ x[..., None])[..., 0], np.cross(AXES, x), atol=1e-15)

@@ -373,6 +373,11 @@ def test_a_base_that_drives_on_a_floor():
     slides = lw.load(body, lw.Prismatic((1, 0, 0)))
     np.testing.assert_allclose(lw.frame_pose(slides, [0.5], "b")[:3, 3], (1.0, 2.5, 3.0), atol=1e-12)
     assert slides.initial == [0.0]
+    motor = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type><joint name="j">
+      <hardwareInterface>EffortJointInterface</hardwareInterface></joint><actuator name="m"/></transmission>"""
+    driven = lw.load(f"<robot name='r'>{arm}{motor}</robot>", lw.Planar())
+    assert driven.actuated_joints == ("floating_base", "j")
+    np.testing.assert_allclose(lw.computed_torque(driven, np.zeros(4))(0.0, np.zeros(4), np.zeros(4)).shape, (4,))
 
 
 @pytest.mark.parametrize("base", ["planar", lw.Planar, "False", 1], ids=str)

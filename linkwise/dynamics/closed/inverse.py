@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...mechanism import Mechanism, MechanismError, warn_caller
+from ...mechanics.joints import Floating
+from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
 from ..passive import Passive
@@ -38,8 +39,9 @@ def inverse_dynamics(
     passive: Passive | None = None,
     unactuated: Sequence[str] | None = None,
 ) -> Float64Array:
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are) or
-    at those that are ``unactuated``, while loops hold, all or those that are ``active`` (as for ``forward_dynamics``).
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are, and
+    a ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``, while loops hold,
+    all or those that are ``active`` (as for ``forward_dynamics``).
 
     a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
                    these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
@@ -74,10 +76,28 @@ def inverse_dynamics(
         return _forces_for(mech, q, v, a, actuated, driven, *shared, mask, besides)
 
     if any(x is not None for x in (weights, distribution, independent, passive)):
-        return reference(q, v, a, mask, wrenches)
-    q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
-    options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
-    return by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+        tau = reference(q, v, a, mask, wrenches)
+    else:
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+        options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
+        tau = by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+    if actuated is None and mech.loops:
+        _warn_of_floating_joints(mech, tau)
+    return tau
+
+
+def _warn_of_floating_joints(mech: Mechanism, tau: Float64Array) -> None:
+    """Say which joints that have no motors got forces, as nobody said which have some."""
+    most = LOOPS.closed * np.abs(tau).max(initial=0.0)
+    floating = [body.joint for body in mech.bodies if isinstance(body.kind, Floating)]
+    pushed = [joint for joint in floating if np.abs(tau[..., mech.v_index(joint)]).max(initial=0.0) > most]
+    if pushed:
+        warn_caller(
+            f"the forces that move mechanism {mech.name!r} are shared by all of its joints, {pushed[0]!r} among them, "
+            "which floats and has no motor: name the joints that have some, actuated=..., or those that have none, "
+            f"unactuated={pushed!r}",
+            MechanismWarning,
+        )
 
 
 register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
