@@ -114,6 +114,20 @@ def test_expressions_of_the_user():
     assert largest_error(looped(q), straight(q)) < 1e-12
 
 
+@pytest.mark.parametrize("link", ["link9", "link4"])
+@pytest.mark.parametrize("mechanism", ["chain", "floating tree", "links in a row"])
+def test_jacobians_of_one_frame(mechanism, link):
+    """The frame's link is of a kind of its own, and so are those on the way to it."""
+    pose = np.array([[0, -1, 0, 0.1], [1, 0, 0, -0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]])
+    mech = MECHANISMS[mechanism]().with_frame("probe", link, pose)
+    for frame in (link, "probe"):
+        looped, straight = (lw.compile("jacobian", mech, target="numpy", link=frame, loops=x) for x in (True, False))
+        assert isinstance(looped.traced, LoopedProgram) and looped.output_shapes == straight.output_shapes
+        q = states(mech, looped)[0]
+        assert largest_error(looped(q), straight(q)) < 1e-13
+        assert (looped.sparsity == straight.sparsity).all()
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     "name, mechanism", [("mass_matrix", "floating tree"), ("forward_dynamics_derivatives", "branches")]

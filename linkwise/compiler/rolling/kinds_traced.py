@@ -60,8 +60,9 @@ def rolled(
     tree, algorithm = algorithm.tree_for(tree), dataclasses.replace(algorithm, on_tree=None)
     if not all(isinstance(link.joint, Joint) for link in tree.links):
         raise NotRolled("joints are looked at from elsewhere")
-    kinds = kinds_of(tree.links)
-    template = _template(mechanism, kinds)
+    named = _frames_named(computed, mechanism)
+    kinds = kinds_of(tree.links, {frame.body for frame in named})
+    template = _template(mechanism, kinds, named)
     inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
     lead = _matrices(algorithm, computed)
     outputs = [] if lead is not None else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
@@ -84,7 +85,7 @@ def rolled(
     if lead is not None:
         arrays, results = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
     else:
-        arrays = [_array(part, mechanism, template) for part in outputs]
+        arrays = [_shaped(_array(part, mechanism, template), mechanism) for part in outputs]
         parts = [found] if len(outputs) == 1 else found
         results = [
             Result(number, element, _node(x, builder))
@@ -166,11 +167,26 @@ def _node(value: Any, builder: Builder) -> Node:
     return value.node if isinstance(value, Symbol) else builder.const(value)
 
 
-def _template(mechanism: Mechanism, kinds: Sequence[Kind]) -> Mechanism:
-    """A mechanism with a body for each kind, in a row: sizes and places of its arrays are asked for, nothing else."""
+def _frames_named(computed: tuple[Computation, ...] | None, mechanism: Mechanism) -> list[Frame]:
+    """The frames that expressions are about."""
+    names = {
+        space.link
+        for one in computed or ()
+        for part in one.form.walk()
+        for space in (part.domain, part.codomain)
+        if space is not None and space.link
+    }
+    return [mechanism.frame(name) for name in sorted(names)]
+
+
+def _template(mechanism: Mechanism, kinds: Sequence[Kind], named: Sequence[Frame] = ()) -> Mechanism:
+    """A mechanism with a body for each kind, in a row: sizes and places of its arrays are asked for, and frames that
+    have a name in what is computed; nothing else."""
     bodies = [dataclasses.replace(mechanism.bodies[kind.links[0]], parent=k - 1) for k, kind in enumerate(kinds)]
     names = [GROUND, *(body.link for body in bodies)]
     frames = {name: Frame(name, k - 1, np.eye(3), np.zeros(3)) for k, name in enumerate(names)}
+    kind_of = {i: k for k, kind in enumerate(kinds) for i in kind.links}
+    frames |= {frame.name: dataclasses.replace(frame, body=kind_of.get(frame.body, -1)) for frame in named}
     return Mechanism(mechanism.name, tuple(bodies), frames, mechanism.gravity)
 
 
@@ -187,6 +203,8 @@ def _divided(
                 return _of_space(expression.codomain)
         raise NotRolled(f"nothing says how {name} is divided among the links")
     first, *rest = _shape_in_axes(name) or (Axis(()),)
+    if isinstance(first, int) and rest == [_Counted.nv]:
+        return Axis(_Counted.nv.parts * first), ()  # row by row
     if not isinstance(first, Axis) or any(isinstance(size, Axis) for size in rest):
         raise NotRolled(f"{name} is not divided among the links")
     return first, tuple(rest)
@@ -227,6 +245,13 @@ def _array(part: tuple[str, Axis, tuple[int, ...]], mechanism: Mechanism, templa
         places = [ElementOfKind(None, None, c) for c in range(width)]
     columns = {(quantity, width): _starts(mechanism, quantity)[:-1] * width for quantity in axis.parts}
     return DividedArray(Array(name, _shape(axis, core, mechanism)), places, columns)
+
+
+def _shaped(part: DividedArray, mechanism: Mechanism) -> DividedArray:
+    """The same, with the axes that its array has."""
+    name = part.array.name
+    shape = SHAPES[name](mechanism) if name in SHAPES else part.array.shape
+    return dataclasses.replace(part, array=Array(name, shape)) if np.prod(shape) == part.array.size else part
 
 
 def _starts(mechanism: Mechanism, quantity: str) -> np.ndarray:

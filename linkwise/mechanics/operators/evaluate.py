@@ -66,7 +66,7 @@ class Evaluation:
     def value(self, step: Step, i: int) -> Any:
         if step.space is not None and step.space.is_single:
             i = -1  # one value for all links
-            if isinstance(self.at.tree, RolledTree):
+            if isinstance(self.at.tree, RolledTree) and step.inputs:
                 raise NotRolled(f"{step.action.shown} takes or gives one value for all links")
         key = (step, i)
         if key not in self._values:

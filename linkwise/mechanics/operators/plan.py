@@ -196,12 +196,16 @@ class Columns(Plan):
     def run(self, at: Configuration, vectors: Vectors) -> Matrix:
         domain, codomain = self.computed.domain, self.computed.codomain
         assert domain is not None and codomain is not None
+        if codomain.link and isinstance(at.tree, RolledTree) and has_adjoint(self.computed):
+            adjoint = self.computed.T
+            of_column = Recursions.of(product(adjoint, Vector(COLUMN, adjoint.domain)), at.tree.mechanism)
+            return transposed(Columns(adjoint, of_column, self.symmetric).run(at, vectors))
         rows, columns = places(at, codomain), places(at, domain)
         recursions = self.recursions
         with_column = recursions.evaluation(at, vectors)
         recursions.run(with_column({}), every_step=False)
         if isinstance(at.tree, RolledTree):
-            return self._along_ways(at, with_column)
+            return self._together(at, with_column) if domain.link else self._along_ways(at, with_column)
         labels = {
             step: label_of(sweep.direction, name_of(sweep), "columns")
             for sweep in recursions.sweeps
@@ -226,6 +230,15 @@ class Columns(Plan):
                 if self.symmetric:
                     result[c][r] = entry
         return result
+
+    def _together(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Matrix:
+        """Columns that begin at one link, in the same sweeps."""
+        domain, codomain = self.computed.domain, self.computed.codomain
+        assert domain is not None and codomain is not None
+        runs = [with_column({COLUMN: unit_vector(at, domain, j, k)}) for j, k in places(at, domain)]
+        self.recursions.run(*runs, every_step=True)
+        value = self.recursions.value
+        return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
     def _along_ways(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
         """A symmetric matrix whose columns go inwards, pair by pair: a column that begins at a link, and one on its way

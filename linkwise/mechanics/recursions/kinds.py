@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -103,8 +103,9 @@ class Kind:
         )
 
 
-def kinds_of(links: Sequence[Link]) -> list[Kind]:
-    """The kinds of the links of a tree, in order of their first links.
+def kinds_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[Kind]:
+    """The kinds of the links of a tree, in order of their first links.  ``marked`` ones are of kinds of their own, and
+    so are those on the ways to them.
 
     A link that has few of its kind is taken as one in a general position, in which nothing folds away; and if there are
     still few, as one with an armature too.  If it is the only one then, it stays as it is.
@@ -112,16 +113,17 @@ def kinds_of(links: Sequence[Link]) -> list[Kind]:
     few = max(2, len(links) // FEW)
     last_child = {link.parent: i for i, link in enumerate(links)}
     standing = [(link.parent < 0, i in last_child, last_child[link.parent] == i) for i, link in enumerate(links)]
+    marks = _marks(links, marked)
     kinds: list[Kind] = []
     left, special = list(range(len(links))), len(LEVELS) - 1
     for level, (form_of, folds) in enumerate(LEVELS):
-        groups: dict[tuple[Hashable, Standing], list[tuple[int, Link, list[float]]]] = {}
+        groups: dict[tuple[Hashable, Hashable, Standing], list[tuple[int, Link, list[float]]]] = {}
         for i in left:
             link = form_of(links[i])
             key, numbers = _outline(link, folds)
-            groups.setdefault((key, standing[i]), []).append((i, link, numbers))
+            groups.setdefault((key, marks[i], standing[i]), []).append((i, link, numbers))
         left = []
-        for (_, stands), members in groups.items():
+        for (_, _, stands), members in groups.items():
             numbers_of_links = tuple(i for i, _, _ in members)
             if level == special and len(members) == 1:
                 (i,) = numbers_of_links
@@ -133,6 +135,15 @@ def kinds_of(links: Sequence[Link]) -> list[Kind]:
                 left += numbers_of_links
         left.sort()
     return sorted(kinds, key=lambda kind: kind.links)
+
+
+def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
+    """For every link, which marked ones it carries or is."""
+    carried: list[set[int]] = [{i} if i in marked else set() for i in range(len(links))]
+    for i in reversed(range(len(links))):
+        if links[i].parent >= 0 and carried[i]:
+            carried[links[i].parent] |= carried[i]
+    return [(frozenset(beyond), i if i in marked else None) for i, beyond in enumerate(carried)]
 
 
 def _numbers_of(link: Link) -> tuple[Any, ...]:
