@@ -211,7 +211,7 @@ class _Compiled:
             self._near = self._is_faster_with_near_values(direct)
         if self._is_long:
             return self._loaded(direct, self._near)
-        room = max(BESIDE - self._loaded(direct, near=True).shared, 1) if self._near else 0
+        room = max(BESIDE - self._bytes_beside_tiles, 1) if self._near else 0
         return self._loaded(self._layout(batch, in_rows, even, room), self._near)
 
     def _is_faster_with_near_values(self, layout: cuda_c.Layout) -> bool:
@@ -223,6 +223,12 @@ class _Compiled:
             return True
         left = self._loaded(layout, near=False).function.local_size_bytes
         return left >= FAR_BYTES and self._loaded(layout, near=True).function.local_size_bytes < FEWER * left
+
+    @cached_property
+    def _bytes_beside_tiles(self) -> int:
+        none = (False,) * (len(self.inputs) + len(self.outputs))
+        layout = self._layout(1, none, none)
+        return cuda_c.bytes_beside_tiles(self._program, self._options, layout, self._recurrence)
 
     @property
     def _is_long(self) -> bool:

@@ -19,7 +19,7 @@ from ..ir import ops
 from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
 from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
-from . import cuda_math, cuda_spills
+from . import cuda_math, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .cuda_spills import WARP
@@ -69,8 +69,8 @@ def layout_for(
     results = range(len(program.inputs), len(arrays))
     for k in (*results, *range(len(program.inputs))):
         pays = arrays[k].size > 1 if k in results else arrays[k].size * size >= LINE_BYTES
-        rows[k] = batch == 1 and possible[k] and pays and _pitch(arrays[k]) <= left
-        left -= _pitch(arrays[k]) if rows[k] else 0
+        rows[k] = batch == 1 and possible[k] and pays and cuda_tiles.pitch(arrays[k]) <= left
+        left -= cuda_tiles.pitch(arrays[k]) if rows[k] else 0
     return Layout(batch, tuple(rows), tuple(even or (False,) * len(arrays)))
 
 
@@ -92,8 +92,14 @@ def emitted(
     """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``; ``near``: values that registers
     have no room for wait in shared memory, else wherever the compiler leaves them."""
     kernel = _Kernel(program, options, layout, recurrence, near)
-    waiting = kernel.warps * WARP * kernel.waiting.near * ITEM_BYTES[options.dtype] if kernel.waiting else 0
-    return Emitted(kernel.text(), WARP * kernel.warps, waiting)
+    return Emitted(kernel.text(), WARP * kernel.warps, kernel.waiting_bytes)
+
+
+def bytes_beside_tiles(
+    program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None = None
+) -> int:
+    """Shared memory of a block for values that wait, if arrays go through tiles."""
+    return _Kernel(program, options, layout, recurrence, near=True, most_warps=cuda_spills.USUAL).waiting_bytes
 
 
 def emit(
@@ -130,14 +136,9 @@ def function_name(program: AnyProgram) -> str:
     return identifier(program.name, set(RESERVED))
 
 
-def _pitch(array: Array) -> int:
-    """Distance of the rows of an array in a tile: threads that read a column use a bank each, or two use one."""
-    return array.size if array.size % 4 else array.size + 1
-
-
 def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
-    return [WARP * _pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
+    return [WARP * cuda_tiles.pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
 
 
 def _warps(tiles: Sequence[int], options: Options) -> int:
@@ -183,7 +184,9 @@ class _Operand:
     def pointer(self, real: Real, batch: int) -> list[str]:
         """The declaration of the pointer to this thread's elements, and of their distance, of 32 bits whatever the
         compiler thinks: products then take one instruction."""
-        place = self.start(batch) if self.tile is None else f"_tile + {self.tile} + _lane * {_pitch(self.array)}"
+        place = (
+            self.start(batch) if self.tile is None else f"_tile + {self.tile} + _lane * {cuda_tiles.pitch(self.array)}"
+        )
         kind = f"const {real.name}" if self.is_input else real.name
         lines = [f"{kind} *const _{self.name} = {place};"]
         if self.even and self.tile is None and self.array.shape:
@@ -223,7 +226,13 @@ class _Kernel:
     """The parts of one kernel's text."""
 
     def __init__(
-        self, program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None, near: bool
+        self,
+        program: AnyProgram,
+        options: Options,
+        layout: Layout,
+        recurrence: Recurrence | None,
+        near: bool,
+        most_warps: int | None = None,
     ):
         self.program, self.recurrence, self.batch = program, recurrence, layout.batch
         self.real = real_of(options)
@@ -249,7 +258,8 @@ class _Kernel:
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
             kept = sum(array.size for array in program.inputs if array.name in fed)
-            self.waiting = cuda_spills.Waiting(self.real, kept, cuda_spills.angles(program, self.real))
+            most_warps = most_warps or (cuda_spills.USUAL if self.tile_size else cuda_spills.BUDGETS[0].warps)
+            self.waiting = cuda_spills.waiting_for(program, self.real, most_warps, kept)
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
         else:
             self.body = Body(program, self.real, self._address, functions, self._named, eager=recurrence is None)
@@ -257,9 +267,15 @@ class _Kernel:
         self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
         self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Shared memory of a block for values that wait."""
+        places = self.waiting.near if self.waiting else 0
+        return self.warps * WARP * places * cuda_spills.ITEM_BYTES[self.real.name]
+
     def _spilled(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
         """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
-        waiting = cuda_spills.Waiting(self.real)
+        waiting = cuda_spills.Waiting(self.real, cuda_spills.usual())
         body = cuda_spills.SpilledBody(loop.bodies[k].program, self.real, address, self.functions, None, waiting)
         self.waiting = max(self.waiting or waiting, waiting, key=lambda one: one.count)
         return body
@@ -316,11 +332,23 @@ class _Kernel:
         ]
         lines += [" * Where there is no stride but the batch's, the elements of a state lie side by side.", " */"]
         lines += [f"#define FMA(a, b, c) fma{self.real.suffix}(a, b, c)"] if body.is_fused else []
-        lines += ["", *self._definitions(), *body.declarations, *(_movers(self.real) if self.tile_size else [])]
-        lines += [f'extern "C" __global__ void {body.function}(']
+        lines += [
+            "",
+            *self._definitions(),
+            *body.declarations,
+            *(cuda_tiles.movers(self.real) if self.tile_size else []),
+        ]
+        lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
         steps = [*self._places(), *(self._runs() if self.recurrence else self._once())]
         return "\n".join([*lines, *(f"    {line}".rstrip() for line in steps), "}"]) + "\n"
+
+    @property
+    def _bounds(self) -> str:
+        """What tells the compiler to leave registers for more warps than otherwise."""
+        if self.waiting is None or self.waiting.warps <= cuda_spills.USUAL:
+            return ""
+        return f"__launch_bounds__({WARP * self.warps}, {self.waiting.warps}) "
 
     def _definitions(self) -> list[str]:
         used = {node.op for _, node, _ in self.program.nodes_by_section}
@@ -428,49 +456,4 @@ def _apart(real: Real) -> list[str]:
         f"    return ({real.name} *)__cvta_global_to_generic(place);",
         "}",
         "",
-    ]
-
-
-def _movers(real: Real) -> list[str]:
-    """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements; rows after the
-    last are copies of that, and stay in the tile."""
-    head = "template <int size> __device__ __forceinline__ void"
-    body = [
-        "{",
-        "    const int pitch = size % 4 ? size : size + 1;",
-        f"    if (rows == {WARP} && step == size) {{  // one piece of memory",
-        "        #pragma unroll",
-        "        for (int k = 0; k < size; ++k) {",
-        f"            const int at = k * {WARP} + lane;",
-        "            {whole}",
-        "        }",
-        "        return;",
-        "    }",
-        "    for (int k = 0; k < size; ++k) {",
-        f"        const int at = k * {WARP} + lane, row = at / size, element = at % size;",
-        "        {part}",
-        "    }",
-        "}",
-        "",
-    ]
-
-    def mover(name: str, parameters: str, whole: str, part: str) -> list[str]:
-        return [f"{head} {name}({parameters}, long long step, int lane, int rows)"] + [
-            line.replace("{whole}", whole).replace("{part}", part) for line in body
-        ]
-
-    here, there = "tile[row * pitch + element]", "tile[pitch == size ? at : at + at / size]"
-    return [
-        *mover(
-            "_stage",
-            f"{real.name} *tile, const {real.name} *x",
-            f"{there} = x[at];",
-            f"{here} = x[(row < rows ? row : rows - 1) * step + element];",
-        ),
-        *mover(
-            "_deliver",
-            f"const {real.name} *tile, {real.name} *x",
-            f"x[at] = {there};",
-            f"if (row < rows) x[row * step + element] = {here};",
-        ),
     ]

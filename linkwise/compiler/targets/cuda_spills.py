@@ -9,7 +9,9 @@ values wait is decided as for processors (``register_assignment``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..ir import ops
 from ..ir.program import Node, Program
@@ -20,10 +22,29 @@ from .register_assignment import COMPUTE, FORGET, LOAD, STORE, assigned
 
 WARP = 32
 ITEM_BYTES = {"double": 8, "float": 4}
-REGISTERS = {"double": 110, "float": 215}  # of 255 with 32 bits each, some of them for addresses
-#: Bytes of shared memory for the values of a warp: as many warps then run at a time on a multiprocessor with 227 kB as
-#: have registers.  What does not fit is left in local memory.
-NEAR_BYTES = 27 * 1024
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a warp has of a multiprocessor with 64k registers and 227 kB of shared memory if so many run at a time.
+
+    registers   values of a thread in registers, some of which are left for addresses
+    near        bytes of shared memory for values that wait; what does not fit is left in local memory
+    most_far    such moves to and from local memory, by operation, that more warps are worth
+    """
+
+    warps: int
+    registers: Mapping[str, int]
+    near: int
+    most_far: float
+
+
+BUDGETS = (
+    Budget(12, {"double": 54, "float": 130}, 18_200, 0.015),
+    Budget(8, {"double": 110, "float": 215}, 27 * 1024, 0.08),
+    Budget(4, {"double": 110, "float": 215}, 56 * 1024, math.inf),
+)
+USUAL = 8  # warps that have all registers of a thread
 FEW_BYTES = 64  # of a thread: so much is left to the compiler
 LONGEST = 20_000  # nodes of a program for which other orders are tried: a tenth of a second for each 5,000
 #: Instructions that the cache has room for, with a margin, and what operations take of them: the sine and cosine of an
@@ -36,12 +57,14 @@ PER_OPERATION = {"double": 1.16, "float": 1.0}
 class Waiting:
     """Where values wait: places in C.  Those of a warp's threads lie side by side.
 
+    warps    that are to run at a time
     kept     places that a recurrence keeps its state in, from the first on
     angles   whose sines and cosines are in the places after those; None if they are computed one by one
     """
 
-    def __init__(self, real: Real, kept: int = 0, angles: cuda_angles.Angles | None = None):
-        self.limit = NEAR_BYTES // (WARP * ITEM_BYTES[real.name])
+    def __init__(self, real: Real, budget: Budget, kept: int = 0, angles: cuda_angles.Angles | None = None):
+        self.warps, self.registers = budget.warps, budget.registers[real.name]
+        self.limit = budget.near // (WARP * ITEM_BYTES[real.name])
         self.angles = angles if angles and kept + angles.places <= self.limit else None
         self.kept, self.count = kept, kept + (self.angles.places if self.angles else 0)
         turned = self.angles.turned if self.angles else {}
@@ -78,27 +101,48 @@ def near(place: int) -> str:
 
 def are_needed(program: Program, real: Real) -> bool:
     """Whether more than a few values of a program have to wait."""
-    return _moves(program, real)[1] > FEW_BYTES // ITEM_BYTES[real.name]
+    return _moves(program, Waiting(real, usual()))[2] > FEW_BYTES // ITEM_BYTES[real.name]
 
 
 def ordered(program: Program, real: Real) -> Program:
     """In the order that has the fewest values moved to where they wait, and back: the given one or limb by limb."""
-    moves = _moves(program, real)[0] if program.size <= LONGEST else 0
+    best, moves = program, _moves(program, Waiting(real, usual()))[0] if program.size <= LONGEST else 0
     for rule in RULES if moves else ():
         other = order_limb_by_limb(program, rule)
-        fewer, _ = _moves(other, real)
+        fewer = _moves(other, Waiting(real, usual()))[0]
         if fewer < moves:
-            program, moves = other, fewer
-    return program
+            best, moves = other, fewer
+    return best
 
 
-def _moves(program: Program, real: Real) -> tuple[int, int]:
-    """How many values are stored and loaded because registers have no room for them, and where most of them wait."""
-    waiting = Waiting(real)
-    waiting.slots = {node: "" for node in program.nodes if node.op is ops.INPUT}
-    actions = assigned(_computed(program), waiting, REGISTERS[real.name], calls=())
-    moves = sum(kind == STORE or (kind == LOAD and node.op is not ops.INPUT) for kind, node, _ in actions if node)
-    return moves, waiting.count
+def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
+    """Where the values of a program wait: as many warps run at a time as registers and shared memory allow."""
+    found = angles(program, real)
+    operations = sum(len(node.args) > 0 for node in program.nodes)
+    for budget in BUDGETS:
+        if budget.warps <= most_warps and not (budget.warps < USUAL and program.size > LONGEST):
+            _, far, _ = _moves(program, Waiting(real, budget, kept, found))
+            if far <= budget.most_far * operations:
+                break
+    return Waiting(real, budget, kept, found)
+
+
+def usual() -> Budget:
+    """That of as many warps as can have all registers of a thread."""
+    return next(budget for budget in BUDGETS if budget.warps == USUAL)
+
+
+def _moves(program: Program, waiting: Waiting) -> tuple[int, int, int]:
+    """How many values are stored and loaded because registers have no room for them, how often in local memory, and
+    how many wait at a time."""
+    waiting.slots |= {node: "" for node in program.nodes if node.op is ops.INPUT}
+    there = waiting.angles.turned if waiting.angles else ()
+    moves = far = 0
+    for kind, node, place in assigned(_computed(program, there), waiting, waiting.registers, calls=()):
+        if kind == STORE or (kind == LOAD and node is not None and node.op is not ops.INPUT):
+            moves += 1
+            far += place.startswith("_far")
+    return moves, far, waiting.count
 
 
 def angles(program: Program, real: Real) -> cuda_angles.Angles | None:
@@ -110,7 +154,7 @@ def angles(program: Program, real: Real) -> cuda_angles.Angles | None:
         + PER_ANGLE[name] * counts.get("sincos", 0)
         + PER_DIVISION[name] * counts.get("div", 0)
         + PER_ELEMENT * elements
-        + _moves(program, real)[0]
+        + _moves(program, Waiting(real, usual()))[0]
     )
     return cuda_angles.found_in(program) if instructions > CACHED else None
 
@@ -184,7 +228,7 @@ class SpilledBody(Body):
     def _performed(self, nodes: Sequence[Node]) -> list[str]:
         lines: list[str] = []
         section, done = "", set[Node]()
-        for kind, node, place in assigned(nodes, self.waiting, REGISTERS[self.real.name], calls=()):
+        for kind, node, place in assigned(nodes, self.waiting, self.waiting.registers, calls=()):
             assert node is not None
             if kind == LOAD:
                 lines.append(self._loaded(node, place))

@@ -6,9 +6,11 @@ arithmetic, layouts and the meeting of lanes, not the launch on a device.
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler.runtime import gpu
 from linkwise.compiler.targets import cuda_c, cuda_spills, cuda_transposition, numpy_reference
+from linkwise.compiler.targets.c_expressions import REALS
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from tests.compiler.passes.test_order_limb_by_limb import spider
@@ -72,8 +75,8 @@ def test_kernel_agrees_with_the_reference(cupy_on_host, dtype, batch):
 @pytest.fixture
 def few_registers(monkeypatch):
     """Most values wait in shared memory, some in local memory."""
-    monkeypatch.setattr(cuda_spills, "REGISTERS", {"double": 3, "float": 3})
-    monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 12)
+    budget = cuda_spills.Budget(cuda_spills.USUAL, {"double": 3, "float": 3}, 32 * 8 * 12, math.inf)
+    monkeypatch.setattr(cuda_spills, "BUDGETS", (budget,))
     monkeypatch.setattr(cuda_spills, "FEW_BYTES", 0)
 
 
@@ -130,7 +133,8 @@ def test_forward_dynamics_and_rollouts_with_few_registers(cupy_on_host, few_regi
 def test_sines_of_long_programs_come_from_a_loop(cupy_on_host, few_registers, monkeypatch, layout):
     """Angles with constants added to them among them; the quaternion of the base has none."""
     monkeypatch.setattr(cuda_spills, "CACHED", 0)
-    monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 40)
+    (budget,) = cuda_spills.BUDGETS
+    monkeypatch.setattr(cuda_spills, "BUDGETS", (replace(budget, near=32 * 8 * 40),))
     mech = spider(3, 3)
     rng = np.random.default_rng(4)
     q, v = lw.random_state(mech, rng, (40,))
@@ -145,6 +149,27 @@ def test_sines_of_long_programs_come_from_a_loop(cupy_on_host, few_registers, mo
     wanted = lw.rollout(mech, q, v, tau[:, None], 1e-3, 3, **options)
     for ours, theirs in zip(ends, wanted, strict=True):
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_as_many_warps_as_registers_and_shared_memory_allow():
+    """Most for a program whose values fit into fewer registers and shared memory; few where local memory would be used
+    often; the compiler hears of more warps than it would leave registers for."""
+    real, options = REALS["float64"], Options()
+    programs = {
+        12: ("inverse_dynamics", spider(9, 3)),
+        8: ("forward_dynamics", spider(5, 5)),
+        4: ("forward_dynamics_derivatives", spider(2, 3)),
+    }
+    for warps, (name, mech) in programs.items():
+        program = cuda_c.ordered(lw.compile(name, mech, target="numpy", loops=False).program, options)
+        assert cuda_spills.are_needed(program, real)
+        assert cuda_spills.waiting_for(program, real, 12).warps == warps, name
+        text = cuda_c.emit(
+            program,
+            options,
+            cuda_c.layout_for(program, options, in_rows=(False,) * len((*program.inputs, *program.outputs))),
+        )
+        assert ("__launch_bounds__(32, 12)" in text) == (warps == 12)
 
 
 def test_device_arrays_stay_on_the_device(cupy_on_host):

@@ -4,6 +4,7 @@ against straight-line steps on the CPU."""
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -32,8 +33,8 @@ def agree(found, expected, tolerance):
 def test_rotations_feedback_and_parameters(cupy_on_host, monkeypatch, near):
     """Joints whose steps do not commute, forces of the start of each step, masses that are inputs."""
     if near:
-        monkeypatch.setattr(cuda_spills, "REGISTERS", {"double": 6, "float": 6})
-        monkeypatch.setattr(cuda_spills, "NEAR_BYTES", 32 * 8 * 60)
+        budget = cuda_spills.Budget(cuda_spills.USUAL, {"double": 6, "float": 6}, 32 * 8 * 60, math.inf)
+        monkeypatch.setattr(cuda_spills, "BUDGETS", (budget,))
         monkeypatch.setattr(cuda_spills, "FEW_BYTES", 0)
     mech, rng = lw.mechanisms.random_tree(2, 3, ["spherical", "revolute"], floating_base=True), np.random.default_rng(3)
     q, v = lw.random_state(mech, rng, (37,))

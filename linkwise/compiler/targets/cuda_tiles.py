@@ -1,0 +1,57 @@
+"""Tiles in shared memory, through which warps move rows of their states: CUDA C that fills and empties them."""
+
+from __future__ import annotations
+
+from ..ir.program import Array
+from .c_expressions import Real
+from .cuda_spills import WARP
+
+
+def pitch(array: Array) -> int:
+    """Distance of the rows of an array in a tile: threads that read a column use a bank each, or two use one."""
+    return array.size if array.size % 4 else array.size + 1
+
+
+def movers(real: Real) -> list[str]:
+    """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements; rows after the
+    last are copies of that, and stay in the tile."""
+    head = "template <int size> __device__ __forceinline__ void"
+    body = [
+        "{",
+        "    const int pitch = size % 4 ? size : size + 1;",
+        f"    if (rows == {WARP} && step == size) {{  // one piece of memory",
+        "        #pragma unroll",
+        "        for (int k = 0; k < size; ++k) {",
+        f"            const int at = k * {WARP} + lane;",
+        "            {whole}",
+        "        }",
+        "        return;",
+        "    }",
+        "    for (int k = 0; k < size; ++k) {",
+        f"        const int at = k * {WARP} + lane, row = at / size, element = at % size;",
+        "        {part}",
+        "    }",
+        "}",
+        "",
+    ]
+
+    def mover(name: str, parameters: str, whole: str, part: str) -> list[str]:
+        return [f"{head} {name}({parameters}, long long step, int lane, int rows)"] + [
+            line.replace("{whole}", whole).replace("{part}", part) for line in body
+        ]
+
+    here, there = "tile[row * pitch + element]", "tile[pitch == size ? at : at + at / size]"
+    return [
+        *mover(
+            "_stage",
+            f"{real.name} *tile, const {real.name} *x",
+            f"{there} = x[at];",
+            f"{here} = x[(row < rows ? row : rows - 1) * step + element];",
+        ),
+        *mover(
+            "_deliver",
+            f"const {real.name} *tile, {real.name} *x",
+            f"x[at] = {there};",
+            f"if (row < rows) x[row * step + element] = {here};",
+        ),
+    ]
