@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..mechanics.joints import QUATERNION
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import did_you_mean, per_coordinate
 from ..mechanism.naming import ANGLES
-from .states import Float64Array, at_rest, real_numbers
+from .states import Float64Array, at_rest, common_batch, real_numbers
 
 
 def coordinates_by_joint(
@@ -77,7 +77,10 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
 def configuration_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
-    """(nq,): the same with loops closed, the named joints held."""
+    """(nq,): the same with loops closed, the named joints held; (n, nq) where joints have n positions one after the
+    other, which are followed from the initial configuration on without changing the branch."""
+    if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
+        return _path_by_joint(mech, what, named, paths, others)
     q = coordinates_by_joint(mech, what, named, others)
     if not mech.loops:
         return q
@@ -86,11 +89,38 @@ def configuration_by_joint(
     return assemble(mech, q, hold=tuple(named))
 
 
+def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:
+    """Whether positions of a joint, or of a single coordinate, are many."""
+    several = joint in mech.joint_names and mech.bodies[mech.body_index(joint)].kind.nq > 1
+    return np.ndim(values) > several and np.shape(values) != (1,)
+
+
+def _path_by_joint(
+    mech: Mechanism, what: str, named: Mapping[str, Any], paths: Sequence[str], others: np.ndarray | None
+) -> Float64Array:
+    """(n, nq): positions of joints one after the other, some of them the same all the time."""
+    from .closed.assembly import assemble, follow_path  # here, as in ``configuration_by_joint``
+
+    counts = {joint: len(named[joint]) for joint in paths}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{count} of {joint!r}" for joint, count in counts.items())
+        raise MechanismError(f"{what}: as many positions of each joint are needed, not {told}")
+    count = counts[paths[0]]
+    rows = {joint: x if joint in paths else np.broadcast_to(x, (count, *np.shape(x))) for joint, x in named.items()}
+    if mech.loops:
+        return follow_path(mech, assemble(mech, mech.initial if others is None else others), rows)
+    return np.array(
+        [coordinates_by_joint(mech, what, {joint: x[k] for joint, x in rows.items()}, others) for k in range(count)]
+    ).reshape(count, mech.nq)
+
+
 def configuration(mech: Mechanism, joints: Mapping[str, Any] | None = None, /, **named: Any) -> Float64Array:
     """(nq,): ``mech.initial`` with other coordinates of some joints, ``configuration(arm, {"elbow": 0.3})`` or
     ``configuration(arm, elbow=0.3)``; loops are closed, the named joints held.
 
-    Joints with several coordinates take them all, or one by one: ``{"base.z": 0.4, "base.yaw": 1.2}``.
+    Joints with several coordinates take them all, or one by one: ``{"base.z": 0.4, "base.yaw": 1.2}``.  Many positions,
+    ``configuration(linkage, crank=np.linspace(0, 2 * np.pi, 73))``, give (n, nq): loops are followed from one to the
+    next without changing the branch.
     """
     require_mechanism(mech)
     return configuration_by_joint(mech, "configuration", {**(joints or {}), **named})
@@ -144,6 +174,7 @@ def velocities_by_joint(
     from .closed.decomposition import decompose, times
     from .closed.sizes import sizes
 
+    common_batch({"q": q.shape[:-1], what: given.shape[:-1]})
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
@@ -171,12 +202,12 @@ def velocities_of(mech: Mechanism, name: str) -> slice:
 
 def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:
     """(nv,): numbers of the named joints, one or as many as they have degrees of freedom, the others as
-    ``otherwise``."""
+    ``otherwise``; (..., nv) where they have several states."""
     values = np.full(mech.nv, otherwise)
     for joint, value in named.items():
         place = mech.coordinate_place("v", joint)
         if place is not None and joint not in mech.joint_names:
-            values[place] = per_coordinate(f"{what} of {joint!r}", value, 1, finite=False)[0]
+            values = _with_numbers(values, slice(place, place + 1), f"{what} of {joint!r}", value)
             continue
         body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
@@ -184,5 +215,22 @@ def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwi
                 f"{what} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
                 f"name {body.mimic.joint!r}"
             )
-        values[mech.v_index(joint)] = per_coordinate(f"{what} of {joint!r}", value, body.nv, finite=False)
+        values = _with_numbers(values, mech.v_index(joint), f"{what} of {joint!r}", value)
+    return values
+
+
+def _with_numbers(values: Float64Array, place: slice, what: str, given: Any) -> Float64Array:
+    """(..., nv): values with others at a place: one number or as many as there are, or arrays of these, state by
+    state."""
+    count = place.stop - place.start
+    if np.ndim(given) > (count > 1) and np.shape(given) != (1,):
+        numbers = real_numbers(what, given)
+        numbers = numbers[..., None] if count == 1 else numbers
+        if numbers.shape[-1] != count:
+            raise MechanismError(f"{what} must be {count} numbers in each state, not {np.shape(given)}")
+        batch = common_batch({what: numbers.shape[:-1], "others": values.shape[:-1]})
+        values = np.array(np.broadcast_to(values, (*batch, values.shape[-1])))
+        values[..., place] = numbers
+    else:
+        values[..., place] = per_coordinate(what, given, count, finite=False)
     return values

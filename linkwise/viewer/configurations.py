@@ -97,6 +97,8 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
         q = q.q
     if hasattr(q, "q") and hasattr(q, "t"):
         q, t, between = q.q, q.t, getattr(q, "at", None)
+    if isinstance(q, Mapping):  # by joint, many positions
+        q = np.atleast_2d(lw.configuration(mech, q))
     if q is None:
         raise ValueError(f"a motion needs configurations of shape (m, {mech.nq})")
     if isinstance(q, Sequence) and any(isinstance(one, Mapping) for one in q):  # by joint

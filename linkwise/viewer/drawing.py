@@ -62,6 +62,7 @@ def draw(
     azimuth: float = -60.0,
     passive: lw.Passive | None = None,
     shapes: bool = True,
+    trail: Trail = None,
 ) -> Figure:
     """A drawing of a mechanism at ``q`` (nq,), as a figure; written to ``path`` if there is one.
 
@@ -78,10 +79,13 @@ def draw(
     passive   springs, dampers and cylinders (``lw.Passive``) in place of the springs of the joints, which are drawn
               otherwise, as gears (mimic joints, couplings of two joints) are
     shapes    the floor, and outlines of shapes that touch it or each other (``mech.contact_pairs``)
+    trail     of a mechanism of one degree of freedom: the name of a link or frame, or (link, (x, y, z)), whose path is
+              drawn as far as it goes, such as a coupler curve
     """
     q = one_configuration(mech, q)
     sketch = Skeleton(mech, passive).at(q)
-    box = bounds([sketch])
+    path_of_trail = _whole_path(mech, q, trail)
+    box = with_points(bounds([sketch]), path_of_trail)
     if frames:
         box = with_points(box, [pose[:3, 3] for pose in _frame_poses(mech, sketch)])
     points, shapes = sketch.points, shapes and bool(mech.contact_pairs)
@@ -93,6 +97,7 @@ def draw(
     size = symbol_size(sketch, box, symbols)
     painted.fineness = fineness(size, box)
     paint(painted, mech, sketch, size, details)
+    paint_trail(painted, path_of_trail)
     finish(painted, box, size, ticks, title, own=ax is None)
     if ax is None:
         explain_masses(painted)
@@ -371,6 +376,19 @@ def trail_points(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:
         raise ValueError(f"trail must be the name of a link or frame, or (link, (x, y, z)), not {trail!r}")
     poses = lw.frame_pose(mech, q, name)
     return poses[..., :3, :3] @ place + poses[..., :3, 3]
+
+
+def _whole_path(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:
+    """(m, 3): of a point while a mechanism of one degree of freedom goes as far as it can."""
+    if trail is None:
+        return np.zeros((0, 3))
+    if (dof := lw.closed.degrees_of_freedom(mech, q)) != 1:
+        raise ValueError(
+            f"{mech.name!r} has {dof} degrees of freedom, and no single path is that of {trail!r}: draw a motion, "
+            "snapshots(mech, q, trail=...)"
+        )
+    reach = lw.closed.range_of_motion(mech, next(body.joint for body in mech.bodies if body.kind.nq == 1), q)
+    return trail_points(mech, reach.path.q, trail)
 
 
 def paint_trail(to: Canvas, points: np.ndarray) -> None:

@@ -430,3 +430,16 @@ def test_importing_linkwise_does_not_import_matplotlib_and_its_absence_is_named(
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout == "drawing needs matplotlib: pip install 'linkwise[plot]'\n"
+
+
+def test_the_path_of_a_point_as_far_as_it_goes():
+    mech = lw.mechanisms.four_bar().with_frame("P", "coupler", (0.2, 0.3, 0.0))
+    figure = lw.viewer.draw(mech, trail="P")
+    (path,) = (one.get_segments()[0] for one in figure.axes[0].collections if one.get_gid() == "trail")
+    turn = lw.configuration(mech, crank_joint=np.linspace(0.0, 2.0 * np.pi, 25))
+    for place in lw.frame_pose(mech, turn, "P")[:, :2, 3]:
+        assert np.linalg.norm(path - place, axis=-1).min() < 0.05  # between two points of the path
+    with pytest.raises(ValueError, match="has 2 degrees of freedom, and no single path is that of 'tip'"):
+        lw.viewer.draw(lw.mechanisms.planar_arm(2), trail="tip")
+    figure = lw.viewer.snapshots(mech, {"crank_joint": np.linspace(0.0, 1.0, 5)}, count=2)
+    assert sum(one.get_gid() == "bars" for one in figure.axes[0].collections) == 2

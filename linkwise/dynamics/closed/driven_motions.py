@@ -14,7 +14,6 @@ from .. import centroidal, frames
 from .. import trees as tree
 from ..by_joint import velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
-from .assembly import assemble, follow_path
 from .constraints import require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
 from .dynamics import independent_at, terms
@@ -132,13 +131,6 @@ def driven_motion(
 
 def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
     """(..., nq): q, or where driven joints are, the loops closed."""
-    if isinstance(q, Mapping) and any(_is_path(mech, joint, x) for joint, x in q.items()):
-        count = max(len(np.atleast_1d(x)) for joint, x in q.items() if _is_path(mech, joint, x))
-        paths = {
-            joint: x if _is_path(mech, joint, x) else np.broadcast_to(x, (count, *np.shape(x)))
-            for joint, x in q.items()
-        }
-        return follow_path(mech, assemble(mech), paths)
     (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -154,12 +146,6 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
         for k, body in enumerate(mech.bodies)
         if k not in within and body.nv and not body.mimic and body.joint not in known
     ]
-
-
-def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:
-    """Whether positions of a joint, or of a single coordinate, are many."""
-    many = joint in mech.joint_names and mech.bodies[mech.body_index(joint)].kind.nq > 1
-    return np.ndim(values) > (1 if many else 0)
 
 
 def _inputs(mech: Mechanism, what: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray) -> np.ndarray:

@@ -145,7 +145,8 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
     if independent is not None and list(names_of(independent)) != list(named):
         raise MechanismError("accelerations by joint say which are independent: leave out independent")
     values = rates_by_joint(mech, "a", named, 0.0)
-    return np.concatenate([np.zeros(0), *(values[velocities_of(mech, name)] for name in named)]), tuple(named)
+    own = [values[..., velocities_of(mech, name)] for name in named]
+    return np.concatenate([values[..., :0], *own], axis=-1), tuple(named)
 
 
 def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[Passive | None, Sequence[str] | None]:

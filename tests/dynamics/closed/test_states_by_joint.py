@@ -163,3 +163,22 @@ def test_following_single_coordinates():
     np.testing.assert_allclose(np.abs(found[places]), [0.28, 0.96], atol=1e-9)
     with pytest.raises(lw.MechanismError, match="plane"):
         lw.closed.follow(mech, start, {"plane.w": 0.1})
+
+
+def test_many_positions_of_a_joint_are_a_path_and_numbers_of_each_state_go_with_it():
+    mech, angles = lw.mechanisms.four_bar(), np.linspace(0.0, 2.0 * np.pi, 7)
+    path = lw.configuration(mech, crank_joint=angles)
+    np.testing.assert_allclose(path, lw.closed.follow_path(mech, lw.neutral(mech), {"crank_joint": angles}))
+    torque = lw.closed.inverse_dynamics(
+        mech, {"crank_joint": angles}, {"crank_joint": 2.0 * angles}, {"crank_joint": angles}, actuated="crank_joint"
+    )
+    for k, angle in enumerate(angles):
+        v, a = {"crank_joint": 2.0 * angle}, {"crank_joint": angle}
+        one = lw.closed.inverse_dynamics(mech, path[k], v, a, actuated="crank_joint")
+        np.testing.assert_allclose(torque[k], one, atol=1e-9)
+    arm = lw.mechanisms.planar_arm(2)
+    np.testing.assert_allclose(lw.configuration(arm, joint1=[0.1, 0.2], joint2=0.3), [[0.1, 0.3], [0.2, 0.3]])
+    with pytest.raises(lw.MechanismError, match="as many positions of each joint are needed, not 2 of 'joint1', 3 of"):
+        lw.configuration(arm, joint1=[0.1, 0.2], joint2=[0.1, 0.2, 0.3])
+    with pytest.raises(lw.MechanismError, match="batch shapes do not broadcast"):
+        lw.closed.forward_dynamics(mech, path, {"crank_joint": [1.0, 2.0]})
