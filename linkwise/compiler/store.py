@@ -209,7 +209,7 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
     lines = [f"def {function}({', '.join(arguments)}):"]
     for other, word in OPTION_ALIASES.items():
         if {other, word} <= {p.name for p in options}:
-            fault = f"{function} takes {word} or {other}, which is another word for it: give one of them"
+            fault = f"{function} takes {word} or {other}, both words for the name of a link or frame: give one of them"
             lines += [f"    if ({word} is None) == ({other} is None):", f"        raise TypeError({fault!r})"]
     if any(p.name == "wrenches" and p.default is None for p in parameters):
         lines += ["    if wrenches is not None:", f"        return {call(f'{algorithm}_with_wrenches', ', wrenches')}"]

@@ -118,6 +118,10 @@ def real_numbers(name: str, values: Any) -> Float64Array:
         return values
     if values is None:
         raise MechanismError(f"{name} is None, but real numbers are needed")
+    if isinstance(values, str):
+        raise MechanismError(
+            f"{name} is the text {values!r}, but real numbers are needed: configurations by name are mech.postures[...]"
+        )
     if isinstance(values, Mapping):
         made = "; linkwise.wrenches_at makes one of pushes on links and frames" if name == "wrenches" else ""
         raise MechanismError(f"{name} is a dictionary, but an array of numbers is needed here{made}")

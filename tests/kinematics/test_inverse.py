@@ -249,3 +249,7 @@ def test_targets_as_people_first_write_them():
         lw.wrenches_at(arm, q, {"link6": np.ones(6)})
     with pytest.raises(lw.MechanismError, match=r"linkwise.wrenches_at\(mech, \{frame"):
         lw.simulate(arm, q, None, 0.1, wrenches={"link6": np.ones(6)})
+    with pytest.raises(lw.MechanismError, match=r"q0 is the text 'home'.*mech.postures\[...\]"):
+        lw.simulate(arm, "home", None, 0.1)
+    with pytest.raises(TypeError, match="frame_pose takes link or name, both words for the name of a link or frame"):
+        lw.frame_pose(arm, q)
