@@ -1,10 +1,11 @@
 """Straight-line CUDA C whose values do not fit into the registers of a thread: those that are needed latest wait in
 shared memory.
 
-The CUDA compiler would keep them in local memory, whose writes go through to the second-level cache: on an H200 the
-derivatives of a Panda in double precision become twice as fast, the forward dynamics of a humanoid in single precision
-half as fast again.  (What limits these then is the fetching of instructions: half of the cycles of a warp.)  Which
-values wait is decided as for processors (``register_assignment``).
+The CUDA compiler would keep them in local memory, whose writes go through to the second-level cache.  Which values wait
+is decided as for processors (``register_assignment``), after the order that has the fewest of them.  Measured on an
+H200: a warp alone on its scheduler fetches an instruction in 2.6 cycles at best, in 5.4 beyond 8,192 of them (the cache
+has 128 kB), and warps that run the same code at the same time share what is fetched: so code is to be short, and many
+warps run, each with little memory.
 """
 
 from __future__ import annotations
