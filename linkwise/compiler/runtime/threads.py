@@ -67,11 +67,13 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
     cores = _core_shapes(ufunc)[: ufunc.nin]
     few = [(len(core), 2 * enough * math.prod(core)) for core in cores]  # numbers of too few states for two tasks
 
+    few_of_first = few[0][1] if len(few) == 1 else enough
+
     def run(*arrays: Any, out: Any = None) -> np.ndarray | tuple[np.ndarray, ...]:
         for array in arrays:
             if type(array) is not array_type:
                 return run_anything(arrays, out)
-            if array.size > enough:
+            if array.size > few_of_first:
                 if all_of_few_states(arrays):
                     break
                 return call_threaded(ufunc, arrays, out, operations)
