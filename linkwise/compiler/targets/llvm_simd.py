@@ -135,6 +135,7 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str, a
     nodes, cuts = _pieces(program, scratch)
     by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
     if by_hand:
+        nodes = x86_assembly.apart(nodes)
         cuts |= x86_assembly.cuts_around_others(nodes)
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, scratch, registers(features), cuts):

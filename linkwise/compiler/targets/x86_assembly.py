@@ -1,12 +1,14 @@
 """Straight-line code as x86 assembly, where the processor has AVX-512: registers are assigned already, so that each
 operation is one instruction, and no compiler has to look at the code again.
 
-LLVM takes 50 us for an operation, its assembler one.  That pays for long programs; short ones are LLVM's, which also
-orders instructions.
+LLVM takes 50 us for an operation, its assembler one.  That pays for long programs; short ones are LLVM's.  As LLVM
+does, operations are ordered so that few wait for the one before (``apart``).
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import struct
 import sys
 from collections.abc import Sequence
@@ -23,12 +25,46 @@ CLOSE = 50  # operations between others that are not worth a part of their own
 TEMPORARY = 31  # a register that holds no value
 _TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
 _FUSED = {ops.FMA: "vfmadd", ops.FMS: "vfmsub", ops.FNMA: "vfnmadd"}
+LATENCIES = {ops.DIV: 13, ops.SQRT: 20, ops.ADD: 3, ops.SUB: 3, ops.MUL: 3, ops.NEG: 1}  # cycles
+FUSED_LATENCY = 4
+LOOKED_AT = 16  # operations: more are ordered no better, and take values apart from their uses
 KNOWN = {*_TWO_OPERANDS, *_FUSED, ops.NEG, ops.SQRT}
 
 
 def available(features: str, vector: VectorType) -> bool:
     """Whether code can be written so for a machine, with vectors that fill its registers."""
     return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
+
+
+def apart(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes in an order in which few wait for the one before: of the next ``LOOKED_AT``, the first comes whose
+    operands are there, if one starts each cycle.  The processor looks for such itself, but not always far enough: sums
+    are chains of operations.  Those without an instruction of their own stay where they are."""
+    order: list[Node] = []
+    for is_known, run in itertools.groupby(nodes, key=lambda node: node.op in KNOWN):
+        order += _apart(list(run)) if is_known else run
+    return order
+
+
+def _apart(nodes: Sequence[Node]) -> list[Node]:
+    there: dict[Node, float] = dict.fromkeys(nodes, math.inf)  # when a value is; others are from the beginning
+    order: list[Node] = []
+    window: list[Node] = []
+    following, time = iter(nodes), 0.0
+    while len(order) < len(nodes):
+        window += itertools.islice(following, LOOKED_AT - len(window))
+        chosen, start = 0, math.inf
+        for place, node in enumerate(window):
+            needed = max([there.get(arg, 0.0) for arg in node.args])
+            if needed < start:
+                chosen, start = place, needed
+                if needed <= time:
+                    break
+        node = window.pop(chosen)
+        time = max(time, start) + 1.0
+        there[node] = time - 1.0 + LATENCIES.get(node.op, FUSED_LATENCY)
+        order.append(node)
+    return order
 
 
 def cuts_around_others(nodes: Sequence[Node]) -> set[int]:

@@ -124,3 +124,40 @@ def test_operations_without_an_instruction_are_among_themselves():
     x = np.linspace(-0.3, 0.3, 11)
     expected = numpy_reference.evaluate(program, [x[:, None]], "float64")[0]
     np.testing.assert_allclose(compiled(program)(x[:, None]), expected, rtol=1e-12)
+
+
+def test_operations_do_not_wait_for_each_other_where_others_can_be_done():
+    """Two sums of six products each, one after the other: their terms are added in turn."""
+    builder = Builder()
+    a, b = ([builder.input(array, i) for i in range(12)] for array in range(2))
+    sums = []
+    for start in (0, 6):
+        total = builder.mul(a[start], b[start])
+        for i in range(start + 1, start + 6):
+            total = builder.add(total, builder.mul(a[i], b[i]))
+        sums.append(total)
+    program = Program(
+        (Array("a", (12,)), Array("b", (12,))), (Array("sums", (2,)),), reachable((sums,)), (tuple(sums),)
+    )
+    fused = fuse_multiply_add(program)
+    nodes = [node for node in fused.nodes if node.args]
+    order = x86_assembly.apart(nodes)
+    assert sorted(order, key=nodes.index) == nodes
+    place = {node: i for i, node in enumerate(order)}
+    assert all(place[arg] < place[node] for node in nodes for arg in node.args if arg in place)
+    waits = [place[node] - place[arg] for node in nodes for arg in node.args if arg in place]
+    assert min(waits) == 2 and all(
+        nodes.index(node) - nodes.index(node.args[2]) == 1 for node in nodes if node.args[2:]
+    )
+    assert_same(fused)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_operands_stay_before_their_uses(seed):
+    nodes = [node for node in fuse_multiply_add(random_program(seed)).nodes if node.args]
+    order = x86_assembly.apart(nodes)
+    place = {node: i for i, node in enumerate(order)}
+    assert set(order) == set(nodes) and len(order) == len(nodes)
+    assert all(place[arg] < place[node] for node in nodes for arg in node.args if arg in place)
+    others = [node for node in nodes if node.op not in x86_assembly.KNOWN]
+    assert all(place[node] == nodes.index(node) for node in others)
