@@ -42,7 +42,8 @@ def apart(nodes: Sequence[Node]) -> list[Node]:
     are chains of operations.  Those without an instruction of their own stay where they are."""
     order: list[Node] = []
     for is_known, run in itertools.groupby(nodes, key=lambda node: node.op in KNOWN):
-        order += _apart(list(run)) if is_known else run
+        part = list(run)
+        order += _apart(part) if is_known else part
     return order
 
 
