@@ -107,8 +107,10 @@ def are_needed(program: Program, real: Real) -> bool:
 
 def ordered(program: Program, real: Real) -> Program:
     """In the order that has the fewest values moved to where they wait, and back: the given one or limb by limb."""
-    best, moves = program, _moves(program, Waiting(real, usual()))[0] if program.size <= LONGEST else 0
-    for rule in RULES if moves else ():
+    if program.size > LONGEST or not are_needed(program, real):
+        return program
+    best, moves = program, _moves(program, Waiting(real, usual()))[0]
+    for rule in RULES:
         other = order_limb_by_limb(program, rule)
         fewer = _moves(other, Waiting(real, usual()))[0]
         if fewer < moves:
