@@ -244,17 +244,18 @@ class _Kernel:
         self.operands: dict[str, _Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
         self.constants = cuda_math.Constants(self.real)
-        self.functions = functions = cuda_math.functions(self.constants)
+        waits = near and has_values_that_wait(program, options)
+        self.functions = functions = cuda_math.functions(self.constants, waits)
         self.body: Body | LoopedBody
         if isinstance(program, LoopedProgram):
             looped = program, self.real, self._address, functions, self._named, "__device__ const"
-            if near and has_values_that_wait(program, options):
+            if waits:
                 self.warps = 1  # so that shared memory is used up
                 self.body = LoopedBody(*looped, "_cell({})".format, self._spilled)
                 self.body.statements = self._with_cells(self.body.statements, program.cells)
             else:
                 self.body = LoopedBody(*looped)
-        elif near and cuda_spills.are_needed(program, self.real):
+        elif waits:
             self.warps = 1  # so that shared memory is used up
             fed = {name for _, name in recurrence.feeds} if recurrence else set()
             kept = sum(array.size for array in program.inputs if array.name in fed)
@@ -352,7 +353,9 @@ class _Kernel:
 
     def _definitions(self) -> list[str]:
         used = {node.op for _, node, _ in self.program.nodes_by_section}
-        found = cuda_math.definitions(self.constants, ops.SIN in used or ops.COS in used, ops.DIV in used)
+        found = cuda_math.definitions(
+            self.constants, self.functions, ops.SIN in used or ops.COS in used, ops.DIV in used
+        )
         written = any(operand.tile is None for operand in self.outputs)
         return [*self.constants.declaration, *found, *(_apart(self.real) if written else [])]
 

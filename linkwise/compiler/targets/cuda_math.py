@@ -2,7 +2,7 @@
 
 Straight-line kernels of humanoids have thousands of instructions, and once they exceed the instruction cache (128 kB on
 an H200) fetching them takes most of the time.  CUDA's own sine and cosine bring along the reduction of any argument, at
-every place where they are used, its division of floats a slow path, and a double that an instruction cannot hold is put
+every place where they are used, its division a slow path, and a double that an instruction cannot hold is put
 together by two more.  Here the sine and cosine take some 25 instructions, a division six, a constant none or one: the
 forward dynamics of a humanoid become three times as fast in float32.
 """
@@ -56,17 +56,18 @@ def _last_bits(value: float) -> int:
     return int(bits & 0xFFFFFFFF)
 
 
-def functions(constants: Constants) -> Functions:
-    """How kernels write operations: doubles are divided by CUDA itself, as code with calls in between needs fewer
-    registers there."""
-    return Functions("_sincos", "_over" if constants.real.name == "float" else "", constants.written)
+def functions(constants: Constants, values_wait: bool) -> Functions:
+    """How kernels write operations.  Where values wait, doubles are divided by CUDA itself: code with calls in between
+    needs fewer registers."""
+    divide = "" if values_wait and constants.real.name == "double" else "_over"
+    return Functions("_sincos", divide, constants.written)
 
 
-def definitions(constants: Constants, sincos: bool, divide: bool) -> list[str]:
+def definitions(constants: Constants, used: Functions, sincos: bool, divide: bool) -> list[str]:
     """The functions that a kernel uses."""
     real = constants.real
     lines = _sincos(real, constants.written) if sincos else []
-    return [*lines, *(_OVER if divide and real.name == "float" else ())]
+    return [*lines, *(_OVER[real.name] if divide and used.divide else ())]
 
 
 def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
@@ -116,11 +117,24 @@ def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[fl
     return text
 
 
-_OVER = [
-    "__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place",
-    "{",
-    "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
-    "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
-    "}",
-    "",
-]
+_OVER = {  # within one unit in the last place
+    "float": [
+        "__device__ __forceinline__ float _over(float a, float b)",
+        "{",
+        "    const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);",
+        "    return better == better ? better : q;  // b is zero or infinite, or a infinite",
+        "}",
+        "",
+    ],
+    "double": [
+        "__device__ __forceinline__ double _over(double a, double b)",
+        "{",
+        "    double guess;  // 20 bits of 1 / b",
+        '    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(b));',
+        "    const double e = fma(-b, guess, 1.0), s = fma(guess, fma(e, e, e), guess);",
+        "    const double r = fma(s, fma(-b, s, 1.0), s), q = a * r, better = fma(fma(-b, q, a), r, q);",
+        "    return better == better ? better : a * guess;  // b is zero or infinite, or a infinite",
+        "}",
+        "",
+    ],
+}

@@ -29,7 +29,7 @@ __device__ __forceinline__ void _sincos(float x, float *sine, float *cosine)
     *cosine = __int_as_float(__float_as_int(b) ^ ((quadrant + 1) << 30 & 0x80000000));
 }
 
-__device__ __forceinline__ float _over(float a, float b)  // within one unit in the last place
+__device__ __forceinline__ float _over(float a, float b)
 {
     const float r = __fdividef(1.0f, b), q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
     return better == better ? better : q;  // b is zero or infinite, or a infinite

@@ -34,6 +34,15 @@ __device__ __forceinline__ void _sincos(double x, double *sine, double *cosine)
     *cosine = __hiloint2double(__double2hiint(b) ^ ((quadrant + 1) << 30 & 0x80000000), __double2loint(b));
 }
 
+__device__ __forceinline__ double _over(double a, double b)
+{
+    double guess;  // 20 bits of 1 / b
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(b));
+    const double e = fma(-b, guess, 1.0), s = fma(guess, fma(e, e, e), guess);
+    const double r = fma(s, fma(-b, s, 1.0), s), q = a * r, better = fma(fma(-b, q, a), r, q);
+    return better == better ? better : a * guess;  // b is zero or infinite, or a infinite
+}
+
 __device__ __forceinline__ double *_apart(double *x)
 {
     size_t place = __cvta_generic_to_global(x);
@@ -128,7 +137,7 @@ extern "C" __global__ void sample_kernel(
     const double t10 = t0 + 3.0;
     const double t11 = x_t1_0 * x_t1_0;
     const double t12 = t11 + 1.0;
-    const double t13 = t10 / t12;
+    const double t13 = _over(t10, t12);
     _double_[4] = t13;
     const double t14 = x_t1_1 * x_t1_1;
     const double t15 = t14 + _constants[3];
