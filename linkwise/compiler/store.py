@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
+from .ir.looped import LoopedProgram
 from .kernel import Kernel
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
@@ -27,6 +28,7 @@ _ARRAY, _FLOAT32 = np.ndarray, np.dtype("float32")
 #: parameters that become inputs, which makes the kernel.
 Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kernel]
 Made = TypeVar("Made")
+SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share is, more take minutes to compile
 
 
 # Functions are kept under their request alone, or with how they go about their arguments: _choosing or _converting.
@@ -84,13 +86,20 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
     if "_family" not in mech.__dict__:  # it has no variants
         return _kernel(mech, request, dtype).function
 
+    kernels: list[Kernel] = []
+
     def own() -> Callable[..., Any]:
-        return _kernel(mech, request, dtype).function
+        kernels.append(_kernel(mech, request, dtype))
+        return kernels[-1].function
+
+    def is_data(_: Callable[..., Any]) -> bool:
+        program = kernels[-1].traced
+        return isinstance(program, LoopedProgram) and program.size > SHARED_UP_TO
 
     def shared(numbers: Any) -> Any:
         return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))
 
-    return shared_by_variants(mech, request, dtype, own, shared)
+    return shared_by_variants(mech, request, dtype, own, shared, is_data)
 
 
 def _kernel(

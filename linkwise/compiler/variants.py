@@ -5,6 +5,7 @@ second on one kernel serves all: it takes those numbers as a further array.  A v
 mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
 is zero that was not in any variant compiled before, since compiling refuses to divide by it.  So it does where it asks
 for a frame that the others do not have.  In families that are ``alike`` the first variant runs the shared code too.
+And so it does where code has loops and would be too long without: such code has numbers as data (``is_data``).
 
 Variants whose loops are elsewhere share code where these are eliminated in the same order, which is decided by where
 they are (``DECIDED_OPTIONS``).
@@ -56,10 +57,16 @@ class _SharedCode(Generic[Made]):
 
 
 def shared_by_variants(
-    mech: Mechanism, request: Any, dtype: str, own: Callable[[], Made], shared: Callable[[Numbers], Bind[Made]]
+    mech: Mechanism,
+    request: Any,
+    dtype: str,
+    own: Callable[[], Made],
+    shared: Callable[[Numbers], Bind[Made]],
+    is_data: Callable[[Made], bool] = lambda _: False,
 ) -> Made:
     """What is compiled for ``request``: ``shared`` with other variants where it can be, the numbers in which they
-    differ as inputs, else ``own``."""
+    differ as inputs, else ``own``.  ``is_data`` says of what ``own`` has made that numbers are data of its code, and
+    better stay so."""
     try:
         hash(request)
     except TypeError:  # an option that is no name: compiling says so
@@ -70,12 +77,18 @@ def shared_by_variants(
     with family.lock:
         if not mech._changed:
             return _unchanged(family, (request, dtype, "unchanged"), own)
+        of_each = (request, dtype, "has numbers as data")
+        if of_each in family.code:
+            return own()
         code: _SharedCode[Made] = _code(mech, family, (request, dtype, _order_of_loops(mech, request)))
         vector = code.numbers.of(mech, dtype)
         zeros = code.numbers.zeros(vector)
         if code.fresh or not code.allows(zeros):
             alone = own()
             code.fresh = False
+            if is_data(alone):
+                family.code[of_each] = True
+                return alone
             massless = code.numbers.massless(mech)
             if not massless:
                 code.learn(zeros)

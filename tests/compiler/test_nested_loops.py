@@ -165,6 +165,19 @@ def test_languages_and_plan():
     assert "inside, inwards from link to link" in kernel.plan()
 
 
+def test_variants_of_long_chains_have_loops_too():
+    """Code that takes their numbers as inputs has none, and would be too long."""
+    mech, rng = lw.mechanisms.chain(40), np.random.default_rng(5)
+    (q, v), a = lw.random_state(mech, rng), rng.normal(size=40)
+    results = []
+    for payload in (1.0, 2.0, 3.0):
+        variant = mech.with_payload("link40", payload, [0.0, 0.0, 0.1])
+        _, _, by_tau = lw.forward_dynamics_derivatives(variant, q, v, a)
+        assert largest_error(by_tau @ lw.mass_matrix(variant, q), np.eye(40)) < 1e-9
+        results.append(by_tau)
+    assert np.abs(results[0] - results[2]).max() > 1e-6
+
+
 # -- when ---------------------------------------------------------------------------------------------------
 
 
