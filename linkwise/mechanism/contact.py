@@ -109,7 +109,7 @@ class Touching:
         numbers |= {} if friction is None else {"friction": friction}
         mech = replace(self, shapes=(*self.shapes, plane), annotations=_on_the_ground(self.annotations))
         if shapes is None:
-            chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(one, plane)]
+            chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(self, one, plane)]
         else:
             chosen = list(checks.names_of(shapes))
         if not chosen:
@@ -151,9 +151,9 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
     moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
     touching = {pair.shapes: pair for pair in mech.contact_pairs}
     for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
-        found = [touching.get((name, plane.name)) for name in moving if can_touch(mech.shape(name), plane)]
+        found = [touching.get((name, plane.name)) for name in moving if can_touch(mech, mech.shape(name), plane)]
         others = [pair for pair in found if pair is not None]
-        if others and len(others) == len(found) and can_touch(shape, plane):
+        if others and len(others) == len(found) and can_touch(whole, shape, plane):
             whole = with_contact(whole, [(shape.name, plane.name)], min(pair.step for pair in others), {})
         elif others:
             checks.warn_caller(
@@ -210,7 +210,7 @@ def with_contact(
     kept = {frozenset(pair.shapes): pair for pair in mech.contact_pairs}
     chosen = Defaults(mech)
     for a, b in map(_two_names, pairs):
-        a, b = (one.name for one in in_order(mech.shape(a), mech.shape(b)))
+        a, b = (one.name for one in in_order(mech, mech.shape(a), mech.shape(b)))
         old = kept.get(frozenset((a, b)))
         if old is None:
             old = chosen.pair(a, b, STEP if step is None else step, numbers.get("friction"))

@@ -35,6 +35,11 @@ SIZES = {
     "ellipsoid": ("half axis along x", "half axis along y", "half axis along z"),
 }
 ROUND = ("sphere", "capsule")  # shapes at a distance from a point or a line segment
+WHAT_TOUCHES = (
+    "contact acts between planes and other shapes, and among "
+    + " and ".join(kind + "s" for kind in ROUND)
+    + ", and of these and of boxes with boxes, the latter with those that are fixed to the ground"
+)
 EDGE = 0.05  # of a cylinder, the part of its radius by which its edges are rounded
 
 
@@ -205,14 +210,19 @@ class ContactPair:
         return replace(self, law=replace(self.law, damping=math.inf))
 
 
-def can_touch(a: Shape, b: Shape) -> bool:
-    """Whether there is a contact force between two kinds of shapes, in the order of ``in_order``."""
-    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in (*ROUND, "box"))
+def can_touch(mech: Mechanism, a: Shape, b: Shape) -> bool:
+    """Whether there is a contact force between two shapes, in the order of ``in_order``.  Boxes meet by the corners of
+    the first, which is not all where the second moves too."""
+    if b.kind == "box":
+        return a.kind in ROUND or (a.kind == "box" and b.placed(mech)[0] < 0)
+    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in ROUND)
 
 
-def in_order(a: Shape, b: Shape) -> tuple[Shape, Shape]:
-    """The two as contacts have them: a plane second, or a box that something round may touch."""
-    return (b, a) if a.kind == PLANE or (a.kind == "box" and b.kind in ROUND) else (a, b)
+def in_order(mech: Mechanism, a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    """The two as contacts have them: a plane second, or a box that something round or a box may touch, the latter on
+    the ground."""
+    on_a_box = a.kind == "box" and (b.kind in ROUND or (b.kind == "box" and a.placed(mech)[0] < 0))
+    return (b, a) if a.kind == PLANE or on_a_box else (a, b)
 
 
 def by_parts(b: Shape) -> bool:
@@ -239,11 +249,9 @@ def check_shapes(mech: Mechanism) -> None:
             if name not in known:
                 raise MechanismError(f"{what}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
         a, b = (known[name] for name in pair.shapes)
-        if not can_touch(a, b):
+        if not can_touch(mech, a, b):
             raise MechanismError(
-                f"{what}: a {a.kind} and a {b.kind} do not touch: contact acts between planes and other shapes, and "
-                f"among {' and '.join(kind + 's' for kind in ROUND)}, and of these with boxes; a plane or that box "
-                "comes second"
+                f"{what}: a {a.kind} and a {b.kind} do not touch: {WHAT_TOUCHES}; a plane or that box comes second"
             )
         if a.placed(mech)[0] == b.placed(mech)[0]:
             raise MechanismError(f"{what}: both are parts of the same rigid body")

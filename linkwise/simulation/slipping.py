@@ -51,13 +51,13 @@ def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: 
     if not too_fast.any():
         return
     at = np.unravel_index(int(np.argmax(np.where(too_fast, distance, 0.0))), distance.shape)
-    _tell(mech, method, mech.contact_parts[at[-1]], distance[at], time[at], slip.max(axis=0)[at])
+    how = f"slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up to {slip.max(axis=0)[at]:.2g} m/s"
+    _tell(mech, method, mech.contact_parts[at[-1]], how)
 
 
-def _tell(mech: Mechanism, method: str, pair: ContactPair, distance: float, time: float, fastest: float) -> None:
+def _tell(mech: Mechanism, method: str, pair: ContactPair, how: str) -> None:
     warn_caller(
-        f"contact {pair.name!r} of mechanism {mech.name!r} slipped by {distance:.2g} m in {time:.2g} s, at up "
-        f"to {fastest:.2g} m/s, although its friction is inside its cone: method "
+        f"contact {pair.name!r} of mechanism {mech.name!r} {how}, although its friction is inside its cone: method "
         f"{method!r} takes contact explicitly, with friction of no more than {pair.law.damping:.3g} N s/m, and what it "
         "should hold creeps; implicit methods let it hold: method='semi_implicit', or 'radau' of lw.simulate",
         MechanismWarning,
@@ -94,7 +94,8 @@ def watch_slip(mech: Mechanism, method: str, lasting: np.ndarray, q: np.ndarray,
     watch.done = bool(too_fast.any() or watch.time.max() > WATCHED)
     if too_fast.any():
         worst = int(np.argmax(np.where(too_fast, watch.distance, 0.0)))
-        _tell(mech, method, pairs[worst], watch.distance[worst], watch.time[worst], watch.fastest[worst])
+        mean, fastest = watch.distance[worst] / watch.time[worst], watch.fastest[worst]
+        _tell(mech, method, pairs[worst], f"slipped at {mean:.2g} m/s, up to {fastest:.2g} m/s")
 
 
 def _some(n: int, most: int) -> np.ndarray:

@@ -71,7 +71,12 @@ def test_balls_and_capsules_touch_boxes():
     mech = mech.with_shape("step", "ground", "box", (0.5, 0.8, 1.1), random_pose(rng))
     mech = mech.with_shape("trunk", first, "box", (0.4, 0.3, 0.5), random_pose(rng))
     mech = mech.with_contact(("step", "ball"), ("rod", "step"), ("trunk", "ball"), ("rod", "trunk"), **NUMBERS)
-    assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact_parts) == 6
+    mech = mech.with_contact(("step", "trunk"), **(NUMBERS | {"margin": 0.5}))
+    assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact_parts) == 14
+    assert mech.contact_pairs[-1].shapes == ("trunk", "step")  # by the corners of what moves
+    two = mech.with_shape("other", last, "box", (0.1, 0.1, 0.1))
+    with pytest.raises(lw.MechanismError, match="a box and a box do not touch.*boxes with boxes.*fixed to the ground"):
+        two.with_contact(("trunk", "other"))
     checked = pushing = 0
     q, v = lw.random_state(mech, rng, (40,))
     wrenches = lw.contact_wrenches(mech, q, v, explicit=True)
@@ -217,8 +222,8 @@ BALL = lw.Builder().link("ball", 1.0, inertia=(0.1,) * 3).joint("free", lw.Float
         (lambda m: m.with_shape(*BOX).with_ground(stiffness=-1.0), "must not be negative"),
         (lambda m: m.with_shape(*BOX).with_shape("s", "ball", "sphere", 1), "two shapes"),
         (
-            lambda m: m.with_shape(*BOX).with_shape("b", "ground", "box", (1, 1, 1)).with_contact(("s", "b")),
-            "a box and a box do not touch",
+            lambda m: m.with_shape(*BOX).with_shape("b", "ground", "cylinder", (1, 1)).with_contact(("s", "b")),
+            "a box and a cylinder do not touch",
         ),
         (
             lambda m: m.with_shape("a", "ball", "sphere", 1).with_shape("b", "ball", "sphere", 1).with_contact([*"ab"]),

@@ -57,15 +57,19 @@ class Contacts:
         (body_a, rotation_a, at_a), (body_b, rotation_b, at_b) = self._placed(a), self._placed(b)
         if b.kind == "box":
             sides, normal = [], np.zeros(3)
-            ends = [at_a] if a.kind == "sphere" else [at_a + s * a.size[1] * rotation_a[:, 2] for s in (-1.0, 1.0)]
+            if a.kind == "box":
+                ends = [at_a + rotation_a @ corner for corner in itertools.product(*((-h, h) for h in a.size))]
+            else:
+                ends = [at_a] if a.kind == "sphere" else [at_a + s * a.size[1] * rotation_a[:, 2] for s in (-1.0, 1.0)]
+            radius = 0.0 if a.kind == "box" else a.size[0]
             for end in ends:
                 seen = rotation_b.T @ (end - at_b)
                 nearest = np.clip(seen, -np.array(b.size), b.size)
                 distance = np.linalg.norm(seen - nearest)
                 assert distance > 0.0, "the oracle knows balls outside alone"
                 normal = rotation_b @ (seen - nearest) / distance
-                depth = a.size[0] - distance
-                point = end - normal * (a.size[0] - depth / 2.0)
+                depth = radius - distance
+                point = end - normal * (radius - depth / 2.0)
                 speed = self.velocity(body_a, point) - self.velocity(body_b, point)
                 yield pair, body_a, body_b, depth, point, normal, force(pair.law, depth, normal, speed)
             return

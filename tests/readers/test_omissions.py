@@ -53,13 +53,13 @@ NOTED = {
         ["1 cylinder with contact", "1 sphere with contact"],
         "contact acts between planes and other shapes, and among spheres and capsules",
     ),
-    "a box on a step, which a ball touches": (
+    "a cylinder on a step, which a ball touches": (
         model(
             '<geom type="plane" size="1 1 1"/><geom type="box" size="1 1 1"/>'
-            '<body><freejoint/><geom type="box" size=".1 .1 .1" contype="2"/></body>'
+            '<body><freejoint/><geom type="cylinder" size=".1 .1" contype="2"/></body>'
             '<body><freejoint/><geom size=".1" contype="4"/></body>'
         ),
-        ["1 box with no contact with a box"],
+        ["1 cylinder with no contact with a box"],
         "it passes through that: contact acts between planes and other shapes",
     ),
     "contact pair": (model(tail='<contact><pair geom1="x" geom2="y"/></contact>'), ["1 contact pair"], "pass through"),

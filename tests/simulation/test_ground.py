@@ -70,6 +70,22 @@ def test_rollouts_and_simulations_agree():
     assert lw.contact_points(mech, motion.q, motion.v).force.any()
 
 
+def test_boxes_rest_on_stairs():
+    """One flat on a step, one that leans against it is stopped, one beside them on the floor."""
+    text = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><geom type="box" pos="0.5 0 0.1" size=".2 1 .1"/>
+      <body pos="0.5 0 0.4"><freejoint/><geom name="crate" type="box" size=".1 .1 .05"/></body>
+      <body pos="0 0.5 0.05"><joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
+        <geom name="sled" type="box" size=".1 .1 .05"/></body></worldbody></mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        mech = lw.load(text)
+    assert [pair.shape_a for pair in mech.contact_pairs].count("crate") == 2
+    v0 = {"x": 3.0}
+    q, v = lw.rollout(mech.with_contact(friction=0.1), None, v0, None, 2e-3, 1000, "semi_implicit", final_only=True)
+    np.testing.assert_allclose(q[:7], [1, 0, 0, 0, 0.5, 0, 0.25], atol=1e-3)
+    assert np.abs(v).max() < 1e-3 and 0.15 < q[mech.q_index("x")][0] < 0.202
+
+
 # -- energy -----------------------------------------------------------------------------------------------
 
 BODIES = {

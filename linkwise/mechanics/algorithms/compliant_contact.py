@@ -163,8 +163,8 @@ class Contacts:
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
     def _on_a_box(self, law: Law, body_a: int, part: Bump, body_b: int, pose: Pose, box: Shape) -> Touch:
-        """A ball against a box: at the point of the box that is closest to the ball's middle, or, where that is inside,
-        on the closest face.  In the world's axes, or where the box is fixed to the ground in the link's own."""
+        """A ball or a point against a box: at the point of the box that is closest to its middle, or, where that is
+        inside, on the closest face.  In the world's axes, or where the box is fixed to the ground in the link's own."""
         assert part.radius is not None
         link, axes = self._pose(body_b)[0], Matrix3.from_rows(pose[0].tolist())
         centre = self._point(body_a, part.centre)

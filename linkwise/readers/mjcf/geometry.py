@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from linkwise.mechanism import PLANE, ContactPair, Mechanism, Pose, Shape
 from linkwise.mechanism.annotation import USUAL_TIMESTEP
 from linkwise.mechanism.contact import BETWEEN_LINKS, STEP, Defaults
-from linkwise.mechanism.shapes import ROUND, SIZES, can_touch, in_order
+from linkwise.mechanism.shapes import SIZES, WHAT_TOUCHES, can_touch, in_order
 from linkwise.readers.mjcf.document import Defaults as Classes
 from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.masses import GEOM_TYPES, size_of
@@ -20,13 +20,8 @@ from linkwise.readers.mjcf.tree import Node, carrier, unused
 from linkwise.readers.protocol import Element, omit
 
 _NO_SHAPE = "it passes through everything: shapes that act are " + ", ".join(kind for kind in SIZES)
-_PAIRS = (
-    "contact acts between planes and other shapes, and among "
-    + " and ".join(kind + "s" for kind in ROUND)
-    + ", and of these with boxes"
-)
-_NO_PAIR = "nothing of the moving bodies touches it: " + _PAIRS
-_PASSES_THROUGH = "it passes through that: " + _PAIRS
+_NO_PAIR = "nothing of the moving bodies touches it: " + WHAT_TOUCHES
+_PASSES_THROUGH = "it passes through that: " + WHAT_TOUCHES
 _FRICTIONLESS, _SLIDING = 1.0, 3.0  # condim of contact without friction, and of friction against sliding alone
 
 
@@ -81,7 +76,7 @@ def with_shapes(
     meeting = list(_meeting_the_world(geoms, excluded))
     for moving, fixed in meeting:
         contacts.add(moving, fixed)
-    _note(geoms, meeting, excluded)
+    _note(mechanism, geoms, meeting, excluded)
     return replace(mechanism, contact_pairs=tuple(contacts.found.values()))
 
 
@@ -130,9 +125,9 @@ class _Contacts:
         """Whether they can touch, and then do."""
         if one.shape is None or other.shape is None or one.mover is other.mover:
             return False
-        shapes = in_order(one.shape, other.shape)
+        shapes = in_order(self._mechanism, one.shape, other.shape)
         a, b = (one, other) if shapes[0] is one.shape else (other, one)
-        if not can_touch(*shapes):
+        if not can_touch(self._mechanism, *shapes):
             return False
         key = frozenset((a.name, b.name))
         if key not in self.found:
@@ -159,7 +154,7 @@ def _add_pair(contacts: _Contacts, pair: Element, geoms: Mapping[str, Geom]) -> 
     margin = pair.number("margin", 0.0) - pair.number("gap", 0.0) if "margin" in pair.attributes else None
     one, other = sides
     if one is None or other is None or not contacts.add(one, other, friction, margin):
-        omit(pair, "contact pair", "its geoms pass through each other: " + _PAIRS)
+        omit(pair, "contact pair", "its geoms pass through each other: " + WHAT_TOUCHES)
 
 
 def _meeting_the_world(geoms: list[Geom], excluded: set[frozenset[str]]) -> Iterator[tuple[Geom, Geom]]:
@@ -178,12 +173,14 @@ def _meet(one: Geom, other: Geom, excluded: set[frozenset[str]]) -> bool:
 # -- what does not act ----------------------------------------------------------------------------------
 
 
-def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[frozenset[str]]) -> None:
+def _note(
+    mechanism: Mechanism, geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[frozenset[str]]
+) -> None:
     met: dict[int, bool] = {}  # whether a geom that meets something touches any of it
     passing: list[tuple[Geom, Geom]] = []
     for moving, fixed in meeting:
         known = moving.shape is not None and fixed.shape is not None
-        touch = known and _touches(moving.shape, fixed.shape)
+        touch = known and _touches(mechanism, moving.shape, fixed.shape)
         for geom in (moving, fixed):
             met[id(geom)] = met.get(id(geom), False) or touch
         if known and not touch:
@@ -205,9 +202,9 @@ def _note(geoms: list[Geom], meeting: list[tuple[Geom, Geom]], excluded: set[fro
             omit(geom.element, "geom with contact between links", BETWEEN_LINKS)
 
 
-def _touches(a: Shape | None, b: Shape | None) -> bool:
+def _touches(mechanism: Mechanism, a: Shape | None, b: Shape | None) -> bool:
     assert a is not None and b is not None
-    return can_touch(a, b) or can_touch(b, a)
+    return can_touch(mechanism, *in_order(mechanism, a, b))
 
 
 def _meeting_each_other(geoms: list[Geom], excluded: set[frozenset[str]]) -> Iterator[Geom]:

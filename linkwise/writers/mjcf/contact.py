@@ -53,7 +53,7 @@ def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
     found = set()
     for one in moving:
         for other in fixed:
-            a, b = in_order(one, other)
-            if one.may_touch(other) and can_touch(a, b):
+            a, b = in_order(mech, one, other)
+            if one.may_touch(other) and can_touch(mech, a, b):
                 found.add(frozenset((one.name, other.name)))
     return found
