@@ -154,6 +154,7 @@ _LATER = {
     ".mechanics.algorithms.integration": ("Splitting", "Tableau"),
     ".mechanics.operators": ("operators",),
     ".mechanics.scalar": ("scalar",),
+    ".mechanism.dh_tables": ("DHTable", "dh_table"),
     ".dynamics.passive": ("Passive",),
     ".dynamics.acting": ("acting",),
     ".simulation.functions": ("held",),

@@ -146,6 +146,8 @@ from .mechanism.checks import MechanismWarning as MechanismWarning
 from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
 from .mechanism.checks import OmissionWarning as OmissionWarning
 from .mechanism.dh import from_dh as from_dh
+from .mechanism.dh_tables import DHTable as DHTable
+from .mechanism.dh_tables import dh_table as dh_table
 from .mechanism.drives import Drive as Drive
 from .mechanism.elements import Actuator as Actuator
 from .mechanism.elements import EffortRange as EffortRange
@@ -195,6 +197,7 @@ __all__ = [
     "ContactPoints",
     "Coupling",
     "Cylindrical",
+    "DHTable",
     "DTYPES",
     "Distance",
     "Drive",
@@ -270,6 +273,7 @@ __all__ = [
     "coriolis_matrix",
     "decoupled_tracking",
     "denoc",
+    "dh_table",
     "diagonal",
     "difference",
     "difference_derivatives",
