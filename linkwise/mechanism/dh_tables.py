@@ -121,7 +121,7 @@ def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndar
     size = max([float(np.linalg.norm(b[0] - a[0])) for a, b in zip(axes, axes[1:], strict=False)], default=1.0) or 1.0
     x = _square_to(axes[0][1], np.array([1.0, 0.0, 0.0]))
     start = axes[0][0] - axes[0][1] * (axes[0][0] @ axes[0][1])  # next to the world's origin
-    found = []
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for (p, z), (other, direction) in zip(axes, axes[1:], strict=False):
         across = np.cross(z, direction)
         sine = float(np.linalg.norm(across))
