@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError, require_mechanism
+from ...mechanism.checks import checked_array
 from .. import centroidal, frames
 from .. import trees as tree
 from ..by_joint import velocities_of
@@ -22,6 +23,9 @@ from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error
 
 
+Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DrivenMotion:
     """Positions, velocities and accelerations of a mechanism, one state or a batch, from ``driven_motion``.
@@ -30,8 +34,8 @@ class DrivenMotion:
     v    (..., nv): of all joints
     a    (..., nv): the same
 
-    What is said of a link or frame is (..., 3), in axes of the world; a point is the origin of a frame, as named points
-    of ``Builder.linkage`` are.
+    What is said of a link or point is (..., 3), in axes of the world.  A point is the origin of a link or frame, by its
+    name, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in that one's coordinates.
     """
 
     mech: Mechanism
@@ -53,18 +57,22 @@ class DrivenMotion:
         position, velocity, acceleration = (x[..., 0][()] if single else x for x in found)
         return position, velocity, acceleration
 
-    def position(self, link: str) -> Float64Array:
-        """(..., 3): of the origin of a link or frame."""
-        return tree.frame_pose(self.mech, self.q, link)[..., :3, 3]
+    def position(self, point: Point) -> Float64Array:
+        """(..., 3): of a point."""
+        link, _, arm = self._point(point)
+        return tree.frame_pose(self.mech, self.q, link)[..., :3, 3] + arm
 
-    def velocity(self, link: str) -> Float64Array:
-        """(..., 3): of the origin of a link or frame."""
-        return frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")[..., 3:]
+    def velocity(self, point: Point) -> Float64Array:
+        """(..., 3): of a point."""
+        link, twist, arm = self._point(point)
+        return twist[..., 3:] + np.cross(twist[..., :3], arm)
 
-    def acceleration(self, link: str) -> Float64Array:
-        """(..., 3): of the origin of a link or frame, d2/dt2 of its position; gravity does not enter."""
+    def acceleration(self, point: Point) -> Float64Array:
+        """(..., 3): of a point, d2/dt2 of its position; gravity does not enter."""
+        link, twist, arm = self._point(point)
         seen = frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned", classical=True)
-        return seen[..., 3:]
+        inward = np.cross(twist[..., :3], np.cross(twist[..., :3], arm))
+        return seen[..., 3:] + np.cross(seen[..., :3], arm) + inward
 
     def angular_velocity(self, link: str) -> Float64Array:
         """(..., 3): of a link; in planar linkages its last number says it all."""
@@ -73,6 +81,13 @@ class DrivenMotion:
     def angular_acceleration(self, link: str) -> Float64Array:
         """(..., 3): of a link."""
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
+
+    def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
+        """Its link, the velocity of that at its origin, and the way from there to the point, in the world."""
+        link, place = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
+        local = checked_array(f"the place of a point of {link!r}", place, (3,))
+        twist = frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")
+        return link, twist, tree.frame_pose(self.mech, self.q, link)[..., :3, :3] @ local
 
     @property
     def shaking_force(self) -> Float64Array:

@@ -74,6 +74,8 @@ def test_a_coupler_point_against_differences_of_its_path():
     before, now, after = at(-STEP), at(0.0), at(STEP)
     np.testing.assert_allclose(motion.velocity("P"), (after - before) / (2 * STEP), atol=1e-3)
     np.testing.assert_allclose(motion.acceleration("P"), (after - 2 * now + before) / STEP**2, atol=1e-1)
+    for what in (motion.position, motion.velocity, motion.acceleration):  # the same point, without a frame
+        np.testing.assert_allclose(what(("coupler", (0.3, 0.4, 0.0))), what("P"), atol=1e-9)
     np.testing.assert_allclose(motion.angular_velocity("P"), motion.angular_velocity("coupler"))
     assert np.abs(motion.angular_acceleration("coupler")[:, :2]).max() == 0.0
 
