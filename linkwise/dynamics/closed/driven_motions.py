@@ -22,7 +22,6 @@ from .formulations import basis_by
 from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error
 
-
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
 
 
