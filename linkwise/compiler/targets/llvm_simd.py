@@ -11,8 +11,8 @@ scratch area once per call: no group changes them.
 A recurrence runs the same code several times for each group (``llvm_loop``).
 
 Which values are in registers is decided before LLVM sees the code (``register_assignment``).  Long straight-line code
-is cut into parts that hand values on through the scratch area, so that the time LLVM takes stays proportional to the
-length; where the processor is known, they are assembly (``x86_assembly``).
+is assembly where the processor is known (``x86_assembly``); elsewhere it is cut into parts that hand values on through
+the scratch area, so that the time LLVM takes stays proportional to the length.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _parts(program: Program, scratch: Scratch, features: str, attributes: str, a
     by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, scratch.vector)
     if by_hand:
         nodes = x86_assembly.apart(nodes)
-        cuts |= x86_assembly.cuts_around_others(nodes)
+        cuts = x86_assembly.cuts_around_others(nodes)  # at a cut, values leave their registers
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, scratch, registers(features), cuts):
         if action.kind == CUT:
