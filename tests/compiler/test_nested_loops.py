@@ -107,6 +107,21 @@ def test_long_chains_have_right_matrices():
         assert largest_error((ahead - behind) / (2 * h), found @ along) < 1e-7
 
 
+def test_zeros_take_no_memory():
+    """Entries of pairs on different branches are in no cells; those of a symmetric matrix in one."""
+    mech = MECHANISMS["bushy tree"]()
+    program = lw.compile("mass_matrix", mech, target="numpy", loops=True).traced
+    (places,) = program.results
+    places = places.reshape(mech.nv, mech.nv)
+    assert (places < 0).sum() > places.size / 2 and not program.sparsity[0][places < 0].any()
+    outside = ~np.array([[a.joint == b.joint for a in dofs(mech)] for b in dofs(mech)])
+    assert (places == places.T)[outside].all()
+
+
+def dofs(mech):
+    return [body for body in mech.bodies for _ in range(body.nv)]
+
+
 def test_expressions_of_the_user():
     mech = MECHANISMS["bushy tree"]()
     looped, straight = (lw.compile(H @ phi @ M @ phi.T @ H.T, mech, target="numpy", loops=x) for x in (True, False))
@@ -210,10 +225,14 @@ def test_the_length_of_the_code_does_not_grow_with_the_chain():
 
 def test_illegal_nests_are_refused():
     program = lw.compile("mass_matrix", MECHANISMS["bushy tree"](), target="numpy", loops=True).traced
-    assert check(program) is program and program.sparse
-    with pytest.raises(IllegalProgram, match="not written completely"):
-        check(replace(program, sparse=False))
+    assert check(program) is program
+    (places,) = program.results
     *before, last = program.loops
+    with pytest.raises(IllegalProgram, match="not written completely"):
+        check(replace(program, loops=tuple(before)))
+    for wrong in (places + program.cells, places[1:]):
+        with pytest.raises(IllegalProgram, match="is in no cells"):
+            check(replace(program, results=(wrong,)))
     ways = last.inner
 
     def with_ways(**changes):

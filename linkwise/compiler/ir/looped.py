@@ -156,6 +156,7 @@ class LoopedProgram:
     cells     how many there are; those that are read have been written before
     numbers   the table
     sparse    results are zero where no loop writes; else all are written
+    results   of each output, the cells that its elements are in at the end, -1: zero; None: loops write outputs
     """
 
     inputs: tuple[Array, ...]
@@ -165,6 +166,7 @@ class LoopedProgram:
     numbers: np.ndarray
     name: str = "kernel"
     sparse: bool = False
+    results: tuple[np.ndarray, ...] | None = None
 
     @property
     def op_counts(self) -> dict[str, int]:
@@ -193,6 +195,13 @@ class LoopedProgram:
     @property
     def sparsity(self) -> tuple[np.ndarray, ...]:
         """For each output, False where it is zero whatever the inputs are."""
+        if self.results is not None:
+            filled = np.zeros(self.cells + 1, bool)  # the last stands for zeros
+            for loop in self.loops:
+                for body, number, _, elements in loop.elements(CELL):
+                    filled[elements] = not is_zero(body.program.results[0][number])
+            both = zip(self.results, self.outputs, strict=True)
+            return tuple(filled[cells].reshape(array.shape) for cells, array in both)
         patterns = [np.full(array.size, not self.sparse) for array in self.outputs]
         for loop in self.loops:
             for body, number, place, elements in loop.elements(OUTPUT):
@@ -225,7 +234,10 @@ class LoopedProgram:
         def changed(body: Body) -> Body:
             return replace(body, writes=tuple(map(divided, body.writes)))
 
-        return replace(self, outputs=arrays, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
+        found = replace(self, outputs=arrays, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
+        if self.results is None:
+            return found
+        return replace(found, results=tuple(np.split(self.results[0], starts[1:-1])))
 
     def with_bodies(self, change: Callable[[Program], Program]) -> LoopedProgram:
         """The same with ``change(program)`` of every body."""
@@ -271,6 +283,9 @@ class LoopedProgram:
             new = builder.copy(body.program, read)
             for place, node in zip(body.writes, body.program.results[0], strict=True):
                 (cells if place.space == CELL else results[place.array])[place.at(bases, around)] = new[node]
+        if self.results is not None:
+            zero = builder.const(0.0)
+            results = [{k: cells.get(c, zero) for k, c in enumerate(places.tolist())} for places in self.results]
         if self.sparse:
             for found, array in zip(results, self.outputs, strict=True):
                 found.update((k, builder.const(0.0)) for k in set(range(array.size)) - set(found))

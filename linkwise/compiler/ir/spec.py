@@ -38,12 +38,30 @@ def _check_loops(program: LoopedProgram) -> None:
             _check_level(level, limits, (loop.bases,) if level is not loop else ())
         if loop.inner is not None:
             _check_ways(loop)
+    if program.results is not None:
+        _check_results(program)
+        return
     written = [np.full(array.size, program.sparse) for array in program.outputs]
     for loop in () if program.sparse else program.loops:
         for _, _, place, elements in loop.elements(OUTPUT):
             written[place.array][elements] = True
     for array, done in zip(program.outputs, written, strict=True):
         if not done.all():
+            raise IllegalProgram(f"output {array.name} is not written completely")
+
+
+def _check_results(program: LoopedProgram) -> None:
+    """Results are in cells that have been written."""
+    written = np.zeros(program.cells + 1, bool)
+    written[-1] = True  # stands for zeros
+    for loop in program.loops:
+        for _, _, _, elements in loop.elements(CELL):
+            written[elements] = True
+    assert program.results is not None
+    for array, places in zip(program.outputs, program.results, strict=True):
+        if places.shape != (array.size,) or places.min(initial=-1) < -1 or places.max(initial=-1) >= program.cells:
+            raise IllegalProgram(f"output {array.name} is in no cells")
+        if not written[places].all():
             raise IllegalProgram(f"output {array.name} is not written completely")
 
 

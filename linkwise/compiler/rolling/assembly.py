@@ -96,21 +96,23 @@ class _Assembly:
         nodes = [sorted(nodes, key=_index) for nodes in self._table_nodes(needed, computed)]
         tables = Tables(self.values, self.kinds, nodes)
         own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
-        own = region + np.concatenate([[0], np.cumsum(own_sizes[self.kind_of])])
+        packed = 0 if self.traced.packing is None else self.traced.packing.cells
+        own = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.kind_of])])
         of_links = np.stack([own[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
         loops = []
         for sweep, direction in enumerate(self.sweeps):
             memory = Memory(offsets, kept, tables)
             writer = BodyWriter(self.values, self.columns, memory, sweep, stores[sweep], computed[sweep])
             if direction == ALONG_WAYS:
-                loops.append(along_ways(writer, self.kind_of, of_links, beginnings, widths[sweep]))
+                loops.append(along_ways(writer, self.kind_of, of_links, beginnings, widths[sweep], packed))
             else:
-                loops.append(
-                    self._loop(writer, direction, blocks[sweep][0] * widths[sweep], self._of_members(of_links))
-                )
+                exchange = packed + blocks[sweep][0] * widths[sweep]
+                loops.append(self._loop(writer, direction, exchange, self._of_members(of_links)))
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
         once, each = ([x for x in part if len(x.which)] for part in (loops[: self._each], loops[self._each :]))
         found = LoopedProgram(inputs, outputs, tuple(once), int(own[-1]), tables.numbers, name)
+        if self.traced.packing is not None:
+            return replace(found, results=(self.traced.packing.results(),))
         columns = [each_column(each, self.columns, outputs[0].shape[-1])] if each else []
         return replace(found, loops=(*once, *columns), sparse=self._is_sparse(found, bool(each)))
 
@@ -170,7 +172,7 @@ class _Assembly:
         for array, element, node, by_column in self.traced.results:
             if element.kind is None:
                 raise NotRolled("a result belongs to no link")
-            place = self.columns.place(OUTPUT, array, element)
+            place = self.columns.place(OUTPUT if self.traced.packing is None else CELL, array, element)
             along = element.outer is not None and not by_column
             least = self.traced.columns if by_column else self.traced.ways if along else 0
             sweep = max(self.values.sweep[node], least)

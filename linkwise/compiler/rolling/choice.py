@@ -11,8 +11,8 @@ from ..ir.looped import LoopedProgram
 #: straight-line code compiles in 0.05 ms per operation or more.
 LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
 #: The same where results are matrices.  Links that are alike lose at most a fifth, and win where registers run out;
-#: those of a humanoid lose a third, and compile hardly sooner; and large matrices with many zeros are written slowly.
-SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (1_500_000, 0.5))
+#: those of a humanoid lose a third, and compile hardly sooner.
+SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_500_000, 0.5))
 #: Where programs with loops are made of another algorithm, they have so many times the operations at most, if those
 #: without have so many at least; or whatever they have, beyond what can be waited for.
 FACTORS_OF_OPERATIONS = ((300_000, 2.0), (1_500_000, math.inf))

@@ -7,6 +7,7 @@ and its elements of the inputs are symbols of the kind.  ``assemble`` makes loop
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from ..ir.looped import LoopedProgram
 from ..ir.program import Array, Node
 from ..trace import Symbol, symbols
 from .assembly import assemble
+from .packing import AT_ONE_JOINT, OF_PAIRS, ON_THE_WAY, Packing
 from .values import FROM_THE_END, DividedArray, ElementOfKind, Leaves, Result, Traced
 
 
@@ -83,8 +85,9 @@ def rolled(
         if rolling.confirmed():
             break
     if lead is not None:
-        arrays, results = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
+        arrays, results, packing = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
     else:
+        packing = None
         arrays = [_shaped(_array(part, mechanism, template), mechanism) for part in outputs]
         parts = [found] if len(outputs) == 1 else found
         results = [
@@ -99,6 +102,7 @@ def rolled(
         [_array(part, mechanism, template) for part in inputs],
         arrays,
         results,
+        packing,
     )
     return assemble(traced, algorithm.name)
 
@@ -120,12 +124,15 @@ def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) ->
 
 def _results_of_matrices(
     name: str, lead: tuple[int, ...], found: Any, mechanism: Mechanism, builder: Builder
-) -> tuple[list[DividedArray], list[Result]]:
+) -> tuple[list[DividedArray], list[Result], Packing | None]:
     """Matrices that were filled pair by pair: entries of degrees of freedom of one link, and of one with another that
     is further out."""
     matrices = found if lead else [found]
     if not all(isinstance(matrix, RolledMatrixOfDofs) for matrix in matrices):
         raise NotRolled("a matrix over all links is not filled pair by pair")
+    array = Array(name, (*lead, mechanism.nv, mechanism.nv))
+    if not any(matrix.by_column for matrix in matrices):
+        return _packed(array, matrices, mechanism, builder)
     size = mechanism.nv
     start, row, diagonal = ("nv", 1), ("nv", size), ("nv", size + 1)
     columns = {column: _starts(mechanism, "nv")[:-1] * column[1] for column in (start, row, diagonal)}
@@ -142,7 +149,29 @@ def _results_of_matrices(
             else:
                 element = ElementOfKind(outer[0], row, offset + outer[1] * size, outer=start)
             results.append(Result(0, element, _node(value, builder), matrix.by_column))
-    return [DividedArray(Array(name, (*lead, size, size)), [], columns)], results
+    return [DividedArray(array, [], columns)], results, None
+
+
+def _packed(
+    array: Array, matrices: Sequence[RolledMatrixOfDofs], mechanism: Mechanism, builder: Builder
+) -> tuple[list[DividedArray], list[Result], Packing]:
+    """Matrices whose entries lie in cells side by side."""
+    entries = [{pair: _node(x, builder) for pair, x in matrix.entries.items()} for matrix in matrices]
+    packing = Packing.of(mechanism, [all(of[b, a] is node for (a, b), node in of.items()) for of in entries])
+    results, sizes = [], Counter(a[0] for a, b in entries[0] if a == b)
+    for number, of in enumerate(entries):
+        for (outer, inner), node in of.items():
+            if ANY not in (outer, inner):
+                offset = packing.start(number) + outer[1] * sizes[outer[0]] + inner[1]
+                element = ElementOfKind(outer[0], AT_ONE_JOINT, offset)
+            elif outer == ANY:
+                element = ElementOfKind(inner[0], ON_THE_WAY, packing.rows(number) + inner[1], outer=OF_PAIRS)
+            elif not packing.symmetric[number]:
+                element = ElementOfKind(outer[0], ON_THE_WAY, packing.columns(number) + outer[1], outer=OF_PAIRS)
+            else:
+                continue
+            results.append(Result(0, element, node))
+    return [DividedArray(array, [], packing.positions)], results, packing
 
 
 def examples_of(tree: Tree) -> Tree:

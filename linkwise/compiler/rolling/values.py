@@ -16,6 +16,7 @@ from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node, reachable
 from ..trace import Symbol
+from .packing import Packing
 
 ALONG_WAYS = "inwards from every degree of freedom"
 Column = tuple[str, int]  # "nq", "nv" or "n_links", and how many elements each of them has
@@ -95,6 +96,7 @@ class Traced:
     inputs: list[DividedArray]
     outputs: list[DividedArray]
     results: list[Result]
+    packing: Packing | None = None
 
     @property
     def sweeps(self) -> list[str]:

@@ -19,18 +19,20 @@ from ..ir.looped import Body, Loop, Ways
 from ..ir.program import Array, Program
 from .bodies import TABLE, BodyWriter, Columns, Store
 from .groups import with_few_positions
+from .packing import OF_PAIRS
 
 NOTHING = Body(Program((Array("reads", (0,)),), (Array("writes", (0,)),), (), ((),), "column"), (), ())
 Beginnings = dict[tuple[int, int], list[Store]]  # by kind and degree of freedom of its joint, what is written
 
 
 def along_ways(
-    writer: BodyWriter, kind_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int
+    writer: BodyWriter, kind_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int, start: int
 ) -> Loop:
-    """All ways; ``of_links`` are the positions of every link, and ``width`` numbers go along."""
+    """All ways; ``of_links`` are the positions of every link, and ``width`` numbers go along, in cells from ``start``
+    on."""
     parents = np.array(writer.values.traced.parents)
     here = _depths(parents) % 2 * width
-    positions = np.column_stack([here, width - here, of_links]).astype(np.int32)
+    positions = np.column_stack([start + here, start + width - here, of_links]).astype(np.int32)
     rows, row_of = _rows(writer, kind_of, positions)
     starts = [(i, dof) for i, kind in enumerate(kind_of.tolist()) for k, dof in beginnings if k == kind]
     links, dofs = np.array(starts, dtype=np.int32).reshape(-1, 2).T
@@ -38,6 +40,10 @@ def along_ways(
     for column, (quantity, size) in enumerate(writer.columns.starts, TABLE + 1):
         if quantity == "nv":
             bases[:, column] += dofs * size
+        elif (quantity, size) == OF_PAIRS:
+            packing = writer.values.traced.packing
+            assert packing is not None
+            bases[:, column] = packing.of_pairs[packing.dof_starts[links] + dofs]
     numbered = {key: number for number, key in enumerate(beginnings)}
     which = np.array([numbered[kind_of[i], dof] for i, dof in starts], dtype=np.int32)
     bodies = (writer.beginning(k, stores, f"way_of_kind_{k}_{dof}") for (k, dof), stores in beginnings.items())

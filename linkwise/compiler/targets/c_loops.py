@@ -47,11 +47,14 @@ class LoopedBody:
         self.statements += self._zeros() if program.sparse else ()
         for number, loop in enumerate(program.loops):
             self.statements += self._loop(number, loop)
+        self.statements += self._from_cells()
 
     def _tables(self, table: str) -> Iterable[str]:
         program = self.program
         if len(program.numbers):
             yield from _table(f"{table} {self.real.name} _numbers", map(self.real.literal, program.numbers.tolist()))
+        for number, places in enumerate(program.results or ()):
+            yield from _table(f"{table} int _results{number}", map(str, places.tolist()))
         for number, loop in enumerate(program.loops):
             tables = {"bases": loop.bases, "bodies": loop.which}
             if loop.inner is not None:
@@ -60,6 +63,13 @@ class LoopedBody:
                 tables |= {"first": loop.inner.first, "following": loop.inner.following}
             for name, values in tables.items():
                 yield from _table(f"{table} int _{name}{number}", map(str, values.ravel().tolist()))
+
+    def _from_cells(self) -> Iterable[str]:
+        """Results that are in cells at the end."""
+        for number, places in enumerate(self.program.results or ()):
+            cell = f"_results{number}[_t] < 0 ? {self.real.literal(0.0)} : _cells[_results{number}[_t]]"
+            place = self._address(self.outputs[number], 0, "_t")
+            yield f"for (int _t = 0; _t < {len(places)}; ++_t) {place} = {cell};"
 
     def _zeros(self) -> Iterable[str]:
         for name, array in zip(self.outputs, self.program.outputs, strict=True):

@@ -79,7 +79,7 @@ class _Operand:
             place = number * rows * columns
             if self.table:
                 lines += [
-                    f"  %{name}.table{number} = getelementptr i32, ptr @{self.table}, i64 {place}",
+                    f"  %{name}.table{number} = getelementptr i32, ptr {self.table}, i64 {place}",
                     f"  call void @{kind}{rows}x{columns}({where}, ptr %scratch, ptr %{name}.table{number})",
                 ]
             else:
@@ -180,7 +180,8 @@ def _operands(
     inputs = list(named("in", program.inputs, scratch.input_offsets))
     outputs = list(named("out", program.outputs, scratch.output_offsets))
     if not scratch.in_order:
-        outputs = [replace(operand, table=f"places_of_{operand.name}") for operand in outputs]
+        sigil = "%" if isinstance(scratch, LoopScratch) else "@"  # read from tables that are data, or constants
+        outputs = [replace(operand, table=f"{sigil}places_of_{operand.name}") for operand in outputs]
     return inputs, outputs
 
 

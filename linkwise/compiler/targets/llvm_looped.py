@@ -43,6 +43,10 @@ def looped(
             prefix = f"{number}.{'' if level is loop else 'row'}"
             functions += [_body(f"{prefix}{k}", body, vector, count, attributes) for k, body in enumerate(level.bodies)]
     calls = [f"  call void @loop{number}(ptr %scratch, ptr %data)" for number in range(len(program.loops))]
+    calls += [
+        f"  %places_of_out{number} = getelementptr i8, ptr %data, i64 {start}"
+        for number, start in enumerate(places_of_results(program))
+    ]
     return scratch, [*(scratch.zeros if program.reads_results else []), *calls], functions
 
 
@@ -54,9 +58,15 @@ def tables(program: LoopedProgram, dtype: str) -> np.ndarray:
     room = np.zeros(starts[-1] + numbers.nbytes + ALIGNMENT, dtype=np.uint8)
     memory = room[-room.ctypes.data % ALIGNMENT :]
     parts = [part.astype(np.int32) for loop in program.loops for part in _tables_of(loop)]
+    parts += [places.astype(np.int32) for places in LoopScratch(program, VectorType(dtype, 1)).places]
     for start, part in zip(starts, [*parts, numbers], strict=True):
         memory[start : start + part.nbytes] = np.frombuffer(np.ascontiguousarray(part).tobytes(), dtype=np.uint8)
     return memory
+
+
+def places_of_results(program: LoopedProgram) -> list[int]:
+    """Where in ``data`` it says in which places the elements of each output are, in bytes."""
+    return _starts(program)[:-1][-len(program.results) :] if program.results else []
 
 
 def _tables_of(loop: Loop) -> list[np.ndarray]:
@@ -71,6 +81,7 @@ def _tables_of(loop: Loop) -> list[np.ndarray]:
 def _starts(program: LoopedProgram) -> list[int]:
     """Where each of the tables begins, in bytes."""
     sizes = [4 * table.size for loop in program.loops for table in _tables_of(loop)]
+    sizes += [4 * places.size for places in program.results or ()]
     return list(itertools.accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 

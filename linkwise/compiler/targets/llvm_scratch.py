@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+
+import numpy as np
 
 from ..ir import ops
 from ..ir.looped import LoopedProgram
@@ -25,8 +26,22 @@ class LoopScratch:
 
     program: LoopedProgram
     vector: VectorType
-    constants: ClassVar[dict[int, float]] = {}  # results are all written by loops
-    in_order: ClassVar[bool] = True
+
+    @property
+    def in_order(self) -> bool:
+        """Whether loops write results as they are in their arrays; else these are in cells."""
+        return self.program.results is None
+
+    @property
+    def constants(self) -> dict[int, float]:
+        """After the cells a zero, for results that are."""
+        return {} if self.in_order else {self.cells + self.program.cells: 0.0}
+
+    @property
+    def places(self) -> list[np.ndarray]:
+        """Of elements of each output."""
+        results = self.program.results or ()
+        return [np.where(cells < 0, self.program.cells, cells) + self.cells for cells in results]
 
     @cached_property
     def input_offsets(self) -> list[int]:
@@ -38,16 +53,18 @@ class LoopScratch:
 
     @property
     def cells(self) -> int:
-        return sum(array.size for array in (*self.program.inputs, *self.program.outputs))
+        results = self.program.outputs if self.in_order else ()
+        return sum(array.size for array in (*self.program.inputs, *results))
 
     @property
     def bytes(self) -> int:
-        return (self.cells + self.program.cells) * self.vector.bytes
+        return (self.cells + self.program.cells + len(self.constants)) * self.vector.bytes
 
     @property
     def preparation(self) -> list[str]:
         """Instructions that write results which no group of states changes."""
-        return [] if self.program.reads_results else self.zeros
+        fill = ["  call void @fill(ptr %scratch)"] if self.constants else []
+        return fill if self.program.reads_results else [*fill, *self.zeros]
 
     @property
     def zeros(self) -> list[str]:

@@ -118,6 +118,8 @@ def _run_loops(
         (found,) = evaluate(body.program, [given], kind.name)
         for element, place in enumerate(body.writes):
             spaces[place.space][place.array][place.at(bases, around)] = found[..., element]
+    for output, places in zip(outputs, program.results or (), strict=False):
+        output[:] = np.concatenate([cells, np.zeros((1, *batch), kind)])[places]
     return [
         np.ascontiguousarray(np.moveaxis(x, 0, -1)).reshape(batch + a.shape)
         for x, a in zip(outputs, program.outputs, strict=True)
@@ -248,6 +250,8 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
             "            body, at, row = rows[row]",
             *bodies(rows, "            "),
         ]
+    for name, places in zip(given[OUTPUT], program.results or (), strict=False):
+        lines.append(f"    {name} = np.concatenate([cells, np.zeros((1, *batch), dtype={real})])[{places.tolist()}]")
     for name, array in zip(given[OUTPUT], program.outputs, strict=True):
         lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")
     return lines
