@@ -120,7 +120,8 @@ def program_key(program: AnyProgram, options: Options, recurrence: Recurrence | 
     lines = [repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint()))]
     if isinstance(program, LoopedProgram):  # numbers and positions are data of the code
         sizes = [level.which.size for loop in program.loops for level in loop.levels]
-        lines.append(repr((program.cells, program.sparse, [len(loop.levels) for loop in program.loops], sizes)))
+        kept = (program.cells, program.sparse, program.results is not None)
+        lines.append(repr((kept, [len(loop.levels) for loop in program.loops], sizes)))
         for body, _ in program.bodies:
             lines += [repr((body.reads, body.writes)), *_content(body.program)]
     else:
