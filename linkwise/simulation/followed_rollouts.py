@@ -32,6 +32,7 @@ Records = Sequence[np.ndarray]
 #: of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
 Resumed = Callable[[Mapping[str, np.ndarray]], tuple[Records, np.ndarray]]
 RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
+SAME = 1e-7  # of velocities: a step that leads where two of half its length do, but for this, resolves the motion
 WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
 SHORTER = "rk4"  # the method of shorter steps
 LARGEST = 2**23  # numbers that are kept of trajectories while they are followed again
@@ -189,14 +190,27 @@ class Followed:
         known = finite_states(dt.shape, q, v, forces, *inputs)
         past = self._past_singular_positions(which, k, now, known & (ahead < WATCHED**2), there)
         poor = ~(reliability > RELIABLE) & known & ~past
-        first = (self.unresolved[which] < 0) & (ahead < RESOLVED**2) & ~past
-        self.unresolved[which[first]] = k[first]
+        rough = (self.unresolved[which] < 0) & (ahead < RESOLVED**2) & ~past
+        if rough.any():
+            halved = self._by_halves([x[rough] for x in now], forces[rough], dt[rough], [x[rough] for x in others])
+            rough[rough] = poor[rough] | ~_is_same(halved, [x[rough] for x in there], v[rough], dt[rough])
+        self.unresolved[which[rough]] = k[rough]
         if poor.any():
             named = {name: x[poor] for name, x in zip(self._more, inputs, strict=True)}
             again = self._by_decomposition(which[poor], k[poor], q[poor], v[poor], dt[poor], forces[poor], named)
             for one, own in zip(there, again, strict=True):
                 one[poor] = own
         return there, known & ~past & ~poor & (ahead >= WATCHED**2)
+
+    def _by_halves(
+        self, now: Sequence[np.ndarray], forces: np.ndarray, dt: np.ndarray, others: Sequence[np.ndarray]
+    ) -> Sequence[np.ndarray]:
+        """The states after two compiled steps of half the length."""
+        kernel, ends = self._kernel(self.method), np.cumsum([x.shape[-1] for x in now])[:-1]
+        for _ in range(2):
+            q, v, *activation = now
+            now = np.split(kernel(q, v, forces, 0.5 * dt, *others, *activation)[0], ends, axis=-1)
+        return now
 
     def _past_singular_positions(
         self,
@@ -297,6 +311,13 @@ def decomposed_step(
         q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
     closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
+
+
+def _is_same(states: Records, others: Records, v: np.ndarray, dt: np.ndarray) -> np.ndarray:
+    """(n,): whether q and v after a step from velocities v are the same but for ``SAME``."""
+    allowed = SAME * np.abs(v).max(axis=-1)
+    off_q, off_v = (np.abs(x - y).max(axis=-1) for x, y in zip(states[:2], others[:2], strict=True))
+    return (off_q <= allowed * np.abs(dt)) & (off_v <= allowed)
 
 
 def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:

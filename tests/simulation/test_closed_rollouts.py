@@ -464,3 +464,26 @@ def test_project_takes_the_quick_way_where_it_can(monkeypatch):
     assert asked[-1] is None  # singular
     lw.closed.project(mech, q, v, rank=1)
     assert asked[-1] is None
+
+
+def parallelogram():
+    points = {"A": (0.0, 0.0), "B": (0.1, 0.28), "C": (0.9, 0.28), "D": (0.8, 0.0)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    return lw.Builder().linkage(points, links, density=1.0).build("parallelogram", gravity=(0.0, -9.81, 0.0))
+
+
+def test_steps_that_resolve_the_motion_beside_a_singular_position_are_not_warned_of():
+    mech = parallelogram()
+    q = lw.neutral(mech)
+    v = 14.0 * lw.closed.null_space(mech, q, independent="A")[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found_q, found_v = lw.rollout(mech, q, v, None, 1e-3, 300)
+    energy = lw.kinetic_energy(mech, found_q, found_v) + lw.potential_energy(mech, found_q)
+    assert np.ptp(energy) < 1e-9 * energy[0]
+    np.testing.assert_allclose(found_q[:, 0], found_q[:, 1], atol=1e-12)
+    assert found_q[-1, 0] > np.pi  # through the flat position
+    with pytest.warns(lw.MechanismWarning, match="do not resolve the motion"):
+        coarse_q, coarse_v = lw.rollout(mech, q, v, None, 1e-2, 30, method="semi_implicit")
+    energy = lw.kinetic_energy(mech, coarse_q, coarse_v) + lw.potential_energy(mech, coarse_q)
+    assert np.ptp(energy) > 1e-6 * energy[0]
