@@ -82,10 +82,10 @@ def test_targets_and_gains_of_mimic_joints():
     ("options", "message"),
     [
         ({"target": {"jnt1": 0.0}}, "no moving joint 'jnt1': did you mean 'joint1'"),
-        ({"target": {"joint1": [0.0, 1.0]}}, "joint 'joint1' has 1 coordinates"),
+        ({"target": {"joint1": [0.0, 1.0]}}, "target must be 2 finite numbers, one configuration"),
         ({"target": [0.0, 0.0], "kp": {"jnt1": 0.0}}, "no moving joint 'jnt1'"),
         ({"target": [0.0, 0.0], "kp": {"joint1": -1.0}}, "kp must be .* not negative"),
-        ({"target": [0.0, 0.0], "kd": {"joint1": [1.0, 2.0]}}, "kd of 'joint1' must be a number or 1 of them"),
+        ({"target": [0.0, 0.0], "kd": {"joint1": [1.0, 2.0]}}, "kd must be a number, 2 of them or {joint: number}"),
         ({"target": [0.0, 0.0], "kd": {"joint1": 1.0}, "actuated": "joint2"}, "kd names joint 'joint1', .* no motor"),
     ],
 )
