@@ -85,12 +85,12 @@ def test_targets_and_gains_of_mimic_joints():
         ({"target": {"joint1": [0.0, 1.0]}}, "target must be 2 finite numbers, one configuration"),
         ({"target": [0.0, 0.0], "kp": {"jnt1": 0.0}}, "no moving joint 'jnt1'"),
         ({"target": [0.0, 0.0], "kp": {"joint1": -1.0}}, "kp must be .* not negative"),
-        ({"target": [0.0, 0.0], "kd": {"joint1": [1.0, 2.0]}}, "kd must be a number, 2 of them or {joint: number}"),
+        ({"target": [0.0, 0.0], "kd": {"joint1": [1.0, 2.0]}}, "kd must be a number, 2 of them or"),
         ({"target": [0.0, 0.0], "kd": {"joint1": 1.0}, "actuated": "joint2"}, "kd names joint 'joint1', .* no motor"),
     ],
 )
 def test_bad_numbers_by_joint(options, message):
-    with pytest.raises(lw.MechanismError if "negative" not in message else ValueError, match=message):
+    with pytest.raises(ValueError, match=message):  # of which MechanismError is one
         lw.joint_feedback(lw.mechanisms.planar_arm(2), **options)
 
 
