@@ -28,8 +28,9 @@ from .transposed_results import Transposed
 
 LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
 #: Bytes of a thread that the compiler leaves in local memory from which shared memory is faster, and the share of them
-#: that must remain there at most: on an H200 four kernels with 976 to 3,872 bytes became 1.4 to 2.2 times as fast.
-FAR_BYTES, FEWER = 500, 0.55
+#: that must remain there at most: on an H200 five kernels with 232 to 3,872 bytes became 1.1 to 2.9 times as fast, two
+#: with 160 and 176 bytes a third, as rows had no room beside.
+FAR_BYTES, FEWER = 200, 0.55
 COMPARED = 8_192  # operations up to which both are compiled and compared; beyond, shared memory is faster
 #: Bytes of shared memory of a warp for values that wait and tiles beside them: six warps then run at a time.  On an
 #: H200 that made three kernels of four up to three quarters faster, and none slower; more tiles made some slower.

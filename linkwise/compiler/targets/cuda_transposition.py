@@ -49,10 +49,17 @@ def emit(options: Options) -> str:
     if (first >= n) return;
     const int rows = n - first < {WARP} ? (int)(n - first) : {WARP};
     const int columns = size - begin < {WARP} ? (int)(size - begin) : {WARP};
-    for (int k = 0; k < columns; ++k)
-        if (lane < rows) tile[k * {WARP + 1} + lane] = from[(begin + k) * pitch + first + lane];
+    from += begin * pitch + first + (lane < rows ? lane : 0);
+    {real} found[{WARP}];
+    #pragma unroll
+    for (int k = 0; k < {WARP}; ++k) found[k] = from[(k < columns ? k : 0) * pitch];  // all on the way at a time
+    #pragma unroll
+    for (int k = 0; k < {WARP}; ++k) tile[k * {WARP + 1} + lane] = found[k];
     __syncwarp();
-    for (int k = 0; k < rows; ++k)
-        if (lane < columns) to[(first + k) * step + begin + lane] = tile[lane * {WARP + 1} + k];
+    to += first * step + begin + lane;
+    if (lane >= columns) return;
+    #pragma unroll
+    for (int k = 0; k < {WARP}; ++k)
+        if (k < rows) to[k * step] = tile[lane * {WARP + 1} + k];
 }}
 """
