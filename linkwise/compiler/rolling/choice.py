@@ -15,7 +15,7 @@ LINKS_OF_LOOPS, SHARES_OF_BODIES = 24, ((25_000, 0.15), (60_000, 0.5))
 SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_500_000, 0.5))
 #: Where programs with loops are made of another algorithm, they have so many times the operations at most, if those
 #: without have so many at least; or whatever they have, beyond what can be waited for.
-FACTORS_OF_OPERATIONS = ((300_000, 2.0), (1_500_000, math.inf))
+FACTORS_OF_OPERATIONS = ((150_000, 2.5), (600_000, math.inf))
 
 
 def may_pay(links: int, without: float | None) -> bool:
