@@ -3,10 +3,13 @@ frames, names that are others here."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.compiler.registry import OTHER_LIBRARIES
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +80,14 @@ def test_hints(tree):
 def test_modules_of_other_libraries_are_attributes():
     pytest.importorskip("torch")
     assert lw.torch.rollout is not None
+
+
+def test_hints_name_what_there_is():
+    """Of names of other libraries: what is said to be here is, and none of them is here itself."""
+    for theirs, ours in OTHER_LIBRARIES.items():
+        assert theirs not in lw.__all__
+        for path in re.findall(r"(?:^|linkwise\.)([A-Za-z_][\w.]*)", ours):
+            found = lw
+            for name in path.rstrip(".").split("."):
+                found = getattr(found, name, None)
+            assert found is not None, f"{theirs}: {path}"
