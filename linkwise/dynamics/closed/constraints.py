@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,6 +122,11 @@ def require_holonomic(who: str, mech: Mechanism) -> None:
             f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} constrains velocities alone: "
             "no coordinates of positions follow from it"
         )
+
+
+def refuse_structure(mech: Mechanism) -> NoReturn:
+    """Where a motion is asked for, and there is none."""
+    raise MechanismError(f"mechanism {mech.name!r} has no degree of freedom: it is a structure")
 
 
 def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:

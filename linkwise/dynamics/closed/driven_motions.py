@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,8 @@ from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_n
 from .constraints import require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
 from .dynamics import independent_at, terms
-from .formulations import basis_by
-from .idle_motions import told_of_idle_motions
+from .formulations import UnsuitableCoordinates, basis_by
+from .idle_motions import hint, told_of_idle_motions
 from .redundancy import closable_error
 
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
@@ -133,7 +134,7 @@ def driven_motion(
     rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q):
+    with told_of_idle_motions(mech, q), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decompose(jacobian), chosen)
@@ -162,12 +163,51 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
     ]
 
 
+@contextlib.contextmanager
+def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
+    """Say how many inputs there are, and which would do, where they are too many or too few."""
+    try:
+        yield
+    except UnsuitableCoordinates as error:
+        if not error.dofs or error.count == error.dofs:
+            raise
+        named = tuple(dict.fromkeys((*rates, *changes)))
+        given = sum(_width(mech, name) for name in named)
+        needed = error.dofs - (error.count - given)
+        names = "v names" if set(changes) <= set(rates) else "v and a name"
+        joints = "the speed of one joint" if needed == 1 else f"the speeds of {needed} joints"
+        example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
+        raise MechanismError(
+            f"{names} {given} input{'s' * (given != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
+            + hint(mech, q, rates=True) * (given < needed)
+        ) from None
+
+
+def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
+    """Inputs that drive the mechanism at q (nq,): of those named as many as can, then joints in their order."""
+    rows, found = terms(mech, q, np.zeros(mech.nv)).jacobian, []
+    beside = velocity_rows(mech, _beside_loops(mech, ()), "joint")
+    rows = np.concatenate([rows, beside])
+    rank = int(decompose(rows).rank)
+    for name in (*named, *mech.v_names):
+        wider = np.concatenate([rows, velocity_rows(mech, (name,), "joint")])
+        if int(decompose(wider).rank) == rank + len(wider) - len(rows):
+            rows, rank = wider, rank + len(wider) - len(rows)
+            found.append(name)
+    return found
+
+
+def _width(mech: Mechanism, name: str) -> int:
+    """How many numbers an input has."""
+    own = velocities_of(mech, name)
+    return own.stop - own.start
+
+
 def _inputs(mech: Mechanism, what: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray) -> np.ndarray:
     """(..., p): numbers of the driven joints one after the other, zero where none are given."""
     columns = []
     for joint in inputs:
-        own = velocities_of(mech, joint)
-        count = own.stop - own.start
+        count = _width(mech, joint)
         numbers = real_numbers(f"the {what} of {joint!r}", named.get(joint, np.zeros(count)))
         numbers = numbers[..., None] if count == 1 and numbers.shape[-1:] != (1,) else numbers
         if numbers.shape[-1:] != (count,):

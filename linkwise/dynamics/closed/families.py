@@ -15,7 +15,7 @@ from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
 from .assembly import AssemblyError, assemble
-from .constraints import moved_by, one_state, position_error, require_finite, require_holonomic
+from .constraints import moved_by, one_state, position_error, refuse_structure, require_finite, require_holonomic
 from .decomposition import Decomposition, decompose
 from .idle_motions import hint
 from .named_coordinates import NamedCoordinate, named_coordinate, velocity_map
@@ -196,7 +196,10 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
         with contextlib.suppress(AssemblyError):  # it need not close there
             guess = made.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
-    return Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+    made = Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+    if not made.dof and not hold:
+        refuse_structure(mech)
+    return made
 
 
 def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:

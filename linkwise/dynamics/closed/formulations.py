@@ -17,7 +17,11 @@ from .pivoting import pivoted_qr
 
 
 class UnsuitableCoordinates(MechanismError):
-    """Chosen coordinates that do not describe the motion."""
+    """Chosen coordinates that do not describe the motion: ``count`` of them, where ``dofs`` are needed."""
+
+    def __init__(self, message: str, dofs: int, count: int):
+        super().__init__(message)
+        self.dofs, self.count = dofs, count
 
 
 class Loops(NamedTuple):
@@ -130,5 +134,7 @@ def _refuse_choice(loops: Loops, count: int) -> None:
         f"the chosen coordinates do not describe the motion here: there are {dofs} degrees of freedom, {count} "
         "coordinates were chosen"
         + ("" if count != dofs else ", and the others do not follow from them")
-        + " (2.28 is violated)"
+        + " (2.28 is violated)",
+        dofs,
+        count,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
-from .constraints import counted_jacobian
+from .constraints import counted_jacobian, refuse_structure
 from .decomposition import decompose
 from .formulations import UnsuitableCoordinates
 from .sizes import units
@@ -60,10 +60,12 @@ def hint(mech: Mechanism, q: np.ndarray, rates: bool = False) -> str:
 
 @contextlib.contextmanager
 def told_of_idle_motions(mech: Mechanism, q: np.ndarray) -> Iterator[None]:
-    """Name them where coordinates do not suffice."""
+    """Name them where coordinates do not suffice; say so where nothing moves at all."""
     try:
         yield
     except UnsuitableCoordinates as error:
+        if not error.dofs:
+            refuse_structure(mech)
         raise MechanismError(f"{error}{hint(mech, q, rates=True)}") from None
 
 

@@ -97,9 +97,42 @@ def test_joints_outside_of_loops_stand_still():
 def test_inputs_that_do_not_say_how_it_moves_are_refused():
     five_bar = built("five_bar")
     q = lw.closed.assemble(five_bar, [2.1, 1.9, 1.5, 1.9])
-    with pytest.raises(lw.MechanismError, match="2 degrees of freedom, 1 coordinates were chosen"):
+    with pytest.raises(
+        lw.MechanismError, match="v names 1 input, .* needs 2: .* of 2 joints, such as 'joint1', 'joint2'"
+    ):
         lw.closed.driven_motion(five_bar, q, {"joint1": 1.0})
     with pytest.raises(lw.MechanismError, match="driven joints by name, {joint: number}"):
         lw.closed.driven_motion(five_bar, q, np.zeros(4))
     with pytest.raises(lw.MechanismError, match="'joint9'"):
         lw.closed.driven_motion(five_bar, q, {"joint9": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("rates", "count"), [({"crank_joint": 1.0, "rocker_joint": 2.0}, "2 inputs"), ({}, "0 inputs")]
+)
+def test_too_many_or_too_few_inputs_are_counted(rates: dict[str, float], count: str):
+    expected = f"v names {count}, the mechanism needs 1: give the speed of one joint, such as 'crank_joint'$"
+    with pytest.raises(lw.MechanismError, match=expected):
+        lw.closed.driven_motion(built("four_bar"), {"crank_joint": 0.3}, rates)
+
+
+def test_a_structure_has_no_motion():
+    points, links = {"A": (0.0, 0.0), "B": (0.0, 1.0), "C": (1.0, 0.0)}, {"ground": "AC", "p": "AB", "q": "BC"}
+    truss = lw.Builder().linkage(points, links).build("truss")
+    q = lw.neutral(truss)
+    for asked in (
+        lambda: lw.closed.driven_motion(truss, {"A": 0.0}, {"A": 1.0}),
+        lambda: lw.closed.null_space(truss, q, independent="A"),
+        lambda: lw.closed.null_space(truss, [q, q], independent="A"),
+        lambda: lw.closed.range_of_motion(truss, "A"),
+        lambda: lw.closed.singular_positions(truss, "A"),
+        lambda: lw.closed.transmission_angle(truss, {}, "A", "C"),
+        lambda: lw.closed.mechanical_advantage(truss, {}, "A", "C"),
+        lambda: lw.closed.instant_centers(truss),
+        lambda: lw.closed.workspace(truss, ("q.x", "q.y")),
+    ):
+        with pytest.raises(lw.MechanismError, match="^mechanism 'truss' has no degree of freedom: it is a structure$"):
+            asked()
+    assert lw.closed.null_space(truss, q).shape == (2, 0)
+    with pytest.raises(lw.MechanismError, match="0 while 'crank_joint' stand still: hold 1 fewer"):
+        lw.closed.range_of_motion(built("four_bar"), "rocker_joint", hold="crank_joint")
