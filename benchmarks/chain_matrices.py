@@ -1,4 +1,4 @@
-"""Matrices of long chains: compile time, time per state, and Pinocchio in the same run, on one core, in double precision.
+"""Matrices of long chains: compile time, time per state, and Pinocchio in the same run, on one core, in float64.
 
     python benchmarks/chain_matrices.py [sizes]
 
