@@ -64,8 +64,10 @@ def test_states_take_them(mech):
 def test_what_does_not_exist_is_told(mech):
     with pytest.raises(lw.MechanismError, match="joint 'base' has no coordinate 'jaw': did you mean 'yaw'"):
         lw.simulate(mech, {"base.jaw": 1.0}, None, 0.1)
-    with pytest.raises(lw.MechanismError, match="'base.z' is one number, got"):
+    with pytest.raises(lw.MechanismError, match="for a batch use one of the methods"):  # several states
         lw.simulate(mech, {"base.z": [1.0, 2.0]}, None, 0.1)
+    with pytest.raises(lw.MechanismError, match="'base.z' is one number, got"):
+        lw.simulate(mech, {"base.z": [[1.0, 2.0]]}, None, 0.1)
     with pytest.raises(lw.MechanismError, match="has no moving joint 'bas.z'"):
         lw.simulate(mech, {"bas.z": 1.0}, None, 0.1)
 
