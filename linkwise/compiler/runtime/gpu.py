@@ -212,8 +212,6 @@ class _Compiled:
             self._near = self._is_faster_with_near_values(direct)
         if self._is_long:
             return self._loaded(direct, self._near)
-        if self._near and self._recurrence is not None:  # which computes far more than it reads and writes
-            return self._loaded(direct, near=True)
         room = max(BESIDE - self._bytes_beside_tiles, 1) if self._near else 0
         return self._loaded(self._layout(batch, in_rows, even, room), self._near)
 
