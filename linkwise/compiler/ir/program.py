@@ -114,3 +114,16 @@ def reachable(results: Iterable[Iterable[Node]]) -> tuple[Node, ...]:
             seen.add(node)
             stack.extend(node.args)
     return tuple(sorted(seen, key=lambda node: node.index))
+
+
+def leaves_before_use(order: dict[Node, None], results: tuple[tuple[Node, ...], ...]) -> tuple[Node, ...]:
+    """``order`` with constants and inputs added where they are first needed."""
+    nodes: dict[Node, None] = {}
+    for node in order:
+        for arg in node.args:
+            nodes.setdefault(arg)
+        nodes[node] = None
+    for group in results:
+        for node in group:
+            nodes.setdefault(node)
+    return tuple(nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 
-from ..ir.program import Node, Program
+from ..ir.program import Node, Program, leaves_before_use
 
 NEAR = 28  # values that were computed or used last: those that are in registers, more or less
 
@@ -67,16 +67,3 @@ def order_for_registers(program: Program) -> Program:
                 heapq.heappush(ready, entry(user))
     nodes = leaves_before_use(order, program.results)
     return Program(program.inputs, program.outputs, nodes, program.results, program.name)
-
-
-def leaves_before_use(order: dict[Node, None], results: tuple[tuple[Node, ...], ...]) -> tuple[Node, ...]:
-    """``order`` with constants and inputs added where they are first needed."""
-    nodes: dict[Node, None] = {}
-    for node in order:
-        for arg in node.args:
-            nodes.setdefault(arg)
-        nodes[node] = None
-    for group in results:
-        for node in group:
-            nodes.setdefault(node)
-    return tuple(nodes)

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..ir import ops
-from ..ir.program import Node, Program
-from .order_for_registers import leaves_before_use
+from ..ir.program import Node, Program, leaves_before_use
 
 
 @dataclass(frozen=True)
