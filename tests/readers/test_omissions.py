@@ -86,8 +86,8 @@ NOTED = {
         "does not act: it is a slider-crank",
     ),
     "spatial tendon": (
-        model(tail="<tendon><spatial range='0 1'/></tendon>"),
-        ["1 spatial tendon with limits"],
+        model(tail="<tendon><spatial stiffness='1' damping='1'/></tendon>"),
+        ["1 spatial tendon with stiffness, damping"],
         "does not act",
     ),
     "tendon actuator with armature": (
@@ -200,6 +200,30 @@ def test_what_does_not_act_in_mujoco_either_is_no_omission(text):
     data = mujoco.MjData(compiled)
     mujoco.mj_forward(compiled, data)
     assert data.ncon == 0 and not data.qfrc_actuator.any()
+
+
+ROPE = """<mujoco><worldbody><site name="w" pos="0 0 1"/>
+  <body name="b" pos="0 0 .8"><freejoint/><geom size=".02"/><site name="s"/></body></worldbody>
+  <tendon><spatial limited="true" range="0 .3"><site site="w"/><site site="s"/></spatial></tendon></mujoco>"""
+
+
+def test_ropes_that_are_not_read_are_missing_constraints():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lw.MissingConstraintWarning)
+        with pytest.raises(lw.MissingConstraintWarning, match="comes apart: 1 spatial tendon with limits"):
+            lw.load(ROPE)
+    mech = loaded(ROPE)[0]
+    assert mech.with_loops(lw.Loop("rope", lw.Distance(0.3), "w", None, "s", None)).loops  # as the note advises
+    (note,) = mech.notes
+    assert note.constrains and "lw.Distance" in note.advice and "Builder.distance" in note.advice
+    assert not loaded(ROPE.replace("<worldbody>", '<option><flag limit="disable"/></option><worldbody>'))[0].notes
+
+
+@pytest.mark.skipif(find_spec("dm_control") is None, reason="a file of dm_control")
+def test_the_ball_of_ball_in_cup_hangs_on_a_missing_constraint():
+    folder = Path(find_spec("dm_control").origin).parent / "suite"
+    notes = loaded(folder / "ball_in_cup.xml")[0].notes
+    assert [note.what for note in notes if note.constrains] == ["spatial tendon with limits"]
 
 
 # -- URDF ---------------------------------------------------------------------------------------------

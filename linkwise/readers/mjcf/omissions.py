@@ -23,6 +23,11 @@ _READ = (
 )
 _SKIPPED = ("size", "statistic", "visual", "extension", "sensor", "custom", "keyframe")
 _TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
+_OF_A_ROPE = (
+    "what hangs on it falls: mech.with_loops(lw.Loop(name, lw.Distance(length), site_a, None, site_b, None)), or "
+    "Builder.distance, keeps two points a length apart, as a rod or a taut rope does (lw.closed); the pull of a rope "
+    "that goes slack is to be given as wrenches"
+)
 
 
 def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaults) -> None:
@@ -54,10 +59,10 @@ def nonzero(element: Element, attribute: str) -> bool:
 def _note_tendon(tendon: Element, settings: Settings) -> None:
     """What acts along spatial tendons; along fixed ones it is read, but for armature."""
     acts = [attribute for attribute in _TENDON_FORCES if nonzero(tendon, attribute)]
-    if is_limited(tendon, "limited", "range", settings, needed=False):
-        acts.append("limits")
     if tendon.tag == "fixed":
         acts = [attribute for attribute in acts if attribute == "armature"]
+    elif settings.has("limit") and is_limited(tendon, "limited", "range", settings, needed=False):
+        omit(tendon, "spatial tendon with limits", _OF_A_ROPE, constrains=True)
     if acts:
         omit(tendon, f"{tendon.tag} tendon with {', '.join(acts)}", "does not act: give its forces as tau")
     for attribute in ("springyield", "actuatorfrcrange"):
