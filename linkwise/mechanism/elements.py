@@ -139,6 +139,22 @@ class GravityCompensation:
 
 FLUID_SHAPES = ("box", "ellipsoid")
 FLUID_COEFFICIENTS = (0.5, 0.25, 1.5, 1.0, 1.0)
+LEAST_MASS = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
+
+
+def box_of_inertia(mass: float, moments: Sequence[float]) -> tuple[float, float, float]:
+    """Sides of the box that a fluid acts on in MuJoCo's first model: that of the mass and the principal moments."""
+    x, y, z = (math.sqrt(max(LEAST_MASS, sum(moments) - 2.0 * one) / mass * 6.0) for one in moments)
+    return x, y, z
+
+
+def ellipsoid_of_shape(kind: str, size: Sequence[float]) -> tuple[float, float, float]:
+    """Half axes of the ellipsoid that a fluid acts on in MuJoCo's second model, in the place of a shape."""
+    if kind == "sphere":
+        return size[0], size[0], size[0]
+    if kind in ("capsule", "cylinder"):
+        return size[0], size[0], size[1] + (size[0] if kind == "capsule" else 0.0)
+    return size[0], size[1], size[2]
 
 
 @dataclass(frozen=True)

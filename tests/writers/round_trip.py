@@ -56,7 +56,7 @@ def assert_same_numbers(mech: lw.Mechanism, other: lw.Mechanism, leave_out: tupl
 
 
 def _without_noise(elements) -> list:
-    """Elements in an order of their own, numbers without the last digits; forces of fluids are not written."""
+    """Elements in an order of their own, numbers without the last digits; forces of fluids have tests of their own."""
 
     def rounded(value):
         if isinstance(value, float):

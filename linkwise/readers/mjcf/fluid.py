@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import FluidForce
-from linkwise.mechanism.elements import FLUID_COEFFICIENTS
+from linkwise.mechanism.elements import FLUID_COEFFICIENTS, LEAST_MASS, box_of_inertia, ellipsoid_of_shape
 from linkwise.mechanism.welding import RigidMass
 from linkwise.readers.mjcf.document import Settings, choice
 from linkwise.readers.mjcf.masses import GEOM_TYPES, size_of
 from linkwise.readers.mjcf.poses import orientation_of
 from linkwise.readers.mjcf.tree import Node
 from linkwise.readers.protocol import Element, omit
-
-LEAST = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
 
 
 def fluid_forces(
@@ -34,15 +32,14 @@ def fluid_forces(
     fluid["wind"] = option.vector("wind", (0.0, 0.0, 0.0))
     for body in bodies[1:]:
         mass = masses[body.name]
-        if not body.moves or mass.mass < LEAST:
+        if not body.moves or mass.mass < LEAST_MASS:
             continue
         around = [one for one in body.geoms if choice(one[0], "fluidshape", ("none", "ellipsoid"), "none") != "none"]
         if not around:
             axes = _axes(body, mass, settings)
             moments = (axes.T @ mass.inertia @ axes).diagonal()
-            squares = np.maximum(LEAST, moments.sum() - 2.0 * moments) / mass.mass * 6.0
             place: dict[str, Any] = {"axes": axes.tolist(), "position": mass.com.tolist()}
-            yield FluidForce(frames[body.name], "box", np.sqrt(squares).tolist(), **place, **fluid)
+            yield FluidForce(frames[body.name], "box", box_of_inertia(mass.mass, moments.tolist()), **place, **fluid)
         for geom, (rotation, position) in around:
             kind = choice(geom, "type", GEOM_TYPES, "sphere")
             if kind in ("mesh", "sdf", "hfield", "plane") or "mesh" in geom.attributes:
@@ -52,21 +49,12 @@ def fluid_forces(
             yield FluidForce(
                 frames[body.name],
                 "ellipsoid",
-                _half_axes(kind, size_of(geom, kind)),
+                ellipsoid_of_shape(kind, size_of(geom, kind).tolist()),
                 axes=rotation.tolist(),
                 position=position.tolist(),
                 coefficients=(*given, *FLUID_COEFFICIENTS[len(given) :]),
                 **fluid,
             )
-
-
-def _half_axes(kind: str, size: np.ndarray) -> Any:
-    """(3,): of the ellipsoid in the place of a shape."""
-    if kind == "sphere":
-        return [size[0]] * 3
-    if kind in ("capsule", "cylinder"):
-        return [size[0], size[0], size[1] + (size[0] if kind == "capsule" else 0.0)]
-    return size.tolist()
 
 
 def _axes(body: Node, mass: RigidMass, settings: Settings) -> np.ndarray:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
-from linkwise.mechanism import FluidForce, Mechanism
+from linkwise.mechanism import Mechanism
 from linkwise.writers.composed_joints import with_joints_of
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.mjcf.constraints import write_equalities
 from linkwise.writers.mjcf.contact import write_contacts
 from linkwise.writers.mjcf.elements import write_actuators, write_tendons
+from linkwise.writers.mjcf.fluid import Fluid
 from linkwise.writers.mjcf.keyframes import write_keyframes
 from linkwise.writers.mjcf.looks import write_looks
 from linkwise.writers.report import Report, listed
@@ -28,11 +29,13 @@ def written(mech: Mechanism, report: Report) -> str:
     root = element(None, "mujoco", model=mech.name)
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     step = mech.timestep or (mech.contact_step if mech.contact_pairs else None)
-    element(root, "option", gravity=mech.gravity, timestep=step)
-    bodies = Bodies(mech, report)
+    fluid = Fluid(mech, report)
+    element(root, "option", gravity=mech.gravity, timestep=step, **fluid.option)
+    bodies = Bodies(mech, report, fluid.axes)
     bodies.write(element(root, "worldbody"))
     write_contacts(root, mech, step, report)
     write_looks(root, mech, bodies, report)
+    fluid.write(root, bodies)
     write_tendons(root, mech)
     write_equalities(root, mech, bodies, report)
     write_actuators(root, mech, bodies, report)
@@ -40,9 +43,6 @@ def written(mech: Mechanism, report: Report) -> str:
     for body in mech.bodies:
         if min(body.limits.velocity) < math.inf:
             report.omit("velocity limit", body.joint)
-    for one in mech.elements:
-        if isinstance(one, FluidForce):
-            report.omit("fluid", one.link)
     for group in mech.groups:
         report.omit("group of joints", group)
     if mech.idle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -44,8 +45,9 @@ class Chain:
 class Bodies:
     """Writes all bodies, depth first; knows in what order joints are then, and where sites are."""
 
-    def __init__(self, mech: Mechanism, report: Report) -> None:
-        self.mech, self._report = mech, report
+    def __init__(self, mech: Mechanism, report: Report, axes: Mapping[int, np.ndarray]) -> None:
+        """``axes`` are principal axes of inertias, of bodies where it matters which are written."""
+        self.mech, self._report, self._axes = mech, report, axes
         self.order: list[int] = []
         self._elements: dict[int, tuple[Element, Pose]] = {}  # of a body -> its element, and its frame in the link's
         self._sites: dict[str, tuple[int, Pose]] = {}
@@ -174,7 +176,10 @@ class Bodies:
         if share := self._held_up(index):
             made.set("gravcomp", repr(share))
         (low, middle, high), axes = np.linalg.eigh(moments)
-        if (
+        if index in self._axes:
+            own = rotation @ self._axes[index]
+            numbers = {"quat": quaternion(own), "diaginertia": (own.T @ moments @ own).diagonal()}
+        elif (
             low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
         ):  # decomposed by MuJoCo it may be beyond the bound
             axes[:, 0] *= np.linalg.det(axes)

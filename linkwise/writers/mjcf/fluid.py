@@ -1,0 +1,129 @@
+"""Fluids: MJCF has one around all bodies, which acts on the boxes of their inertias, or on ellipsoids in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from linkwise.mechanism import FluidForce, Mechanism, Pose
+from linkwise.mechanism.elements import LEAST_MASS, box_of_inertia, ellipsoid_of_shape
+from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.shapes import PLANE
+from linkwise.mechanism.welding import composed
+from linkwise.writers.looks import pose_of
+from linkwise.writers.mjcf.bodies import Bodies, place
+from linkwise.writers.report import Report
+from linkwise.writers.xml import element
+
+CLOSE = 1e-9  # relative: numbers that are the same but for rounding
+
+
+class Fluid:
+    """What of the fluid forces of a mechanism MJCF can say: all of them or, which is told, none.
+
+    option   attributes of ``<option>``
+    axes     {body: (3, 3)}: principal axes of inertias as they have to be written, since drag depends on them where
+             moments are equal
+    """
+
+    def __init__(self, mech: Mechanism, report: Report) -> None:
+        self.option: dict[str, Any] = {}
+        self.axes: dict[int, np.ndarray] = {}
+        self._mech = mech
+        self._ellipsoids: list[tuple[FluidForce, int, Pose]] = []
+        parts = [one for one in mech.elements if isinstance(one, FluidForce)]
+        if not parts:
+            return
+        why = self._sorted(parts)
+        if why:
+            self.axes, self._ellipsoids = {}, []
+            for one in parts:
+                report.omit(f"fluid {why}", one.link)
+            return
+        first = parts[0]
+        wind = first.wind if any(first.wind) else None
+        self.option = {"density": first.density, "viscosity": first.viscosity, "wind": wind}
+
+    def _sorted(self, parts: list[FluidForce]) -> str:
+        """Sort parts into boxes and ellipsoids; why it cannot be written, or nothing."""
+        mech, around = self._mech, dict[int, list[FluidForce]]()
+        if len({(one.density, one.viscosity, one.wind) for one in parts}) > 1:
+            return "that differs from body to body"
+        for one in parts:
+            around.setdefault(mech.frame(one.link).body, []).append(one)
+        if any(body.mass >= LEAST_MASS and index not in around for index, body in enumerate(mech.bodies)):
+            return "that is not around all bodies"
+        for index, here in around.items():
+            placed = [(one, index, _placed(mech, one)) for one in here]
+            if all(one.shape == "ellipsoid" for one in here):
+                self._ellipsoids += placed
+            elif len(here) == 1 and _is_box_of(mech.bodies[index], *placed[0][::2]):
+                self.axes[index] = placed[0][2][0]
+            else:
+                return "on boxes that are not those of the inertias"
+        return ""
+
+    def write(self, root: Element, bodies: Bodies) -> None:
+        """Ellipsoids: geoms that are there, where they have their half axes and place, or else further ones."""
+        geoms = {one.get("name", ""): one for one in root.iter("geom")}
+        taken = set(geoms)
+        for one, index, pose in self._ellipsoids:
+            name = self._geom_of(one, index, pose, taken)
+            if name is None:
+                parent, seen = bodies.inside(index, pose)
+                name = f"{one.link}_in_fluid"
+                while name in geoms:
+                    name += "_"
+                own: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
+                geoms[name] = element(parent, "geom", name=name, type="ellipsoid", size=one.size, **own, **place(seen))
+            taken.discard(name)
+            geoms[name].set("fluidshape", "ellipsoid")
+            geoms[name].set("fluidcoef", " ".join(map(repr, one.coefficients)))
+
+    def _geom_of(self, part: FluidForce, index: int, pose: Pose, free: set[str]) -> str | None:
+        for name, kind, size, body, there in self._solids():
+            if name in free and body == index and np.allclose(ellipsoid_of_shape(kind, size), part.size, CLOSE, 0.0):
+                if all(np.allclose(a, b, rtol=0.0, atol=CLOSE) for a, b in zip(pose, there, strict=True)):
+                    return name
+        return None
+
+    def _solids(self) -> Iterator[tuple[str, str, Any, int, Pose]]:
+        """Shapes and looks that are written as geoms of their names."""
+        mech = self._mech
+        for shape in mech.shapes:
+            if shape.kind != PLANE:
+                yield shape.name, shape.kind, shape.size, *shape.placed(mech)
+        for look in mech.looks:
+            if look.kind not in (PLANE, MESH):
+                frame = mech.frame(look.link)
+                yield (
+                    look.name,
+                    look.kind,
+                    look.size,
+                    frame.body,
+                    composed((frame.rotation, frame.position), pose_of(look)),
+                )
+
+
+def _placed(mech: Mechanism, part: FluidForce) -> Pose:
+    """Axes and middle in the frame of the body's link."""
+    frame = mech.frame(part.link)
+    return composed((frame.rotation, frame.position), (np.array(part.axes), np.array(part.position)))
+
+
+def _is_box_of(body: Any, part: FluidForce, pose: Pose) -> bool:
+    """Whether a box is that of a body's inertia, which its axes make diagonal."""
+    axes, middle = pose
+    moments = axes.T @ body.inertia @ axes
+    along = moments.diagonal()
+    beside = np.abs(moments - np.diag(along)).max()
+    sides = box_of_inertia(body.mass, along.tolist())
+    extent = float(np.abs(middle).max() + max(sides))
+    return bool(
+        beside <= CLOSE * along.max()
+        and np.allclose(sides, part.size, rtol=1e3 * CLOSE, atol=0.0)
+        and np.allclose(middle, body.com, rtol=0.0, atol=CLOSE * extent)
+    )
