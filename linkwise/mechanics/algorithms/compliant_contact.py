@@ -89,6 +89,7 @@ class Contacts:
         self._tree, self._mech = tree, tree.mechanism
         self._at = Configuration(tree, q)
         self._v, self._reached = v, reached
+        self._shared: dict[int, Scalar] = {}
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
         self.touches = [
@@ -251,10 +252,20 @@ class Contacts:
 
         now = velocity(self._velocities)
         if touch.in_world and not is_zero(step):
-            return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass)
+            one, other = self._sharing(touch.body_a), self._sharing(touch.body_b)
+            sharing = at_least(select(one < other, other, one), 1.0)
+            return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
         return contact_response(touch.law, touch.normal, touch.pressed, now, step, touch.bound, touch.mass, reached)
+
+    def _sharing(self, body: int) -> Scalar:
+        """How many contacts with other links push a link."""
+        if body not in self._shared:
+            own = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
+            count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in own), 0.0)
+            self._shared[body] = count if body >= 0 else 0.0
+        return self._shared[body]
 
     def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
         """On links, at their origins in their user frames."""

@@ -125,13 +125,13 @@ def contact_response(
 
 
 def explicit_response(
-    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar, mass: float
+    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar, mass: float, sharing: Scalar
 ) -> Response:
     """The force of a ``step`` h that takes it explicitly and may be of any length, as that of contacts which tie links
-    to each other: no stiffer than m / (2 h)^2 and damped by no more than m / h, along the normal and across it, which
-    such a step can follow where it pushes a free ``mass`` m."""
-    rate, softness = -normal.dot(velocity), step * (1.0 / mass)
-    stiffness = law.stiffness / at_least((4.0 * law.stiffness) * (step * softness), 1.0)
+    to each other: no stiffer than m / 2 n h^2 and damped by no more than m / n h, along the normal and across it, which
+    such a step can follow where n contacts, those ``sharing`` it, push a free ``mass`` m."""
+    rate, softness = -normal.dot(velocity), (step * (1.0 / mass)) * sharing
+    stiffness = law.stiffness / at_least((2.0 * law.stiffness) * (step * softness), 1.0)
     push = normal_force(law, stiffness, depth, rate, softness)
     if is_zero(law.friction):
         return Response(normal * push, 0.0, 0.0)
