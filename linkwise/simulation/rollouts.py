@@ -43,6 +43,7 @@ from .closed_rollouts import (
     run_closed_on_device,
     warn_first,
 )
+from .creeping import warn_of_creep
 from .functions import Held
 from .held_rollouts import asking_controllers
 from .momentum_rollouts import in_momenta, registers, run_in_momenta, side_by_side, without_momenta
@@ -188,9 +189,11 @@ def _run(
             else:
                 run(*named.values(), out=tuple(kept))
         _warn_of_lost(mech, method, named, batch, kept, every)
+    dt = next(x for array, x in named.items() if array.name == "dt")
+    warn_of_creep(mech, method, acting, float(np.abs(dt).max(initial=0.0)), kept[1])
     if fixed_steps(method, 0.0)[1] is None and not any(array.name.endswith(CONTACT_FRICTION) for array in varied):
         steps = every * kept[0].shape[-2]
-        watch_slip(mech, method, steps * next(x for array, x in named.items() if array.name == "dt"), *kept[:2])
+        watch_slip(mech, method, steps * dt, *kept[:2])
 
 
 def _prepared(

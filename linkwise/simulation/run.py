@@ -27,6 +27,7 @@ from ..mechanism import (
     warn_caller,
 )
 from ..mechanism.quaternions import with_unit_quaternions
+from .creeping import warn_of_creep
 from .drive_checks import warn_of_drives
 from .drives import DrivenVelocities, why_not_followed
 from .events import Event, Watch
@@ -241,7 +242,9 @@ def _followed(
         activation=activation,
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
-    _, implicit_step = _fixed_steps(settings)
+    explicit_step, implicit_step = _fixed_steps(settings)
+    if explicit_step is not None and system.forces.acting is not None:
+        warn_of_creep(mech, settings.method, system.forces.acting.acting, explicit_step, trajectory.v)
     if implicit_step is None:  # friction has a bound
         warn_of_slip(mech, settings.method, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:

@@ -176,10 +176,15 @@ class Damper(Element):
 @dataclass(frozen=True)
 class Friction(Element):
     """Dry friction ``-friction v / sqrt(v^2 + speed^2)``: within 0.5 percent of its full size beyond ten times
-    ``speed``, smooth below."""
+    ``speed``, smooth below.
+
+    With numbers ``steepest``, one per degree of freedom, it is ``-steepest v`` at speeds where that is less: explicit
+    steps follow no steeper one.  Beyond such speeds, friction / steepest at most, nothing changes.
+    """
 
     friction: Any
     speed: Any = FRICTION_SPEED
+    steepest: tuple[float, ...] | None = None
     fields: ClassVar = {"friction": ("nv", True), "speed": ("nv", True)}
     varies: ClassVar = "friction"
 
@@ -191,24 +196,22 @@ class Friction(Element):
             )
         return found
 
+    def structure(self, mech: Mechanism) -> Hashable:
+        return *super().structure(mech), self.steepest  # type: ignore[misc]
+
     def push(self, at: Situation, numbers: Numbers) -> None:
         rates = at.velocities(self.joint)
-        rows = zip(numbers["friction"], numbers["speed"], rates, strict=True)
-        drags = [f / sqrt(v * v + s * s) for f, s, v in rows]
+        steepest = self.steepest or (math.inf,) * len(rates)
+        rows = zip(numbers["friction"], numbers["speed"], rates, steepest, strict=True)
+        drags = [friction_drag(*row) for row in rows]
         at.push_joint(self.joint, [-(drag * v) for drag, v in zip(drags, rates, strict=True)])
         at.resist_joint(self.joint, drags)  # the secant: velocities never change their sign, and come to rest
 
 
-@dataclass(frozen=True)
-class VaryingFriction(Friction):
-    """Dry friction that differs from state to state: its slope at rest is at most ``steepest`` (one number per degree
-    of freedom), which is what steps can follow, and its speed at least ``FRICTION_SPEED``."""
-
-    steepest: tuple[float, ...] = ()
-
-    def varied(self, numbers: dict[str, list[Scalar]], given: list[Scalar]) -> Numbers:
-        slopes = zip(given, self.steepest, strict=True)
-        return {"friction": given, "speed": [at_least(f * (1.0 / slope), FRICTION_SPEED) for f, slope in slopes]}
+def friction_drag(friction: Scalar, speed: Scalar, rate: Scalar, steepest: float) -> Scalar:
+    """The force of dry friction per rate, ``steepest`` at most."""
+    drag = friction / sqrt(rate * rate + speed * speed)
+    return drag if is_unbounded(steepest) else at_most(drag, steepest)
 
 
 @dataclass(frozen=True)

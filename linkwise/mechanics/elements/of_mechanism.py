@@ -18,7 +18,7 @@ from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
 from ..recursions.tree import build_tree
 from .actuators import Actuation
-from .at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop, StopSpring, VaryingFriction
+from .at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop, StopSpring
 from .contact import CompliantContact
 from .fluid import FluidLaw
 from .gravity_compensation import HoldingUp
@@ -42,7 +42,7 @@ def acting_on(mech: Mechanism, explicit_step: float | None = None, implicit_step
     """All that acts on a mechanism by itself.
 
     explicit_step   the length of steps that evaluate forces explicitly and do not become shorter by themselves: stops
-                    are then softer and friction sets in more slowly where such steps could not follow them
+                    are then softer and friction is viscous at low speeds where such steps could not follow them
     implicit_step   that of steps that take forces at joints and contact implicitly; 0 of steps that take all forces
                     implicitly: friction of contacts needs no bound then
     """
@@ -64,8 +64,7 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
         if any(body.damping) and mech.acts("damping", joint):
             yield Damper(joint, body.damping)
         if joint in rubbing:
-            speeds = (_rounded(f / x.damping, math.ceil) for f, x in zip(body.friction, most[joint], strict=True))
-            yield Friction(joint, body.friction, tuple(max(FRICTION_SPEED, speed) for speed in speeds))
+            yield Friction(joint, body.friction, steepest=_steepest(body.friction, most[joint]))
         if joint in limited:
             yield _stop(body, _efforts(mech, body), inertia[joint], most[joint])
 
@@ -86,8 +85,7 @@ def with_varying_numbers(
             own = [law for law in laws if isinstance(law, Element) and (law.varies, law.joint) == (kind, body.joint)]
             if kind == "friction":
                 laws = [law for law in laws if law not in own]
-                steepest = tuple(one.damping for one in most[body.joint])
-                laws.append(VaryingFriction(body.joint, 0.0, FRICTION_SPEED, steepest))
+                laws.append(Friction(body.joint, 0.0, steepest=_steepest([math.inf] * body.kind.nv, most[body.joint])))
             elif not own:
                 laws.append(Damper(body.joint, 0.0) if kind == "damping" else Spring(body.joint, 0.0, body.rest))
     return Acting(tuple(laws))
@@ -118,6 +116,13 @@ def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Fo
     """Joint -> what steps can follow at each of its coordinates, and at all joints together."""
     inertia = np.ones(mech.nv) if explicit_step is None else least_inertia(mech)
     return {joint: [Followed.by(m, explicit_step) for m in own] for joint, own in _by_joint(mech, inertia).items()}
+
+
+def _steepest(friction: Iterable[float], most: Iterable[Followed]) -> tuple[float, ...] | None:
+    """What bounds dry friction (``Friction.steepest``) of this size, None where steps follow all of it.  Rounded more
+    finely than stops are: below the speed at which it sets in friction is too low."""
+    slopes = tuple(_rounded(one.damping**2, math.floor) ** 0.5 for one in most)
+    return None if all(f / FRICTION_SPEED <= slope for f, slope in zip(friction, slopes, strict=True)) else slopes
 
 
 def _efforts(mech: Mechanism, body: Body) -> list[float]:
@@ -214,15 +219,16 @@ def _rounded(x: float, to_integer: Callable[[float], int] = round) -> float:
 def _tendon_law(mech: Mechanism, tendon: Tendon, explicit_step: float | None) -> ForceLaw | None:
     if not (tendon.stiffness or tendon.damping or tendon.friction or tendon.limits):
         return None
-    stop, speed = StopSpring(0.0, 0.0, math.inf, math.inf), FRICTION_SPEED
+    stop, steepest = StopSpring(0.0, 0.0, math.inf, math.inf), math.inf
     if tendon.limits or (tendon.friction and explicit_step):
         inertia = effective_inertia(mech)
         moved = sum(arm**2 / inertia[mech.v_index(joint)][0] for joint, arm in tendon.joints)
         if moved and tendon.limits:
             stop = default_stop(1.0 / moved, 0.0, 1.0, Followed.by(1.0 / moved, explicit_step))
-        if explicit_step is not None:
-            speed = max(speed, _rounded(tendon.friction * explicit_step * moved, math.ceil))
-    return TendonLaw(tendon, stop, speed)
+        if explicit_step and moved:
+            slope = _rounded(1.0 / (explicit_step * moved), math.floor)
+            steepest = slope if tendon.friction > FRICTION_SPEED * slope else math.inf
+    return TendonLaw(tendon, stop, steepest)
 
 
 #: Record -> its law on a mechanism; actuators are one law together.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanism import Mechanism, Tendon
-from ..scalar import Scalar, sqrt
+from ..scalar import Scalar
 from .actuators import along, moment_arms
-from .at_joints import FRICTION_SPEED, StopSpring, excess
+from .at_joints import FRICTION_SPEED, StopSpring, excess, friction_drag
 from .law import ForceLaw, Situation
 
 
@@ -21,12 +21,13 @@ class TendonLaw(ForceLaw):
 
         -stiffness (l - nearest of rest) - damping dl/dt - friction dl/dt / sqrt(dl/dt^2 + speed^2)
 
-    and beyond its limits that of stops (``Stop``), as at joints.
+    with the speed of joints; its friction is at most ``steepest`` dl/dt (``Friction``).  Beyond its limits that of
+    stops (``Stop``), as at joints.
     """
 
     tendon: Tendon
     stop: StopSpring
-    friction_speed: float = FRICTION_SPEED
+    steepest: float = math.inf
 
     def act(self, at: Situation, ctrl: Sequence[Scalar] = (), activation: Sequence[Scalar] = ()) -> Sequence[Scalar]:
         tendon = self.tendon
@@ -35,7 +36,7 @@ class TendonLaw(ForceLaw):
         if tendon.stiffness:
             force = force - tendon.stiffness * _beyond(length, tendon.rest)
         if tendon.friction:
-            drag = tendon.friction / sqrt(rate * rate + self.friction_speed**2)
+            drag = friction_drag(tendon.friction, FRICTION_SPEED, rate, self.steepest)
             force, slope = force - drag * rate, slope + drag
         if tendon.limits:
             push, grown = self.stop.response(length, rate, _finite(tendon.limits), at.step)
