@@ -12,14 +12,18 @@ import linkwise as lw
 from .conversion import Pairing, Tie
 from .joints import Same
 
+FLOATING_BASE = "floating_base"  # the joint that readers add between the ground and a root link that is to move
+
 
 class Foreign(NamedTuple):
-    """A joint of another library: where its coordinates are, and whether it moves freely in space."""
+    """A joint of another library: where its coordinates are, whether it moves freely in space, and whether it joins a
+    link to the ground."""
 
     q: list[int]
     v: list[int]
     free: bool
     kind: str
+    root: bool = False
 
 
 Chart = Callable[[Any, Foreign], Same]  # of one of our bodies and the joint there
@@ -40,7 +44,8 @@ def paired(
     others   names of those that the mechanism does not have, which keep ``q_start``
 
     A joint that has been composed of several there is found by the names of its coordinates, "joint.x"; a floating
-    joint that is left over on either side meets the other.
+    joint that is left over on either side meets the other, and so does the joint of ``floating_base=`` of ``lw.load``
+    the root joint there.
     """
     left, ties = dict(there), []
     for body in mech.bodies:
@@ -84,5 +89,11 @@ def _found(mech: lw.Mechanism, body: Any, there: Mapping[str, Foreign]) -> list[
     composed = [f"{body.joint}.{one.name}" for one in body.kind.measures("q")]
     if all(name in there for name in composed):
         return composed
-    free = [name for name, one in there.items() if one.free and name not in mech.joint_names]
-    return free[:1] if isinstance(body.kind, lw.Floating) and len(free) == 1 else None
+    others = {name: one for name, one in there.items() if name not in mech.joint_names}
+    if isinstance(body.kind, lw.Floating):
+        left = [name for name, one in others.items() if one.free]
+    elif body.joint == FLOATING_BASE:
+        left = [name for name, one in others.items() if one.root]
+    else:
+        return None
+    return left if len(left) == 1 else None

@@ -20,7 +20,8 @@ def to_pinocchio(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> 
     """Conversion of states, forces, matrices and Jacobians from linkwise's to Pinocchio's coordinates.
 
     model    a ``pinocchio.Model`` of the same mechanism: from the same URDF file, or ``pinocchio_model(mech)``; joints
-             are found by their names, wherever they are, and a free-flyer by being one
+             are found by their names, wherever they are, a free-flyer by being one, and the joint of
+             ``lw.load(..., floating_base=lw.Planar())`` as the root joint
     others   names of joints there that are locked in the mechanism: they stay neutral
 
     Joints that mimic others may do so there, or be free; unlimited revolute joints may be angles or cosine and sine.
@@ -28,10 +29,10 @@ def to_pinocchio(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> 
     import pinocchio as pin
 
     there = {}
-    for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:
+    for name, joint, parent in list(zip(model.names, model.joints, model.parents, strict=True))[1:]:
         if joint.nq:  # joints that mimic others have none
             q, v = range(joint.idx_q, joint.idx_q + joint.nq), range(joint.idx_v, joint.idx_v + joint.nv)
-            there[name] = Foreign(list(q), list(v), joint.nv == 6, joint.shortname())
+            there[name] = Foreign(list(q), list(v), joint.nv == 6, joint.shortname(), parent == 0)
     pairing = paired(mech, LIBRARY, there, _chart, pin.neutral(model), model.nv, others)
     return Conversion(pairing, forth=True)
 

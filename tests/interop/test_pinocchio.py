@@ -159,3 +159,32 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match="takes and gives 'v' or 'tau', not 'a'"):
         there.matrix(np.ones(locked.nq), np.eye(locked.nv), gives="a")
     assert repr(there.inverse) == "<Conversion of 'panda' from Pinocchio to linkwise>"
+
+
+ON_WHEELS = """<robot name="on_wheels"><link name="base"><inertial><origin xyz="0.1 0.2 0"/><mass value="5"/>
+    <inertia ixx="0.4" iyy="0.5" izz="0.6" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="arm"><inertial><origin xyz="0.3 0 0.1"/><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <origin xyz="0 0 0.5"/><limit lower="-2" upper="2" effort="9" velocity="3"/></joint></robot>"""
+
+ROOTS = {
+    "JointModelPlanar": lw.Planar(),
+    "JointModelSpherical": lw.Spherical(),
+    "JointModelPX": lw.Prismatic((1, 0, 0)),
+    "JointModelRZ": lw.Revolute((0, 0, 1)),
+    "JointModelFreeFlyer": True,
+}
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_bases_that_move_by_any_joint(root):
+    mech = lw.load(ON_WHEELS, floating_base=ROOTS[root])
+    assert_converts(mech, pin.buildModelFromXML(ON_WHEELS, getattr(pin, root)()))
+
+
+def test_a_base_of_another_kind_is_refused():
+    with pytest.raises(lw.MechanismError, match="'floating_base' is Planar.* JointModelFreeFlyer"):
+        lw.interop.to_pinocchio(
+            lw.load(ON_WHEELS, floating_base=lw.Planar()), pin.buildModelFromXML(ON_WHEELS, pin.JointModelFreeFlyer())
+        )
