@@ -17,7 +17,7 @@ from ..mechanics.algorithms.configuration import difference as difference_on
 from ..mechanics.operators.plan import apply
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
-from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
 from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
 
@@ -173,11 +173,23 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
         raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
     if limit is None:
         limit = mech.effort_limit
+        _warn_of_no_effort(mech)
     bound = _per_coordinate(mech, "limit", limit, np.inf)
     if isinstance(control, CompiledControl) and control.compiles:
         law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
         return CompiledControl(control.mech, law, control.reference)
     return Saturated(control, bound)
+
+
+def _warn_of_no_effort(mech: Mechanism) -> None:
+    driven = mech.actuated_joints or [body.joint for body in mech.bodies if body.mimic is None]
+    weak = [name for name in driven if not mech.effort_limit[mech.v_index(name)].any()]
+    if weak:
+        warn_caller(
+            f"effort limits of mechanism {mech.name!r} are 0 at joints {', '.join(weak)}, where saturated control then "
+            "gives no force; where a file says 0 for what it does not know, give limit={joint: number}, inf for none",
+            MechanismWarning,
+        )
 
 
 # -- numbers by joint -----------------------------------------------------------------------------------

@@ -170,6 +170,11 @@ def _asked(frame: str, given: Callable[[float], Any], size: int, t: float) -> np
 
 def _numbers(frame: str, given: Any) -> Float64Array:
     """Position, rotation, velocity and acceleration, one after the other."""
+    if not hasattr(given, "__len__"):  # as arrays and tuples have
+        raise TypeError(
+            f"the target of {frame!r} must be a pose (4, 4), a position (3,) or a function of t that gives one, not "
+            f"{given!r}; targets with weights and directions, lw.FrameTarget, are for lw.inverse_kinematics"
+        )
     where, *rates = given if isinstance(given, tuple) and np.ndim(given[0]) > 0 else (given,)
     pose = real_numbers(f"the target of {frame!r}", where)
     if pose.shape not in ((4, 4), (3,)):

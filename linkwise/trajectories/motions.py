@@ -17,7 +17,7 @@ from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
-from .laws import RAMP, Law, law_of, peaks, trapezoid
+from .laws import LAWS, RAMP, Law, law_of, peaks, trapezoid
 from .paths import Path, line, spline
 
 LOOKED_AT = 401  # samples of a picture
@@ -27,12 +27,19 @@ LOOKED_AT = 401  # samples of a picture
 class Motion:
     """A path over time: ``motion(t)`` gives q, v and a, each with the leading shape of t; at rest beyond its ends.
 
-    law   from t (...,) to s, ds/dt and d2s/dt2 along the path
+    law   from t (...,) to s, ds/dt and d2s/dt2 along the path; ``along`` makes it of a law such as "quintic"
     """
 
     path: Path
     duration: float
     law: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.law, str) or self.law in LAWS.values():
+            raise TypeError(
+                "the law of a Motion is a function of t alone: linkwise.trajectories.along(path, duration, law) puts "
+                "one such as quintic, of t and the duration, along a path"
+            )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -91,12 +98,18 @@ class Motion:
         return f"<{self}>"
 
 
-def along(path: Path, duration: float | None = None) -> Motion:
-    """A motion along a path whose parameter is the time, from its start; or stretched to a ``duration``."""
+def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
+    """A motion along a path whose parameter is the time, from its start; or stretched to a ``duration``.
+
+    law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
+          ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
+    """
     whole = path.end - path.start
     total = whole if duration is None else float(duration)
     if not 0.0 < total < np.inf:
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
+    if law is not None:
+        return Motion(path, total, partial(_stretched, law_of(law), path.start, whole, total))
     return Motion(path, total, partial(_evenly, path.start, whole / total, total))
 
 
@@ -121,6 +134,13 @@ def sampled(
 def _evenly(start: float, rate: float, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     inside = np.where((t >= 0.0) & (t <= duration), 1.0, 0.0)
     return start + np.clip(t, 0.0, duration) * rate, inside * rate, np.zeros_like(inside)
+
+
+def _stretched(
+    law: Law, start: float, whole: float, duration: float, t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    s, rate, change = law(t, duration)
+    return start + whole * s, whole * rate, whole * change
 
 
 def _within(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -166,7 +186,19 @@ def point_to_point(
 def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
     """The largest of way / velocity, s, and of way / acceleration, s^2, of all joints; zero where there is no bound."""
     bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
-    return float(np.max(np.abs(way) / mech.v_limit, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
+    still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
+    if still:
+        raise MechanismError(
+            f"the velocity limit of joints that are to move is 0: {', '.join(still)}; where a file says 0 for what it "
+            "does not know, give others, mech.with_limits(joint=lw.Limits(...)), or a duration"
+        )
+    speeds = np.where(mech.v_limit > 0.0, mech.v_limit, np.inf)  # of joints that stay
+    return float(np.max(np.abs(way) / speeds, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
+
+
+def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
+    own = mech.v_index(joint)
+    return bool((way[own].astype(bool) & (mech.v_limit[own] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
@@ -184,7 +216,7 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
             "no bound says how long the motion takes: give a duration, an acceleration=..., or velocity limits of the "
             "joints (mech.with_limits)"
             if duration == 0.0 and way.any()
-            else "q0 and q1 are equal, or a joint that moves may not: give a duration"
+            else "q0 and q1 are equal: give a duration"
         )
     return duration
 

@@ -400,6 +400,10 @@ def test_controllers_say_what_they_are_in_a_line(puma):
         (lambda: lw.computed_torque(lw.mechanisms.chain(2), [0.0, 0.0], kp=-1.0), "kp must be"),
         (lambda: lw.decoupled_tracking(lw.mechanisms.chain(2), [0.0, 0.0], limit=0.0), "limit must be a positive"),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "ground", np.zeros(3)), "fixed to the ground"),
+        (
+            lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", lw.FrameTarget(np.zeros(3))),
+            "a function of t that gives one, not FrameTarget.*for lw.inverse_kinematics",
+        ),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(2)), "a pose .4, 4. or a pos"),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(3), kp=-1.0), "kp must be"),
         (lambda: lw.operational_space_control(lw.mechanisms.chain(2), "link2", np.zeros(3), np.ones(6)), "3 of them"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,17 @@ def test_forces_are_cut_off_at_what_motors_can_do():
 def test_something_else_than_a_mechanism_is_refused():
     with pytest.raises(TypeError, match="a Mechanism is needed, got str"):
         lw.joint_feedback("arm", [0.0])
+
+
+def test_effort_limits_of_zero_are_told():
+    arm = lw.load(
+        """<robot name="exported"><link name="base"/><link name="l"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="revolute">
+        <parent link="base"/><child link="l"/><limit lower="-3" upper="3" effort="0" velocity="0"/></joint></robot>"""
+    )
+    with pytest.warns(lw.MechanismWarning, match="effort limits of mechanism 'exported' are 0 at joints j,"):
+        control = lw.saturated(arm, lw.joint_feedback(arm, [1.0], 10.0, 1.0))
+    np.testing.assert_array_equal(control(0.0, np.zeros(1), np.zeros(1)), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.saturated(arm, control, {"j": 5.0})

@@ -233,3 +233,42 @@ def test_planned_motions_are_drawn_as_simulated_ones_are(tmp_path):
     np.testing.assert_allclose(curve.get_ydata()[[0, -1]], motion.torques([0.0, 0.2])[:, 0], atol=1e-9)
     assert motion.animate(tmp_path / "motion.gif", fps=5).exists() and "<html" in motion.show().html
     assert (tmp_path / "motion.png").exists()
+
+
+def test_a_velocity_limit_of_zero_is_named():
+    """As some exporters write where they know none."""
+    arm = lw.mechanisms.planar_arm(3)
+    still = arm.with_limits({arm.joint_names[1]: lw.Limits(velocity=0.0), arm.joint_names[2]: lw.Limits(velocity=2.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(
+            lw.MechanismError, match=f"velocity limit of joints that are to move is 0: {arm.joint_names[1]};"
+        ):
+            tr.point_to_point(still, np.zeros(3), [0.0, 1.0, 1.0])
+        motion = tr.point_to_point(still, np.zeros(3), [0.0, 0.0, 1.0])  # that joint stays
+        assert np.abs(motion.sample()[2]).max() == pytest.approx(2.0)
+        assert tr.point_to_point(still, np.zeros(3), [0.0, 1.0, 1.0], 3.0).duration == 3.0
+
+
+@pytest.mark.parametrize("law", ["quintic", tr.cycloid, "trapezoid"])
+def test_a_law_along_a_path(law):
+    """From rest to rest through the places of the path, with the derivatives of its positions."""
+    arm, rng = lw.mechanisms.planar_arm(3), np.random.default_rng(0)
+    path = tr.spline(arm, rng.normal(size=(4, 3)), at=[1.0, 2.0, 2.5, 4.0])
+    motion = pickle.loads(pickle.dumps(tr.along(path, 3.0, law)))
+    t, h = np.linspace(0.3, 2.6, 7), 1e-5
+    q, v, a = motion(t)
+    s = (tr.laws.LAWS[law] if isinstance(law, str) else law)(t, 3.0)[0]
+    np.testing.assert_allclose(q, path(1.0 + 3.0 * s)[0], atol=1e-12)
+    np.testing.assert_allclose(v, (motion(t + h)[0] - motion(t - h)[0]) / (2.0 * h), atol=1e-7)
+    np.testing.assert_allclose(a, (motion(t + h)[1] - motion(t - h)[1]) / (2.0 * h), atol=1e-5)
+    for end, s in ((0.0, 1.0), (3.0, 4.0)):
+        q, v, _ = motion(end)
+        np.testing.assert_allclose(q, path(s)[0], atol=1e-12)
+        np.testing.assert_allclose(v, 0.0, atol=1e-12)
+
+
+def test_a_bare_law_of_a_motion_says_how_it_is_put_along_a_path():
+    path = tr.line(lw.mechanisms.planar_arm(1), [0.0], [1.0])
+    with pytest.raises(TypeError, match=r"trajectories.along\(path, duration, law\)"):
+        tr.Motion(path, 3.0, tr.quintic)
