@@ -135,7 +135,9 @@ def _order_of_loops(mech: Mechanism, request: Any) -> Any:
 
 
 def _names(request: Any) -> list[Any]:
-    """What may be names of frames among the options of a request."""
+    """What may be names of frames among the options of a request; functions know theirs."""
+    if callable(request):
+        return list(getattr(request, "frames", ()))
     options = request[1:] if isinstance(request, tuple) else ()
     return [option[1] for option in options if isinstance(option, tuple) and len(option) == 2]
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.store import stored
+from ..compiler.store import float64_function
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
@@ -193,18 +194,33 @@ class CompiledControl:
 
     @cached_property
     def _kernel(self) -> Callable[..., Any]:
-        law, mech = self.law, self.mech
+        return float64_function(self.mech, _Torques(self.law))
 
-        def make() -> Any:
-            inputs = ("q", "v", "reference") if law.n_ctrl else ("q", "v")
 
-            def run(tree: Tree, q: Any, v: Any, reference: Any = ()) -> list[Scalar]:
-                return law.torques(tree, q, v, reference)
+@dataclass(frozen=True)
+class _Torques:
+    """What compiles a law for a mechanism: code that its variants share, which differ in payloads and other numbers."""
 
-            algorithm = Algorithm("control", inputs, "tau", run, reason=REASON, sizes={"reference": (law.n_ctrl,)})
-            return compile(algorithm, mech).function
+    law: ControlLaw
 
-        return stored(mech, ("control", law), make)
+    @property
+    def frames(self) -> list[str]:
+        """What may be names of frames: variants that have them elsewhere share no code."""
+        laws, found = [self.law], list[str]()
+        for law in laws:
+            own = [getattr(law, field.name) for field in fields(law)]
+            laws += [x for x in own if isinstance(x, ControlLaw)]
+            found += [x for x in own if isinstance(x, str)]
+        return found
+
+    def __call__(self, mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+        inputs, sizes = ("q", "v", "reference") if self.law.n_ctrl else ("q", "v"), {"reference": (self.law.n_ctrl,)}
+
+        def run(tree: Tree, q: Any, v: Any, reference: Any = ()) -> list[Scalar]:
+            return self.law.torques(tree, q, v, reference)
+
+        algorithm = Algorithm("control", inputs, "tau", run, reason=REASON, sizes=sizes)
+        return compile(algorithm, mech, dtype=dtype, parameters=parameters)
 
 
 # -- what callers give --------------------------------------------------------------------------------------
