@@ -37,6 +37,23 @@ def coordinates_by_joint(
     return q
 
 
+def of_joints_and_links(
+    mech: Mechanism, what: str, named: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Numbers of joints and their coordinates, and those of links, "platform.x", apart."""
+    from .closed.named_coordinates import is_of_link  # here, as in ``configuration_by_joint``
+
+    links = {name: one_number(what, name, value) for name, value in named.items() if is_of_link(mech, name)}
+    return {name: value for name, value in named.items() if name not in links}, links
+
+
+def one_number(what: str, name: str, value: Any) -> float:
+    number = real_numbers(f"the {what} of {name!r}", value)
+    if number.size != 1:
+        raise MechanismError(f"{what}: {name!r} is one number, got {value!r}")
+    return float(number.reshape(()))
+
+
 def _one_coordinate(
     mech: Mechanism, what: str, name: str, value: Any, q: Float64Array, orientations: dict[str, dict[str, float]]
 ) -> bool:
@@ -46,15 +63,13 @@ def _one_coordinate(
     place = mech.coordinate_place("q", name)
     if place is None and joint not in mech.joint_names:
         return False
-    number = real_numbers(f"the {what} of {name!r}", value)
-    if number.size != 1:
-        raise MechanismError(f"{what}: {name!r} is one number, got {value!r}")
+    number = one_number(what, name, value)
     if place is not None:
-        q[place] = float(number.reshape(()))
+        q[place] = number
         return True
     kind = mech.bodies[mech.body_index(joint)].kind
     if word in ANGLES and kind.measures("q")[0].of == QUATERNION:
-        orientations.setdefault(joint, {})[word] = float(number.reshape(()))
+        orientations.setdefault(joint, {})[word] = number
         return True
     words = [one.name for one in kind.measures("q") if one.name]
     words += ANGLES if words and kind.measures("q")[0].of == QUATERNION else ()
@@ -81,12 +96,12 @@ def configuration_by_joint(
     other, which are followed from the initial configuration on without changing the branch."""
     if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
         return _path_by_joint(mech, what, named, paths, others)
-    q = coordinates_by_joint(mech, what, named, others)
     if not mech.loops:
-        return q
-    from .closed.assembly import assemble  # here, as functions of closed mechanisms take states by joint too
+        return coordinates_by_joint(mech, what, named, others)
+    from .closed.assembly import assembled  # here, as functions of closed mechanisms take states by joint too
 
-    return assemble(mech, q, hold=tuple(named))
+    joints, links = of_joints_and_links(mech, what, named)
+    return assembled(mech, coordinates_by_joint(mech, what, joints, others), tuple(named), links)
 
 
 def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:

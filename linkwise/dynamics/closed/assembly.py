@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.registry import compile_instead
-from ...mechanics.joints import ANGLE, QUATERNION
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ...mechanism.model import NO_JOINTS
-from ...mechanism.naming import ANGLES
 from ...mechanism.parts import Place
 from .. import trees as tree
-from ..by_joint import coordinates_by_joint
+from ..by_joint import coordinates_by_joint, of_joints_and_links, one_number
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
 from .closing import LoopEquations, closed_by
-from .constraints import decomposed, moved_by, one_state, position_error, require_finite
+from .constraints import decomposed, one_state, position_error, require_finite
 from .decomposition import decompose
+from .held import Held, HeldEquations, held_by
+from .named_coordinates import is_beside_velocities, named_coordinate
 from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
-from .sizes import random_configurations, sizes
+from .sizes import random_configurations, sizes, units
 from .tolerances import LOOPS
 
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
@@ -54,9 +55,9 @@ def assemble(
 ) -> Float64Array:
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
-    "base.yaw" a whole orientation.  A guess by joint, {"crank": 0.5}, is for the other joints that of ``mech.initial``;
-    the named ones keep their coordinates if loops can be closed so from there, and move too where they cannot; without
-    a guess all are as in ``mech.initial``.
+    "base.yaw" a whole orientation, and those of links, "platform.x" (as in ``range_of_motion``).  A guess by joint,
+    {"crank": 0.5}, is for the other joints that of ``mech.initial``; the named ones keep their coordinates if loops can
+    be closed so from there, and move too where they cannot; without a guess all are as in ``mech.initial``.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -67,55 +68,48 @@ def assemble(
     Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
     and to what the data allow where constraints are redundant but for rounding (``redundancy``).
     """
-    aim, hold = LOOPS.aim * tolerance, names_of(hold)
+    hold, wanted = names_of(hold), dict[str, float]()
     if isinstance(q_guess, Mapping):
-        named, q_guess = tuple(q_guess), coordinates_by_joint(mech, "q_guess", q_guess)
-        free, kept = _held(mech, named)
-        if not hold and free.any():
+        named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
+        q_guess = coordinates_by_joint(mech, "q_guess", joints)
+        if not hold and held_by(mech, named).free.any():
             with contextlib.suppress(AssemblyError):
-                few = min(tries, 2)
-                return _closed_or_refused(mech, q_guess, free, aim, tolerance, max_steps, named, "the guess", few, kept)
+                return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
     (guess,) = checked_arrays(mech, q=q_guess)
-    free, kept = _held(mech, hold)
-    return _closed_or_refused(mech, guess, free, aim, tolerance, max_steps, hold, "the guess", tries, kept)
+    return assembled(mech, guess, hold, wanted, tolerance, max_steps, tries)
 
 
-def _held(mech: Mechanism, hold: Sequence[str]) -> tuple[NDArray[np.bool_], list[int]]:
-    """(nv,): the velocities that are free while the named joints and coordinates are held; and places in q that keep
-    their numbers though no velocity is theirs alone, such as "base.x"."""
-    free, kept = np.ones(mech.nv, dtype=bool), []
-    for name in hold:
-        joint, place = mech.joint_of_coordinate(name), mech.coordinate_place("q", name)
-        is_part = joint in mech.joint_names and name not in mech.joint_names
-        kind = mech.bodies[mech.body_index(joint)].kind if is_part else None
-        if kind is None or kind.rates_are_velocities:
-            free[moved_by(mech, [name], "hold")] = False
-        elif place is not None and kind.measures("q")[place - mech.q_index(joint).start].of != QUATERNION:
-            kept.append(place)
-        elif place is not None or name.rpartition(".")[2] in ANGLES:
-            free[mech.v_index(joint)] &= [one.of != ANGLE for one in kind.measures("v")]
-        else:
-            raise MechanismError(f"hold: joint {joint!r} of mechanism {mech.name!r} has no coordinate {name!r}")
-    return free, kept
+def assembled(
+    mech: Mechanism,
+    guess: Float64Array,
+    hold: Sequence[str],
+    wanted: Mapping[str, float],
+    tolerance: float = LOOPS.closed,
+    max_steps: int = 300,
+    tries: int = TRIES,
+) -> Float64Array:
+    """(nq,): ``assemble`` of a guess (nq,); held coordinates of links that are ``wanted`` elsewhere go there."""
+    held = held_by(mech, hold, {name: value for name, value in wanted.items() if name in hold})
+    aim = LOOPS.aim * tolerance
+    return _closed_or_refused(mech, guess, held, aim, tolerance, max_steps, hold, "the guess", tries)
 
 
 def _closed_or_refused(
     mech: Mechanism,
     q: np.ndarray,
-    free: np.ndarray,
+    held: Held,
     aim: float,
     tolerance: float,
     max_steps: int,
     hold: Sequence[str],
     name: str,
     tries: int = 1,
-    kept: Sequence[int] = (),
 ) -> np.ndarray:
     """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
     start = _with_unit_quaternions(mech, q, name)
     if tries > 1 and q.size:
         decide_around(mech, start.reshape(-1, mech.nq)[0])
-    equations = loop_equations(mech)
+    equations, free, kept = held.equations(mech, start), held.free, held.kept
     metric = equations.sizes.columns if tries > 1 else 1.0  # near closed loops, (3.10) is the shortest way as it is
     q = closed_by(equations, start, free, aim, tolerance, max_steps, metric, kept)
     if tries > 1 and free.any():
@@ -222,7 +216,7 @@ def project(
 
 def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, aim: float) -> np.ndarray:
     """q, nearly closed, with its loops closed."""
-    return _closed_or_refused(mech, q, np.ones(mech.nv, dtype=bool), aim, tolerance, 60, (), "the configuration")
+    return _closed_or_refused(mech, q, Held(np.ones(mech.nv, dtype=bool)), aim, tolerance, 60, (), "the configuration")
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -297,7 +291,8 @@ def _place(mech: Mechanism, name: str) -> Place:
 def follow(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
     """(nq,): the configuration reached from the assembled ``q`` (None: the initial one) as joints move to ``targets``
     (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own
-    coordinates.  Single coordinates of joints with several are targets too, "slide.x" (``mech.q_names``).
+    coordinates.  Single coordinates of joints with several are targets too, "slide.x" (``mech.q_names``), and
+    places and orientations of links, "platform.x" (as in ``range_of_motion``).
 
     The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
     before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
@@ -345,8 +340,9 @@ def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
 
 def _followed(mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Array], largest: float) -> Float64Array:
     """(nq,): the configuration reached from the assembled q, one position of each target."""
-    goal = q.copy()
-    driven_q = np.zeros(mech.nq, dtype=bool)
+    goal, driven_q = q.copy(), np.zeros(mech.nq, dtype=bool)
+    targets, links = dict(targets), [name for name in targets if is_beside_velocities(mech, name)]
+    ends = np.array([float(one_number("the target", name, targets.pop(name))) for name in links])
     for name, values in targets.items():
         own = _place(mech, name)
         if driven_q[own.q_index].any():
@@ -362,13 +358,18 @@ def _followed(mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Arr
     for name in targets:
         free[_place(mech, name).v_index] = False
     whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
-    equations = loop_equations(mech)
-    columns = equations.sizes.columns
+    moving = tuple(named_coordinate(mech, name) for name in links)
+    ways = np.array([-float(one.change(q, end)) for one, end in zip(moving, ends, strict=True)])
+    columns, equations = sizes(mech).columns, Held(free, (), moving).equations(mech, q)
     while done < 1.0:
         pace = min(pace, 1.0 - done)
+        if isinstance(equations, HeldEquations):
+            equations = replace(equations, values=ends - (1.0 - done - pace) * ways)
         jacobian = equations.at(q)[1]
+        asked = np.zeros(len(jacobian))
+        asked[len(asked) - len(moving) :] = ways / [one.unit(units(mech)) for one in moving]
         change = np.where(free, 0.0, whole / columns)
-        change -= decompose(jacobian * free).solve(jacobian @ change)
+        change -= decompose(jacobian * free).solve(jacobian @ change - asked)
         change *= pace
         there = tree.integrate(mech, q, columns * change, 1.0)
         if np.abs(change).max() <= largest:
@@ -385,7 +386,7 @@ def _followed(mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Arr
             reached = ", ".join(f"{name!r} is at {in_brief(values)}" for name, values in at.items() if len(values) == 1)
             raise AssemblyError(
                 f"loop {loop!r} of mechanism {mech.name!r} locks after {done:.4%} of the way (it would open by "
-                f"{residual:.3g}): {', '.join(map(repr, targets))} cannot be driven further on this branch"
+                f"{residual:.3g}): {', '.join(map(repr, (*targets, *links)))} cannot be driven further on this branch"
                 + f"; {reached}"
                 * bool(reached),
                 loop,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -139,7 +139,7 @@ def closed_by(
     rounding say as much as others and are needed: they are left out where the error is what they can be satisfied to.
     """
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
-        whole = LoopEquations(equations.mech, equations.sizes)
+        whole = replace(equations, blocks=())
         goal = 0.5 * min(block.closure for block in equations.blocks)
         q = np.where(near[..., None], q, _iterated(whole, q, free, goal, goal, max_steps, metric, kept))
     return _iterated(equations, q, free, aim, tolerance, max_steps, metric, kept)
@@ -167,7 +167,7 @@ def _iterated(
         if not np.any(active):
             break
         error, jacobian = equations.at(q)
-        jacobian = jacobian * equations.mech.holonomic_rows[:, None]  # a search may go where no wheel rolls
+        jacobian[..., np.flatnonzero(~equations.mech.holonomic_rows), :] = 0.0  # a search may go where no wheel rolls
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
         jacobian = jacobian * (units * free)
         if len(kept):

@@ -18,9 +18,10 @@ from ..by_joint import velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
-from .dynamics import independent_at, terms
+from .dynamics import curvature_of, independent_at, terms
 from .formulations import UnsuitableCoordinates, basis_by
 from .idle_motions import hint, told_of_idle_motions
+from .named_coordinates import is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error
 
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
@@ -114,8 +115,9 @@ def driven_motion(
     q      (..., nq), loops closed; or by joint, {joint: position}, the loops closed then; with many positions, {joint:
            (n,)}, they are followed from the initial configuration on without changing the branch (``follow_path``);
            None is the initial configuration
-    v      {joint: number or (...)}; as many joints as there are degrees of freedom, the inputs.  Joints outside of all
-           loops stand still unless they are named
+    v      {joint: number or (...)}; as many as there are degrees of freedom, the inputs.  Joints outside of all loops
+           stand still unless they are named.  Places and orientations of links are inputs too, {"platform.x": 0.1}, as
+           are coordinates of joints with several (``mech.q_names``)
     a      the same; joints that are named in ``v`` alone have none: they run at constant speed
 
     The inputs must be able to drive the mechanism: in their dead centres nothing follows from them, and they are
@@ -141,6 +143,7 @@ def driven_motion(
         velocities = times(basis[..., : rate.shape[-1]], rate) + offset
         at = terms(mech, q, velocities)
         basis, offset = basis_by("partitioning", at.jacobian, at.bias, decompose(at.jacobian), chosen)
+        change = change - curvature_of(mech, q, velocities, inputs)
     return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset)
 
 
@@ -190,7 +193,7 @@ def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list
     rows = np.concatenate([rows, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):
-        wider = np.concatenate([rows, velocity_rows(mech, (name,), "joint")])
+        wider = np.concatenate([rows, rates_of_inputs(mech, q, (name,), "inputs")])
         if int(decompose(wider).rank) == rank + len(wider) - len(rows):
             rows, rank = wider, rank + len(wider) - len(rows)
             found.append(name)
@@ -199,6 +202,8 @@ def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list
 
 def _width(mech: Mechanism, name: str) -> int:
     """How many numbers an input has."""
+    if is_beside_velocities(mech, name):
+        return 1
     own = velocities_of(mech, name)
     return own.stop - own.start
 

@@ -14,12 +14,12 @@ from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...compiler.store import float64_function, kernel_function, stored
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import (
     constraint_jacobian,
-    velocity_rows,
     warn_if_open,
     warn_if_opening,
 )
@@ -28,6 +28,7 @@ from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import decompose, solved, times
 from .formulations import METHODS, basis_by
 from .idle_motions import told_of_idle_motions
+from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error, redundancy
 from .structure import fronts
 from .tolerances import LOOPS
@@ -85,8 +86,8 @@ def forward_dynamics(
                   "lagrange" (2.4, 2.5), "partitioning", "tangent", "differentiable" (2.43 with different K); they
                   agree away from singular positions
     baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
-    independent   own coordinates for the null space: joint names, rows (p, nv) with dy/dt = rows v, ``Coordinates`` or
-                  ``implicit_coordinates(...)`` (2.25-2.31)
+    independent   own coordinates for the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
+                  dy/dt = rows v, ``Coordinates`` or ``implicit_coordinates(...)`` (2.25-2.31)
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
                   constraints that are redundant but for the rounding of the data (``redundancy``) do not count
@@ -350,7 +351,9 @@ def independent_at(mech: Mechanism, q: Float64Array, independent: Any) -> np.nda
     if isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return _per_state(independent.rows, q, empty=(0, mech.nv))
     if isinstance(independent, str) or not len(independent) or isinstance(independent[0], str):
-        rows = velocity_rows(mech, independent, "independent")
+        rows = rates_of_inputs(mech, q, independent, "independent")
+        if any(is_beside_velocities(mech, name) for name in names_of(independent)):
+            return rows
         return np.nonzero(rows)[1] if np.isin(rows, (0.0, 1.0)).all() and rows.any(axis=1).all() else rows
     rows = real_numbers("independent", independent)
     if rows.ndim < 2 or rows.shape[-1] != mech.nv:
@@ -366,8 +369,12 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
     return alpha, beta
 
 
-def curvature_of(q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
+def curvature_of(mech: Mechanism, q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
     """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
+    if isinstance(independent, (str, list, tuple)) and any(
+        isinstance(name, str) and is_beside_velocities(mech, name) for name in names_of(independent)
+    ):
+        return curvatures_of_inputs(mech, q, v, independent)
     if not isinstance(independent, (Coordinates, ImplicitCoordinates)):
         return 0.0
     return _per_state(independent.curvature, q, v, empty=(1,))

@@ -255,7 +255,7 @@ def _all_accelerations(
     if a.size or count:  # functions of no state at all do not tell how many they are
         require_length("a", a, count, " of the independent coordinates")
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
-    a = a - curvature_of(q, v, independent)
+    a = a - curvature_of(mech, q, v, independent)
     dofs = mech.nv - np.asarray(svd.rank)
     if dofs.size and (count < dofs).all() and len(driven) < mech.nv:
         rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen

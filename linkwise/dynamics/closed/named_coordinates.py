@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .orientations import ANGLES, angle_about_one_axis, angle_of, rates_about_on
 from .sizes import Units, units
 
 AXES = "xyz"
+DIFFERENCE = 1e-3  # of coordinates: rounding and the order of differences matter alike
 CHOICES = (
     "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), the place of a link "
     "('link.x', '.y', '.z') or its orientation ('link.yaw', '.pitch', '.roll')"
@@ -50,6 +52,10 @@ class NamedCoordinate:
         """(...): of configurations (..., nq)."""
         number = self.number(q)
         return number if self.about is None else self.about + wrapped(number - self.about)
+
+    def change(self, q: np.ndarray, value: Any) -> np.ndarray:
+        """(...): from a value to that at q (..., nq), by less than half a turn where values are known but for turns."""
+        return wrapped(self.number(q) - value) if self.is_wrapped else self.number(q) - value
 
     def unit(self, units: Units) -> float:
         """What is 1 in these units."""
@@ -163,6 +169,51 @@ def _orientation(mech: Mechanism, name: str, link: str, angle: str) -> NamedCoor
         is_length=False,
         turns=True,
     )
+
+
+def is_beside_velocities(mech: Mechanism, name: str) -> bool:
+    """Whether a name is that of a coordinate whose rate is no number of v: of a link or frame, "platform.x", or of a
+    joint with a quaternion, "base.x"."""
+    if name in mech.joint_names:
+        return False
+    if mech.coordinate_place("q", name) is not None:
+        return not mech.bodies[mech.body_index(mech.joint_of_coordinate(name))].kind.rates_are_velocities
+    return is_of_link(mech, name)
+
+
+def is_of_link(mech: Mechanism, name: str) -> bool:
+    """Whether a name is that of a coordinate of a link or frame, and not of a joint."""
+    link, _, word = name.rpartition(".")
+    of_joint = link in mech.joint_names or any(mech.coordinate_place(x, name) is not None for x in "qv")
+    return not of_joint and link in mech.frames and word in (*AXES, *ANGLES)
+
+
+def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], what: str) -> np.ndarray:
+    """(..., p, nv) at q (..., nq), or (p, nv) where joints alone are named: rows @ v are the velocities of the named
+    joints and the rates of the named coordinates."""
+    rows = [
+        named_coordinate(mech, name).rows(q)[..., None, :]
+        if is_beside_velocities(mech, name)
+        else velocity_rows(mech, (name,), what)
+        for name in names_of(names)
+    ]
+    batch = np.broadcast_shapes((), *(one.shape[:-2] for one in rows))
+    return np.concatenate(
+        [np.zeros((*batch, 0, mech.nv)), *(np.broadcast_to(one, (*batch, *one.shape[-2:])) for one in rows)], axis=-2
+    )
+
+
+def curvatures_of_inputs(mech: Mechanism, q: np.ndarray, v: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """(..., p): second derivatives of what ``rates_of_inputs`` are the rates of while v is constant, zero of joints; by
+    differences of fourth order of the rates."""
+    speed = np.maximum(np.abs(v).max(axis=-1, initial=0.0, keepdims=True), np.finfo(float).tiny)
+    step = DIFFERENCE / speed[..., 0]
+
+    def rates(steps: float) -> np.ndarray:
+        there = tree.integrate(mech, q, v, steps * step)
+        return (rates_of_inputs(mech, there, names, "inputs") @ v[..., None])[..., 0]
+
+    return (8.0 * (rates(1.0) - rates(-1.0)) - (rates(2.0) - rates(-2.0))) / (12.0 * step[..., None])
 
 
 def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:

@@ -136,3 +136,54 @@ def test_a_structure_has_no_motion():
     assert lw.closed.null_space(truss, q).shape == (2, 0)
     with pytest.raises(lw.MechanismError, match="0 while 'crank_joint' stand still: hold 1 fewer"):
         lw.closed.range_of_motion(built("four_bar"), "rocker_joint", hold="crank_joint")
+
+
+PLACE, ARMS = ("platform.x", "platform.y", "platform.z"), ("arm1_joint", "arm2_joint", "arm3_joint")
+
+
+def test_a_platform_of_three_degrees_of_freedom_is_driven_by_its_own_motion():
+    delta = lw.mechanisms.delta_robot()
+    q = lw.closed.assemble(delta, {"arm1_joint": 0.3, "arm2_joint": 0.1})
+    rate, change = np.array([1.0, -0.4, 0.3]), np.array([0.2, 0.7, -0.5])
+    motion = lw.closed.driven_motion(
+        delta, q, dict(zip(PLACE, rate, strict=True)), dict(zip(PLACE, change, strict=True))
+    )
+    np.testing.assert_allclose(motion.velocity("platform"), rate, atol=1e-12)
+    np.testing.assert_allclose(motion.acceleration("platform"), change, atol=1e-9)
+    per_arm = lw.jacobian(delta, q, "platform")[3:] @ lw.closed.null_space(delta, q, independent=ARMS)
+    per_arm = lw.frame_pose(delta, q, "platform")[:3, :3] @ per_arm  # the robot's Jacobian
+    arms = [motion.of_joint(name)[1] for name in ARMS]
+    np.testing.assert_allclose(arms, np.linalg.solve(per_arm, rate), atol=1e-10)
+    basis = lw.closed.null_space(delta, q, independent=PLACE)
+    np.testing.assert_allclose(basis @ rate, motion.v, atol=1e-12)
+    step, here = 1e-4, lw.frame_pose(delta, q, "platform")[:3, 3]
+    times = np.array([0.0, -step, step])[:, None]
+    ways = here + rate * times + 0.5 * change * times**2
+    there = lw.closed.follow_path(delta, q, dict(zip(PLACE, ways.T, strict=True)))
+    angles = np.array([there[:, delta.q_index(name).start] for name in ARMS])
+    bends = (angles[:, 1] - 2.0 * angles[:, 0] + angles[:, 2]) / step**2
+    np.testing.assert_allclose([motion.of_joint(name)[2] for name in ARMS], bends, atol=1e-5)
+    names = [name.replace("platform", "platform_joint") for name in PLACE]  # the same by the coordinates of its joint
+    same = lw.closed.driven_motion(delta, q, dict(zip(names, rate, strict=True)), dict(zip(names, change, strict=True)))
+    np.testing.assert_allclose(same.a, motion.a, atol=1e-9)
+
+
+def test_places_and_orientations_of_links_are_held_and_followed():
+    delta = lw.mechanisms.delta_robot()
+    aim = np.array([0.1, 0.05, -0.8])
+    for q in (
+        lw.closed.assemble(delta, dict(zip(PLACE, aim, strict=True)), hold=PLACE),
+        lw.configuration(delta, dict(zip(PLACE, aim, strict=True))),
+        lw.closed.follow(delta, None, dict(zip(PLACE, aim, strict=True))),
+        lw.closed.driven_motion(delta, dict(zip(PLACE, aim, strict=True)), dict.fromkeys(PLACE, 0.0)).q,
+    ):
+        np.testing.assert_allclose(lw.frame_pose(delta, q, "platform")[:3, 3], aim, atol=1e-10)
+        assert np.abs(lw.closed.position_error(delta, q)).max() < 1e-11
+    with pytest.raises(lw.MechanismError, match="'platform.x' cannot be driven further"):
+        lw.closed.follow(delta, None, {"platform.x": 3.0})
+    four_bar = built("four_bar")
+    yaw = lw.closed.range_of_motion(four_bar, "coupler.yaw")
+    middle = 0.5 * (yaw.lower + yaw.upper)
+    q = lw.closed.assemble(four_bar, {"coupler.yaw": middle}, hold="coupler.yaw")
+    pose = lw.frame_pose(four_bar, q, "coupler")
+    assert np.arctan2(pose[1, 0], pose[0, 0]) == pytest.approx(middle, abs=1e-10)

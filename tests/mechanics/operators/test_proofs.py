@@ -225,6 +225,12 @@ def test_what_needs_joints_without_rotors():
     without = op.prove(forgetful, WHITENING.T @ op.D.inv @ WHITENING, armature=False)
     assert without.holds is True and "where no joint has a rotor" in str(without)
     assert op.prove(op.R, op.D - op.H @ op.P @ op.H.T).holds is True
+    assert without.holds and with_rotors.holds_without_rotors
+    assert str(with_rotors).endswith("\n  holds where no joint has a rotor (armature=False)")
+    without_gain = op.prove(op.M, op.P - op.E_psi @ op.P @ op.E_psi.T)
+    assert without_gain.holds is False and "holds where no joint has a rotor" in str(without_gain)
+    wrong_anyway = op.prove(op.H @ op.phi @ op.G, WHITENING)
+    assert wrong_anyway.holds is False and "rotor" not in str(wrong_anyway)
     wrong = op.prove(op.H @ op.phi @ op.G, WHITENING, armature=False)
     assert wrong.holds is False and not wrong.counterexample.mechanism.armature.any()
 
