@@ -1,4 +1,4 @@
-"""Trajectories as tables and arrays with names, of pandas and xarray."""
+"""Trajectories as arrays with names, of xarray."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from .trajectory import Trajectory
 
-MISSING = "{what} needs {package}: pip install 'linkwise[labelled]'"
-
-
-def data_frame(motion: Trajectory) -> Any:
-    """One motion as a ``pandas.DataFrame``: time is the index, the columns are those of ``table``."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError(MISSING.format(what="to_pandas", package="pandas")) from None
-    names, columns = motion.table()
-    return pandas.DataFrame(columns[:, 1:], index=pandas.Index(columns[:, 0], name=names[0]), columns=names[1:])
-
 
 def dataset(motion: Trajectory) -> Any:
     """A motion, or a batch of them, as an ``xarray.Dataset``: axes "t", "batch0", ..., "q" and "v" (names of
@@ -28,7 +16,7 @@ def dataset(motion: Trajectory) -> Any:
     try:
         import xarray
     except ImportError:
-        raise ImportError(MISSING.format(what="to_xarray", package="xarray")) from None
+        raise ImportError("to_xarray needs xarray: pip install 'linkwise[labelled]'") from None
     mech = motion.mechanism
     lead = ("t", *(f"batch{k}" for k in range(motion.q.ndim - 2)))
     arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {"positions": ((*lead, "q"), motion.q)}

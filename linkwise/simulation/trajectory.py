@@ -21,6 +21,7 @@ from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
+from ..dynamics.tables import Tabular
 from ..mechanism import Loop, Mechanism, MechanismError
 from ..trajectories import Motion, sampled
 from .events import Occurrence
@@ -84,7 +85,7 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(Tabular):
     """A motion: m samples in front of every array, then the batch if there is one.
 
     mechanism          the mechanism that moved
@@ -435,31 +436,6 @@ class Trajectory:
                 "write pictures and videos"
             )
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write time, coordinates, velocities, accelerations, forces and energies as a table with a row per sample."""
-        names, columns = self.table()
-        header = ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
-        np.savetxt(path, columns, delimiter=",", header=header, comments="", fmt="%.17g")
-
-    def to_parquet(self, path: str | Path) -> None:
-        """The same table as a Parquet file; needs pyarrow."""
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise ImportError(
-                "Parquet files need pyarrow: pip install 'linkwise[parquet]', or use to_csv or save"
-            ) from None
-        names, columns = self.table()
-        table = pyarrow.table(dict(zip(names, columns.T, strict=True)))
-        pyarrow.parquet.write_table(table, path)
-
-    def to_pandas(self) -> Any:
-        """The table of ``to_csv`` as a ``pandas.DataFrame`` with time as its index; needs pandas."""
-        from .labelled import data_frame
-
-        return data_frame(self)
-
     def to_xarray(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
         and actuators; needs xarray."""
@@ -468,8 +444,8 @@ class Trajectory:
         return dataset(self)
 
     def table(self) -> tuple[list[str], Float64Array]:
-        """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: one
-        motion, no batch."""
+        """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: time,
+        coordinates, velocities, accelerations, forces and energies; one motion, no batch."""
         if self.q.ndim != 2:
             raise MechanismError("a table has one motion: pick one of the batch with trajectory.member(index)")
         names, columns = ["t"], [self.t[:, None]]

@@ -13,7 +13,7 @@ import linkwise as lw
 
 from . import style
 from .configurations import mechanism_of
-from .coordinates import ANGLE, FORCES, LENGTH, OTHER, QUATERNION, UNITS, Series, all_series
+from .coordinates import ANGLE, FORCES, LENGTH, OTHER, QUATERNION, UNITS, Series, all_series, measure_of
 from .style import BLACK, COLOURS, GREY, STYLES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class States:
     ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
     ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate;
     ``passive`` are the elements that store energy besides; ``drive_forces`` are by drive, at the times of
-    ``smooth``.
+    ``smooth``.  Of a driven motion t are the positions of its input, which ``over`` names, and ``a`` (m, nv) is shown.
     """
 
     mech: lw.Mechanism
@@ -51,6 +51,8 @@ class States:
     passive: Any
     velocity_error: np.ndarray | None = None
     drive_forces: Mapping[str, np.ndarray] = field(default_factory=dict)
+    a: np.ndarray | None = None
+    over: str = "time (s)"
 
 
 @style.styled
@@ -64,13 +66,15 @@ def plot_trajectory(
 ) -> Figure:
     """Positions, velocities and forces of the joints, energies, errors of loops, and events over time.
 
-    trajectory   anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as that of lw.simulate;
-                 ``tau`` (m, nv), ``events``, ``energy``, ``passive`` and ``wrenches`` are used where it has them
+    trajectory   a driven motion (``lw.closed.driven_motion``), which is shown over the positions of its input, with its
+                 accelerations; or anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as
+                 that of lw.simulate; ``tau`` (m, nv), ``events``, ``energy``, ``passive`` and ``wrenches`` are used
+                 where it has them
     mech         its mechanism, if it does not know it
     joints       those to show; by default all with coordinates of their own
     energy       kinetic, potential and total energy; beside them the change of the total where nothing adds or takes
                  energy, the power of the joint forces where there are any
-    loops        of a mechanism with loops: how far they are open and how fast their sides slip
+    loops        of a mechanism with loops: how far they are open and how fast their sides slip; not of driven motions
 
     Up to seven curves of one unit share a panel.  Quaternions are shown as their four numbers, of the sign that makes
     them continuous, beside the angular velocity in the axes of the moving link.  Forces are those that were commanded,
@@ -78,12 +82,12 @@ def plot_trajectory(
     """
     states = _states(trajectory, mech)
     groups = _groups(all_series(states.mech, joints))
-    closed = loops and bool(states.mech.loops)
+    closed = loops and bool(states.mech.loops) and states.a is None  # driven motions are made closed
     driven = bool(states.drive_forces)
     rows = len(groups) + driven + energy + closed
     if rows == 0:
         raise ValueError("there is nothing to plot: no joints, no energy, no loops")
-    panels = _Panels(rows, 2 if states.tau is None else 3, states)
+    panels = _Panels(rows, 2 if states.tau is None and states.a is None else 3, states)
     for row, group in enumerate(groups):
         _plot_group(panels, row, states, group)
     if driven:
@@ -115,10 +119,10 @@ class _Panels:
         t = self._states.t
         for ax in self.figure.axes:
             if len(t) > 1:
-                ax.set_xlim(t[0], t[-1])
+                ax.set_xlim(t.min(), t.max())
             ax.tick_params(labelbottom=ax in self._lowest.values())
             if ax in self._lowest.values():
-                ax.set_xlabel("time (s)")
+                ax.set_xlabel(self._states.over)
         names = list(dict.fromkeys(event.name for event in self._states.events))
         looks: dict[str, dict[str, Any]] = {
             name: {"color": GREY, "ls": DASHES[k % len(DASHES)], "lw": 0.9} for k, name in enumerate(names)
@@ -134,6 +138,8 @@ class _Panels:
 
 
 def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
+    if isinstance(trajectory, lw.closed.DrivenMotion):
+        return _driven_states(trajectory)
     missing = [name for name in ("t", "q", "v") if not hasattr(trajectory, name)]
     if missing:
         raise TypeError(f"a trajectory has t, q and v; {type(trajectory).__name__} has no {' and no '.join(missing)}")
@@ -159,6 +165,14 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
     if drives and hasattr(trajectory, "resampled"):  # steps may be far apart, and peaks between them
         drives = trajectory.resampled(smooth[0]).drive_forces
     return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives)
+
+
+def _driven_states(motion: lw.closed.DrivenMotion) -> States:
+    name, values = motion.over
+    unit = UNITS[measure_of(motion.mech, name)][0]
+    over = f"{name} ({unit})" if unit else name
+    smooth = (values, motion.q, motion.v)
+    return States(motion.mech, *smooth, None, None, None, False, (), smooth, None, a=motion.a, over=over)
 
 
 def _dissipates(mech: Any, trajectory: Any) -> bool:
@@ -203,10 +217,12 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
         acting = one.forces(states.tau) if states.tau is not None else None
         if acting is not None:
             forces[0].plot(states.t, acting, **look)
+        if states.a is not None and one.v is not None:
+            forces[0].plot(states.t, one.velocities(states.a), **look)
     positions.set_ylabel(f"{TITLES[measures]} ({unit})" if unit else TITLES[measures])
     rates.set_ylabel(f"{'angular velocity' if measures == QUATERNION else 'velocity'} ({rate_unit})")
     for ax in forces:
-        ax.set_ylabel(FORCES[measures])
+        ax.set_ylabel(FORCES[measures] if states.a is None else f"acceleration ({rate_unit}²)")
     for ax in (positions, rates):
         _show_constants(ax)
     _legend(axes[-1], *axes[:-1])

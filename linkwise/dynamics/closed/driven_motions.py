@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,27 @@ from .. import centroidal, frames
 from .. import trees as tree
 from ..by_joint import velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..tables import Tabular
 from .constraints import require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
 from .dynamics import curvature_of, independent_at, terms
 from .formulations import UnsuitableCoordinates, basis_by
 from .idle_motions import hint, told_of_idle_motions
-from .named_coordinates import is_beside_velocities, rates_of_inputs
+from .named_coordinates import is_beside_velocities, named_coordinate, rates_of_inputs
 from .redundancy import closable_error
 
+STILL = 1e-9  # of an input's positions: those that vary less stand still
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrivenMotion:
+class DrivenMotion(Tabular):
     """Positions, velocities and accelerations of a mechanism, one state or a batch, from ``driven_motion``.
 
     q    (..., nq)
     v    (..., nv): of all joints
     a    (..., nv): the same
+    inputs   what was driven
 
     What is said of a link or point is (..., 3), in axes of the world.  A point is the origin of a link or frame, by its
     name, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in that one's coordinates.
@@ -43,11 +47,50 @@ class DrivenMotion:
     q: Float64Array
     v: Float64Array
     a: Float64Array
+    inputs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         count = int(np.prod(self.q.shape[:-1]))
         many = f"{count} positions" if self.q.ndim > 1 else "one position"
         return f"<DrivenMotion of {self.mech.name!r}: {many}, q, v and a>"
+
+    @property
+    def over(self) -> tuple[str, Float64Array]:
+        """The input that moves, and its positions (n,): tables and pictures are over these."""
+        if self.q.ndim == 2 and len(self.q) > 1:
+            singles = [single for name in self.inputs for single in _single_coordinates(self.mech, name)]
+            for name in singles:
+                values = named_coordinate(self.mech, name).along(self.q)
+                if np.ptp(values) > STILL * max(1.0, np.abs(values).max()):
+                    return name, values
+        raise MechanismError(
+            f"a table or picture of a driven motion is over positions of an input, {{joint: np.linspace(...)}}, and "
+            f"{self!r} has no path of one"
+        )
+
+    def table(self) -> tuple[list[str], Float64Array]:
+        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) of what ``to_csv``
+        writes: coordinates, velocities and accelerations over the positions of the input."""
+        name, values = self.over
+        of_q, of_v = self.mech.coordinate_names("q"), self.mech.coordinate_names("v")
+        parts = {"q": of_q, "v": of_v, "a": of_v}
+        names = [name, *(f"{what}.{coordinate}" for what, own in parts.items() for coordinate in own)]
+        return names, np.concatenate([values[:, None], self.q, self.v, self.a], axis=1)
+
+    def save(self, path: str | Path) -> None:
+        """Write the ``table`` to a file, ``.csv`` or ``.parquet``."""
+        writers = {".csv": self.to_csv, ".parquet": self.to_parquet}
+        ending = Path(path).suffix.lower()
+        if ending not in writers:
+            raise MechanismError(f"{Path(path).name!r}: driven motions are saved as tables, .csv or .parquet")
+        writers[ending](path)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Curves of positions, velocities and accelerations over the input; written to ``path`` if that is given;
+        options are those of ``lw.viewer.plot_trajectory``."""
+        from ...viewer import plot_trajectory
+
+        return plot_trajectory(self, path, **options)
 
     def of_joint(self, joint: str) -> tuple[Float64Array, Float64Array, Float64Array]:
         """(...) each: position, velocity and acceleration of a joint of one coordinate, mimic joints included; (..., k)
@@ -144,7 +187,16 @@ def driven_motion(
         at = terms(mech, q, velocities)
         basis, offset = basis_by("partitioning", at.jacobian, at.bias, decompose(at.jacobian), chosen)
         change = change - curvature_of(mech, q, velocities, inputs)
-    return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset)
+    return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset, inputs)
+
+
+def _single_coordinates(mech: Mechanism, name: str) -> list[str]:
+    """Names of the coordinates of an input."""
+    if is_beside_velocities(mech, name):
+        return [name]
+    joint = name if name in mech.joint_names else mech.joint_of_coordinate(name)
+    count = mech.bodies[mech.body_index(joint)].kind.nq
+    return [joint] if count == 1 else [f"{joint}[{k}]" for k in range(count)]
 
 
 def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:

@@ -187,3 +187,42 @@ def test_places_and_orientations_of_links_are_held_and_followed():
     q = lw.closed.assemble(four_bar, {"coupler.yaw": middle}, hold="coupler.yaw")
     pose = lw.frame_pose(four_bar, q, "coupler")
     assert np.arctan2(pose[1, 0], pose[0, 0]) == pytest.approx(middle, abs=1e-10)
+
+
+def test_tables_and_pictures_are_over_the_input(tmp_path):
+    angles = np.linspace(0.0, 6.28, 60)
+    motion = lw.closed.driven_motion(built("four_bar"), {"crank_joint": angles}, {"crank_joint": 10.0})
+    motion.save(tmp_path / "motion.csv")
+    header, *rows = (tmp_path / "motion.csv").read_text().splitlines()
+    assert header.split(",")[:3] == ["crank_joint", "q.crank_joint", "q.coupler_joint"]
+    assert header.split(",")[-1] == "a.rocker_joint"
+    numbers = np.array([row.split(",") for row in rows], dtype=float)
+    np.testing.assert_array_equal(numbers, np.column_stack([angles, motion.q, motion.v, motion.a]))
+    frame = pytest.importorskip("pandas") and motion.to_pandas()
+    assert frame.index.name == "crank_joint"
+    np.testing.assert_array_equal(frame["a.rocker_joint"], motion.of_joint("rocker_joint")[2])
+    motion.plot(tmp_path / "motion.png")
+    figure = lw.viewer.plot_trajectory(motion, energy=False)
+    positions, velocities, accelerations = figure.axes
+    assert positions.get_xlabel() == "crank_joint (rad)" and "rad/s²" in accelerations.get_ylabel()
+    for ax, values in ((positions, motion.q), (velocities, motion.v), (accelerations, motion.a)):
+        for line, column in zip(ax.get_lines(), values.T, strict=True):
+            np.testing.assert_array_equal(line.get_xdata(), angles)
+            np.testing.assert_array_equal(line.get_ydata(), column)
+    assert (tmp_path / "motion.png").stat().st_size > 10_000
+    with pytest.raises(lw.MechanismError, match="tables, .csv or .parquet"):
+        motion.save(tmp_path / "motion.png")
+    alone = lw.closed.driven_motion(built("four_bar"), {"crank_joint": 0.3}, {"crank_joint": 10.0})
+    with pytest.raises(lw.MechanismError, match="has no path of one"):
+        alone.plot()
+
+
+def test_pictures_of_platforms_are_over_their_place(tmp_path):
+    x = np.linspace(-0.1, 0.1, 5)
+    paths = dict(zip(PLACE, (0.0 * x + 0.02, x, 0.0 * x - 0.8), strict=True))
+    motion = lw.closed.driven_motion(
+        lw.mechanisms.delta_robot(), paths, {**dict.fromkeys(PLACE, 0.0), "platform.y": 1.0}
+    )
+    name, values = motion.over
+    assert name == "platform.y"
+    np.testing.assert_allclose(values, x, atol=1e-12)
