@@ -47,6 +47,7 @@ ROUGH = 1e-6  # the largest of these, also where a motion starts: a singular pos
 HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the method
 PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
 LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
+FURTHER = LOOK[-1] * 2.0 ** np.arange(0.5, 4.5, 0.5)  # steps: the same, where it is beyond these
 LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: when to look for the end of a neighbourhood
 SAME = 1.0 + 1e-9  # times conditioning: a smaller change is rounding
 CLOSELY = 33  # number of times at which an interval is looked at
@@ -198,8 +199,12 @@ class SingularPositions:
         (dips,) = np.nonzero(_dips(values))
         if not len(dips) and values[-1] >= NEAR:
             return None
-        first = int(dips[0]) if len(dips) else len(LOOK) - 2
-        times = np.linspace(times[first], times[first + 2] if len(dips) else times[-1], CLOSELY)
+        if not len(dips):  # it is further away: an arc that ends there could not be gone on from
+            times = np.concatenate([times[-2:], step * FURTHER])
+            values = along(times)
+            (dips,) = np.nonzero(_dips(values))
+        first, last = (int(dips[0]), int(dips[0]) + 2) if len(dips) else (0, 1)
+        times = np.linspace(times[first], times[last], CLOSELY)
         values = along(times)
         if values.min() >= NEAR:
             return None

@@ -171,3 +171,30 @@ def test_the_energy_of_a_delta_robot():
     v = lw.closed.null_space(mech, q, independent=tuple(speeds)) @ np.array(list(speeds.values()))
     motion = lw.simulate(mech, q, v, 0.7)
     assert np.abs(motion.energy - motion.energy[0]).max() < 2e-6
+
+
+def change_point_four_bar() -> lw.Mechanism:
+    """Links with a + c = b + d, flat once in a turn of the crank."""
+    a, b, c, d = 0.3, 0.5, 0.6, 0.4
+    crank = a * np.array([np.cos(1.2), np.sin(1.2)])
+    to_pin = np.array([d, 0.0]) - crank
+    reach = np.hypot(*to_pin)
+    angle = np.arctan2(to_pin[1], to_pin[0]) + np.arccos((b * b + reach * reach - c * c) / (2 * b * reach))
+    tip = crank + b * np.array([np.cos(angle), np.sin(angle)])
+    points = {"A": (0.0, 0.0), "B": tuple(crank), "C": tuple(tip), "D": (d, 0.0)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    return lw.Builder().linkage(points, links, density=1.0).build("change_point", gravity=(0.0, -9.81, 0.0))
+
+
+def test_change_points_are_passed_wherever_the_steps_before_them_end():
+    """An arc that ends just in the singular position could not be gone on from."""
+    mech = change_point_four_bar()
+    for speed in (14.5, 14.75, 15.25, 15.5, 15.75):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", MechanismWarning)
+            motion = lw.simulate(mech, {"A": 0.0}, {"A": speed}, 0.4)
+        least = lw.closed.conditioning(
+            mech, motion.at(np.linspace(0.24, 0.3, 400))[0], lw.closed.generic_rank(mech, motion.q[0])
+        )
+        assert least.min() < 0.02 * lw.closed.usual_conditioning(mech, motion.q[0])  # there was something to pass
+        assert np.ptp(motion.energy) < 1e-8 * motion.energy[0]
