@@ -135,6 +135,7 @@ _LATER = {
         "regressor",
         "rotor_inertias",
     ),
+    ".dynamics.physical_bodies": ("physical_parameters",),
     ".control.joints": ("joint_feedback", "saturated"),
     ".control.tracking": ("computed_torque",),
     ".control.decoupled": ("decoupled_tracking",),

@@ -76,6 +76,7 @@ from .dynamics.identification import inertial_parameters as inertial_parameters
 from .dynamics.identification import regressor as regressor
 from .dynamics.identification import rotor_inertias as rotor_inertias
 from .dynamics.passive import Passive as Passive
+from .dynamics.physical_bodies import physical_parameters as physical_parameters
 from .dynamics.trees import acceleration_parts as acceleration_parts
 from .dynamics.trees import bias_force as bias_force
 from .dynamics.trees import center_of_mass as center_of_mass
@@ -340,6 +341,7 @@ __all__ = [
     "operational_inertia",
     "operational_space_control",
     "operators",
+    "physical_parameters",
     "pose",
     "potential_energy",
     "progress",

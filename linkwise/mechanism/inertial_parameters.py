@@ -90,5 +90,7 @@ def _report_defects(body: Body, mass: float, inertia: np.ndarray, strict: bool) 
     for defect in checks.inertia_defects(mass, inertia):
         message = f"link {body.link!r}: {defect}"
         if strict:
-            raise MechanismError(f"{message}; strict=False keeps such numbers")
+            raise MechanismError(
+                f"{message}; lw.physical_parameters gives the nearest that bodies have, strict=False keeps these"
+            )
         checks.warn_caller(message, InertiaWarning)

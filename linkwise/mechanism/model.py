@@ -394,7 +394,8 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """A copy with these numbers, (10 n_links,) in the order of ``lw.inertial_parameters``.
 
         With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
-        Numbers identified from torques often are such: torques see some combinations only.
+        Numbers identified from torques often are such, as torques see some combinations only:
+        ``lw.physical_parameters`` gives the nearest that are not.
         """
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import linkwise as lw
 from tests.dynamics.diagonal.trees import every_tree
@@ -269,3 +270,65 @@ def test_masses_are_identified_from_torques():
     q, v, a, _ = Model(mech).states(10, seed=5)
     close(lw.inverse_dynamics(identified, q, v, a), lw.inverse_dynamics(mech, q, v, a), 1e-9)
     assert np.abs(identified.masses - mech.masses).max() > 0.1
+
+
+# -- parameters that rigid bodies have ------------------------------------------------------------------------
+
+
+def identified(mech: lw.Mechanism, seed: int, deviation: float = 0.05) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Regressor and torques divided by their noise, (k, 10 n) and (k,), and parameters of least squares."""
+    rng = np.random.default_rng(seed)
+    q, v = lw.random_state(mech, rng, (60,))
+    a = rng.normal(size=v.shape)
+    tau = lw.inverse_dynamics(mech, q, v, a) - lw.rotor_inertias(mech) * a
+    noise = deviation * np.sqrt(np.mean(tau**2, axis=0)) + 1e-9
+    matrix = (lw.regressor(mech, q, v, a) / noise[:, None]).reshape(tau.size, -1)
+    measured = (tau / noise + rng.normal(size=tau.shape)).reshape(-1)
+    guess = lw.inertial_parameters(mech) * rng.uniform(0.7, 1.3, matrix.shape[1])
+    return matrix, measured, guess + np.linalg.lstsq(matrix, measured - matrix @ guess, rcond=1e-10)[0]
+
+
+def physical(factors: np.ndarray) -> np.ndarray:
+    """Parameters of links whose pseudo-inertias are U U*: those of masses at four points."""
+    found = []
+    for moments in factors @ factors.swapaxes(-1, -2):
+        inertia = np.trace(moments[:3, :3]) * np.eye(3) - moments[:3, :3]
+        found += [moments[3, 3], *moments[:3, 3], *(inertia[i, j] for j in range(3) for i in range(j + 1))]
+    return np.array(found)
+
+
+def test_the_fit_of_least_squares_among_physical_parameters():
+    """Against a search over factors U of pseudo-inertias U U*, with nothing in common, of a body that moves freely:
+    all its parameters are seen."""
+    mech = lw.mechanisms.random_tree(1, 0, floating_base=True)
+    matrix, measured, likely = identified(mech, 0, deviation=2.0)
+    with pytest.raises(lw.MechanismError, match="strict=False"):
+        mech.with_inertial_parameters(likely)
+    found = lw.physical_parameters(mech, likely, matrix, nearness=1e-9)
+    np.testing.assert_allclose(lw.inertial_parameters(mech.with_inertial_parameters(found)), found, atol=1e-12)
+
+    def residuals(entries: np.ndarray) -> np.ndarray:
+        return matrix @ physical(entries.reshape(-1, 4, 4)) - measured
+
+    rng = np.random.default_rng(1)
+    ends = [least_squares(residuals, rng.normal(size=16 * mech.n_links)).cost for _ in range(3)]
+    best, free = min(ends), 0.5 * np.sum((matrix @ likely - measured) ** 2)
+    assert best > free + 1e-3  # the bound matters
+    assert 0.5 * np.sum((matrix @ found - measured) ** 2) == pytest.approx(best, abs=1e-3 * (best - free) + 1e-6)
+
+
+def test_physical_parameters_of_arms():
+    """They are taken, are no worse at the torques than the true ones, and those that are physical stay."""
+    for mech in (lw.mechanisms.stanford_arm(), lw.mechanisms.planar_arm(3)):
+        matrix, measured, likely = identified(mech, 2)
+        found, truth = lw.physical_parameters(mech, likely, matrix), lw.inertial_parameters(mech)
+        mech.with_inertial_parameters(found)
+        assert np.sum((matrix @ found - measured) ** 2) <= np.sum((matrix @ truth - measured) ** 2)
+        mech.with_inertial_parameters(lw.physical_parameters(mech, likely))
+        drawn = physical(np.random.default_rng(3).normal(size=(mech.n_links, 4, 4)))
+        np.testing.assert_allclose(lw.physical_parameters(mech, drawn, matrix), drawn, atol=1e-9)
+    chain = lw.mechanisms.chain(2)  # whose first mass is not seen: it stays near
+    matrix, _, likely = identified(chain, 0, deviation=0.5)
+    assert np.abs(lw.physical_parameters(chain, likely, matrix) - likely).max() < 10.0
+    with pytest.raises(lw.MechanismError, match="must be 30 finite numbers, ten for each link"):
+        lw.physical_parameters(mech, truth[:-1])

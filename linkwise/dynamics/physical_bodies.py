@@ -1,0 +1,141 @@
+"""Inertial parameters that rigid bodies have, nearest to ones that were identified.
+
+Ten numbers are those of some distribution of mass where the pseudo-inertia [[S, m c], [m c*, m]] of the link, S its
+second moments about the origin of its frame, is positive definite (Wensing, Kim and Slotine, IEEE Robotics and
+Automation Letters 3, 2018).  It is linear in them, so that the nearest ones are the solution of a convex problem.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism.inertial_parameters import NAMES, inertial_parameters
+from .states import Float64Array, real_numbers
+
+PER_LINK = len(NAMES)
+LEAST = 1e-6  # eigenvalue of a pseudo-inertia in units of the link's own mass and extent
+ROOM = 0.1  # eigenvalue from which the search starts
+SHARPEST, SHARPER = 1e15, 10.0  # weight of what is minimized beside the barrier in the end, and its growth
+STEPS, SETTLED = 60, 1e-9  # of Newton for each weight, and the square of their length at which there are no more
+
+
+def physical_parameters(
+    mech: Mechanism, parameters: ArrayLike, matrix: ArrayLike | None = None, nearness: float = 0.01
+) -> Float64Array:
+    """(10 n_links,): the inertial parameters nearest to ``parameters`` that rigid bodies have, which
+    ``mech.with_inertial_parameters`` takes.
+
+    matrix     (..., 10 n_links): what is kept as far as possible is ``matrix @ parameters``, by least squares; where it
+               is the regressor of measured states, each row divided by its noise, and the parameters are those of the
+               least squares, the result is the fit of least squares among physical parameters.  None for all
+               parameters alike, in units of each link's own mass and extent
+    nearness   the weight of the squared distance from ``parameters``, in these units, beside that of the squared
+               distance of ``matrix @ parameters``: it decides what the matrix does not see
+    """
+    require_mechanism(mech)
+    size = PER_LINK * mech.n_links
+    given = real_numbers("parameters", parameters)
+    seen = np.zeros((0, size)) if matrix is None else real_numbers("matrix", matrix)
+    fits = given.shape == (size,) and seen.shape[-1:] == (size,)
+    if not (fits and np.isfinite(given).all() and np.isfinite(seen).all()):
+        raise MechanismError(
+            f"parameters and the rows of matrix must be {size} finite numbers, ten for each link of mechanism "
+            f"{mech.name!r}, got shapes {given.shape} and {seen.shape}"
+        )
+    if not 0.0 < nearness < np.inf:
+        raise ValueError(f"nearness must be a positive number, got {nearness!r}")
+    to_matrices = _scaled_pseudo_inertias(mech)
+    start = to_matrices @ given
+    back = np.linalg.inv(to_matrices)
+    rows = seen.reshape(-1, size) @ back if matrix is not None else np.eye(size)
+    rows = np.concatenate([rows, np.sqrt(nearness) * np.eye(size)])
+    return back @ _nearest(start, rows / np.linalg.norm(rows, 2))
+
+
+def _scaled_pseudo_inertias(mech: Mechanism) -> np.ndarray:
+    """(10 n, 10 n): from parameters to the pseudo-inertias of all links, in units of their mass and extent, by the
+    coordinates in which the scalar product of symmetric matrices is that of vectors."""
+    own = inertial_parameters(mech).reshape(-1, PER_LINK)
+    usual = own[:, 0].mean() or 1.0
+    whole = np.zeros((PER_LINK * mech.n_links,) * 2)
+    for k, (ten, body) in enumerate(zip(own, mech.bodies, strict=True)):
+        mass = body.mass if body.mass > 0.0 else usual
+        extent = np.sqrt(max(np.trace(_pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or 1.0
+        scale = np.array([1.0 / extent] * 3 + [1.0]) / np.sqrt(mass)
+        columns = [_coordinates(np.outer(scale, scale) * _pseudo_inertia(unit)) for unit in np.eye(PER_LINK)]
+        place = slice(PER_LINK * k, PER_LINK * (k + 1))
+        whole[place, place] = np.array(columns).T
+    return whole
+
+
+def _pseudo_inertia(ten: np.ndarray) -> np.ndarray:
+    """(4, 4) of a link's ten numbers."""
+    mass, *first, xx, xy, yy, xz, yz, zz = ten
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    found = np.empty((4, 4))
+    found[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    found[:3, 3] = found[3, :3] = first
+    found[3, 3] = mass
+    return found
+
+
+_UPPER = np.triu_indices(4)
+_LENGTHS = np.where(_UPPER[0] == _UPPER[1], 1.0, np.sqrt(2.0))
+_UNITS = np.zeros((PER_LINK, 4, 4))  # an orthonormal basis of symmetric matrices
+_UNITS[(range(PER_LINK), *_UPPER)] = _UNITS[(range(PER_LINK), *_UPPER[::-1])] = 1.0 / _LENGTHS
+
+
+def _coordinates(symmetric: np.ndarray) -> np.ndarray:
+    """(..., 10) of (..., 4, 4)."""
+    return np.einsum("...ij,kij->...k", symmetric, _UNITS)
+
+
+def _matrices(x: np.ndarray) -> np.ndarray:
+    """(n, 4, 4) of the coordinates of n of them, one after the other."""
+    return np.einsum("nk,kij->nij", x.reshape(-1, PER_LINK), _UNITS)
+
+
+def _nearest(start: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The coordinates x of positive definite matrices with the least |rows (x - start)|: an interior point method with
+    the barrier -log det, whose steps of Newton are the same in all units (Nesterov and Nemirovskii, 1994)."""
+    values, vectors = np.linalg.eigh(_matrices(start))
+    if values.min(initial=np.inf) >= LEAST:
+        return start
+    x = _coordinates((vectors * np.maximum(values, ROOM)[:, None, :]) @ vectors.swapaxes(-1, -2)).reshape(-1)
+    metric, weight = rows.T @ rows, 1.0
+    while weight <= SHARPEST:
+        for _ in range(STEPS):
+            slope, curvature = _barrier_derivatives(x)
+            slope = slope + weight * (rows.T @ (rows @ (x - start)))
+            step = -np.linalg.solve(curvature + weight * metric, slope)
+            gain = -float(slope @ step)
+            if not gain > SETTLED:
+                break
+            length, here = 1.0, _height(x, start, rows, weight)
+            while length > SETTLED and not _height(x + length * step, start, rows, weight) < here - 0.1 * length * gain:
+                length *= 0.5
+            if length <= SETTLED:  # round-off
+                break
+            x = x + length * step
+        weight *= SHARPER
+    return x
+
+
+def _height(x: np.ndarray, start: np.ndarray, rows: np.ndarray, weight: float) -> float:
+    """What is minimized with the barrier: infinite outside of it."""
+    values = np.linalg.eigvalsh(_matrices(x)) - LEAST
+    if not values.min() > 0.0:
+        return np.inf
+    return 0.5 * weight * float(np.sum((rows @ (x - start)) ** 2)) - float(np.sum(np.log(values)))
+
+
+def _barrier_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of the barrier."""
+    inverses = np.linalg.inv(_matrices(x) - LEAST * np.eye(4))
+    second = np.zeros((len(x), len(x)))
+    for k, inverse in enumerate(inverses):
+        place = slice(PER_LINK * k, PER_LINK * (k + 1))
+        second[place, place] = np.einsum("aij,bji->ab", inverse @ _UNITS, inverse @ _UNITS)
+    return -_coordinates(inverses).reshape(-1), second
