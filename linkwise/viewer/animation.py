@@ -24,6 +24,7 @@ TICK = 0.01  # seconds: GIF files count time in hundredths
 MOST_FRAMES = 3000
 FINER = 4  # points of a trail per frame
 MOST_PER_SECOND = 50.0
+MOST_ATTEMPTS = 8  # at arranging a picture
 
 
 @style.styled
@@ -140,7 +141,7 @@ def _freeze_axes(ax: Any, dpi: float) -> None:
     figure = ax.figure
     title = ax.get_title()
     figure.set_dpi(dpi)
-    figure.draw_without_rendering()
+    _arrange(ax)
     figure.set_layout_engine("none")
     ax.set_title("")
     screen = FigureCanvasAgg(figure)
@@ -149,6 +150,18 @@ def _freeze_axes(ax: Any, dpi: float) -> None:
     ax.set_title(title)
     ax.set_axis_off()
     ax.patch.set_visible(False)
+
+
+def _arrange(ax: Any) -> None:
+    """Let the layout find its rest.  Matplotlib's reckons the title's room before equal scales change the height of
+    the axes: of wide pictures the first attempts cut the title off."""
+    before = None
+    for _ in range(MOST_ATTEMPTS):
+        ax.figure.draw_without_rendering()
+        now = ax.get_position(original=True).bounds
+        if before is not None and np.allclose(now, before, rtol=0.0, atol=1e-6):
+            return
+        before = now
 
 
 def _clock(time: float, times: np.ndarray) -> str:

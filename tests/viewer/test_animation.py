@@ -127,6 +127,33 @@ def test_limits_hold_the_whole_motion(tmp_path, monkeypatch):
         assert low_x < x.min() and x.max() < high_x and low_y < y.min() and y.max() < high_y
 
 
+SLED = """<mujoco><worldbody><geom type="plane" size="9 9 1"/><body name="sled" pos="0 0 .7">
+  <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/><joint name="y" axis="0 1 0"/>
+  <geom type="capsule" size=".05 .5" euler="0 90 0"/></body></worldbody></mujoco>"""
+
+
+def test_the_clock_is_whole_above_motions_of_every_aspect(tmp_path, monkeypatch):
+    from linkwise.viewer import animation
+
+    seen = []
+
+    class Spy(animation.GifWriter):
+        def grab_frame(self):
+            super().grab_frame()
+            figure = self.screen.figure
+            seen.append((figure.axes[0].title.get_window_extent(), figure.bbox))
+
+    monkeypatch.setattr(animation, "GifWriter", Spy)
+    mech = lw.load(SLED)
+    for joint, way in ((0, 0.0), (0, 0.5), (0, 0.8), (0, 4.0), (1, 1.0)):
+        q = np.tile(mech.initial, (2, 1))
+        q[1, joint] += way
+        lw.viewer.animate(mech, q, np.array([0.0, 0.2]), path=tmp_path / "a.gif", fps=5.0, dpi=60)
+    assert len(seen) == 10
+    for words, figure in seen:
+        assert words.height > 5.0 and words.y1 < figure.y1 and 0.0 < words.x0 < words.x1 < figure.x1
+
+
 def test_mistakes_are_named(tmp_path, monkeypatch):
     gif = tmp_path / "a.gif"
     with pytest.raises(ValueError, match=r"\.gif or \.mp4 files, not 'a.avi'"):
