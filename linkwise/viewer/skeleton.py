@@ -260,7 +260,7 @@ def _shape(mech: lw.Mechanism, index: int, named: Sequence[np.ndarray]) -> LinkS
     body = mech.bodies[index]
     origin = np.zeros(3)
     carried = [*_carried(mech, index), *named]
-    tips = [frame.position for frame in mech.frames.values() if frame.body == index]
+    tips = [frame.position for frame in mech.frames.values() if frame.body == index and not _is_origin(mech, frame)]
     tips = _distinct(tips, besides=[origin, *named])
     held = _distinct([*carried] if _floats(mech, index) else [origin, *carried])
     plate = _plate(held)
@@ -278,13 +278,36 @@ def _shape(mech: lw.Mechanism, index: int, named: Sequence[np.ndarray]) -> LinkS
 
 def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """Where a link carries others, and sides of joints and rods that close loops."""
-    carried = [mech.bodies[child].position for child in mech.children[index] if not _floats(mech, child)]
+    carried = [
+        mech.bodies[child].position
+        for child in mech.children[index]
+        if not _floats(mech, child) and not _slides_past(mech, child)
+    ]
     return carried + [
         frame[:3, 3]
         for loop in (*closing_joints(mech), *rods(mech))
         for holder, frame in (attachment(mech, loop, side) for side in "ab")
         if holder == index
     ]
+
+
+def _is_origin(mech: lw.Mechanism, frame: Any) -> bool:
+    """Whether a frame is the origin of a body of MJCF, whose joint is elsewhere and which shapes show: it may be
+    anywhere, outside of them too."""
+    link, joint = mech.link_names[frame.body], mech.joint_names[frame.body]
+    if frame.name == link or link != f"{frame.name}/{joint}":
+        return False
+    return any(shape.placed(mech)[0] == frame.body for shape in mech.shapes)
+
+
+def _slides_past(mech: lw.Mechanism, child: int) -> bool:
+    """Whether a link without mass carries a slide that is off along its own axis: there is nothing to be seen."""
+    body = mech.bodies[child]
+    carrier = mech.bodies[body.parent]
+    if carrier.mass or not isinstance(body.kind, lw.Prismatic):
+        return False
+    axis = body.rotation @ np.asarray(body.kind.axis)
+    return bool(np.linalg.norm(np.cross(axis, body.position)) < SAME_POINT)
 
 
 def _named(mech: lw.Mechanism, index: int, normal: np.ndarray | None) -> dict[str, np.ndarray]:

@@ -168,3 +168,21 @@ def test_a_loop_that_slides_is_closed_with_its_sides_apart():
     for point in (fixed.origin, moving.origin):
         assert np.dot(rail[0] - point, rail[1] - point) < 0.0
     assert Skeleton(mech).at(q + 0.1).open[0] > 1e-3
+
+
+HOPPER = """<mujoco><worldbody><geom type="plane" size="9 9 1"/><body name="leg" pos="0 0 .7">
+  <joint name="x" type="slide" axis="1 0 0" pos="0 0 -.7"/><joint name="z" type="slide" axis="0 0 1" pos="0 0 -.7"/>
+  <joint name="y" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.6" size=".04"/>
+  <body name="foot" pos=".13 0 -.72"><joint name="ankle" axis="0 1 0" pos="-.13 0 .12"/>
+  <geom type="capsule" fromto="-.26 0 .12 .13 0 .12" size=".06"/></body></body></worldbody></mujoco>"""
+
+
+def test_bars_of_bodies_with_shapes_do_not_leave_them():
+    """Origins of bodies, and of slides along their axes, are anywhere: here below the floor."""
+    sketch = Skeleton(lw.load(HOPPER)).at(np.zeros(4))
+    drawn = {link: shape for link, shape in zip(("x", "z", "leg", "foot"), sketch.links, strict=True)}
+    assert not len(drawn["x"].bars) and not len(drawn["z"].bars)
+    np.testing.assert_allclose(drawn["leg"].bars, [[[0.0, 0.0, 0.7], [0.0, 0.0, 0.1]]], atol=1e-12)
+    foot = drawn["foot"].points
+    np.testing.assert_allclose(foot[:, 2], 0.1, atol=1e-12)
+    assert -0.19 < foot[:, 0].min() and 0.2 < foot[:, 0].max() < 0.32
