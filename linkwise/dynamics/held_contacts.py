@@ -47,15 +47,16 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
             "mech.with_shape and mech.with_ground make contacts"
         )
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
+    touching: dict[str, tuple[list[Shape], list[np.ndarray]]] = {}
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
-    held = set()
     for pair, gap, point in zip(mech.contact_parts, gaps, points, strict=True):
         if gap <= within and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
-            shapes = [mech.shape(name) for name in pair.shapes]
-            _refuse_wheels(mech, at, shapes, point)
-            sides = tuple(_carrier(mech, shape) for shape in shapes)
-            groups.setdefault((sides[0], sides[1]), []).append(point)
-            held.add(pair.name)
+            touching.setdefault(pair.name, ([mech.shape(name) for name in pair.shapes], []))[1].append(point)
+    held = set(touching)
+    for shapes, here in touching.values():
+        _refuse_wheels(mech, at, shapes, np.mean(here, axis=0))
+        sides = tuple(_carrier(mech, shape) for shape in shapes)
+        groups.setdefault((sides[0], sides[1]), []).extend(here)
     if not groups:
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
@@ -110,7 +111,7 @@ def _carrier(mech: Mechanism, shape: Shape) -> str:
 
 
 def _refuse_wheels(mech: Mechanism, q: np.ndarray, shapes: list[Shape], point: np.ndarray) -> None:
-    """Held at the point of the world where they touch, wheels and balls would not roll."""
+    """Held at the point of the world where they touch, on average, wheels and balls would not roll."""
     for shape in shapes:
         body, (rotation, centre) = shape.placed(mech)
         if body < 0 or shape.kind in ("plane", "box"):

@@ -40,7 +40,8 @@ WHAT_TOUCHES = (
     + " and ".join(kind + "s" for kind in ROUND)
     + ", and of these and of boxes with boxes, the latter with those that are fixed to the ground"
 )
-EDGE = 0.05  # of a cylinder, the part of its radius by which its edges are rounded
+EDGE = 0.01  # of a cylinder, the part of its radius by which its ends are domed and its edges rounded
+STUDS, STUDS_AT = 8, 0.96  # points on each end of a cylinder, which stands on them, and their distance from its axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,8 @@ class Bump:
 
 def bumps(shape: Shape, pose: Pose) -> list[Bump]:
     """The parts of a shape that meet planes, in the frame that its pose is given in: the two end balls of a capsule,
-    the corners of a box; the ends of a cylinder as flat ellipsoids within it, which touch its caps and its side and
-    round its edges."""
+    the corners of a box; the ends of a cylinder as flat ellipsoids within it, on which it rolls, and points around each
+    end within its edge, on which it stands."""
     rotation, position = pose
     if shape.kind == "box":
         signs = itertools.product((-1.0, 1.0), repeat=3)
@@ -129,7 +130,11 @@ def bumps(shape: Shape, pose: Pose) -> list[Bump]:
     if shape.kind == "cylinder":
         flat = min(EDGE * radius, half)
         squares = _symmetric(rotation @ np.diag([radius**2, radius**2, flat**2]) @ rotation.T)
-        return [Bump(position + rotation[:, 2] * (sign * (half - flat)), squares) for sign in (-1.0, 1.0)]
+        domes = [Bump(position + rotation[:, 2] * (sign * (half - flat)), squares) for sign in (-1.0, 1.0)]
+        angles = 2.0 * np.pi * np.arange(STUDS) / STUDS
+        ring = STUDS_AT * radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
+        feet = [rotation @ (foot + [0.0, 0.0, sign * half]) + position for sign in (-1.0, 1.0) for foot in ring]
+        return [*domes, *(Bump(foot, np.zeros((3, 3))) for foot in feet)]
     ends = (-half, half) if half else (0.0,)
     return [Bump(position + rotation[:, 2] * end, radius**2 * np.eye(3)) for end in ends]
 

@@ -86,6 +86,24 @@ def test_boxes_rest_on_stairs():
     assert np.abs(v).max() < 1e-3 and 0.15 < q[mech.q_index("x")][0] < 0.202
 
 
+CAN = """<mujoco><option timestep="0.001"/><worldbody><geom name="floor" type="plane" size="9 9 1"/>
+  <body name="can" pos="0 0 0.2"><freejoint name="root"/>
+  <geom type="cylinder" size=".1 .2" mass="2" friction="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_can_pushed_at_its_top_stands_until_it_tips():
+    """Statics: it tips at m g r / height = 4.9 N, 2 kg of radius 0.1 m pushed 0.4 m above the ground."""
+    mech = lw.load(CAN)
+    forces, way = np.array([0.5, 2.0, 3.0, 4.0, 4.0, 5.2]), np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.0])
+    push = np.stack([np.cos(way), np.sin(way), 0.0 * way], axis=-1) * forces[:, None]
+    wrenches = np.concatenate([np.cross([0.0, 0.0, 0.2], push), push], axis=-1)[:, None, None]
+    start = np.tile(mech.initial, (6, 1))
+    q, v = lw.rollout(mech, start, None, None, 1e-3, 3000, "semi_implicit", wrenches=wrenches, every=10)
+    tilt = np.degrees(2.0 * np.arcsin(np.linalg.norm(q[..., 1:4], axis=-1).clip(max=1.0)))
+    assert (tilt[:5].max(axis=1) < 0.5).all() and tilt[5].max() > 45.0
+    assert (tilt[:5, -1] < 0.2).all() and np.abs(v[:3, -1]).max() < 1e-3  # at rest
+
+
 # -- energy -----------------------------------------------------------------------------------------------
 
 BODIES = {
