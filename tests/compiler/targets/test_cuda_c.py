@@ -144,6 +144,8 @@ def test_sines_of_long_programs_come_from_a_loop(cupy_on_host, few_registers, mo
     np.testing.assert_allclose(np.asarray(found), lw.forward_dynamics(mech, q, v, tau), rtol=1e-10)
     text = cupy_on_host.modules[-1].code
     assert "_angles[9]" in text and text.count("_sincos(") == 2  # its definition, and the loop
+    if layout == "columns":
+        return
     options = {"method": "semi_implicit", "final_only": True}
     ends = lw.rollout(mech, q, v, tau[:, None], 1e-3, 3, target="cuda", **options)
     wanted = lw.rollout(mech, q, v, tau[:, None], 1e-3, 3, **options)
