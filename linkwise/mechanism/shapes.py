@@ -40,8 +40,8 @@ WHAT_TOUCHES = (
     + " and ".join(kind + "s" for kind in ROUND)
     + ", and of these and of boxes with boxes, the latter with those that are fixed to the ground"
 )
-EDGE = 0.01  # of a cylinder, the part of its radius by which its ends are domed and its edges rounded
-STUDS, STUDS_AT = 8, 0.96  # points on each end of a cylinder, which stands on them, and their distance from its axis
+EDGE = 0.002  # of a cylinder, the part of its radius by which its ends are domed and its edges rounded
+STUDS, STUDS_AT = 3, 0.9  # points on each end of a cylinder, on which it rests, and how far out they are
 
 
 @dataclass(frozen=True, eq=False)

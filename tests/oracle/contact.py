@@ -126,15 +126,15 @@ def lowest_points(shape: lw.Shape, rotation: np.ndarray, position: np.ndarray, n
         return [position + rotation @ corner for corner in corners]
     axes = {
         "ellipsoid": shape.size,
-        "cylinder": (shape.size[0], shape.size[0], min(0.01 * shape.size[0], shape.size[-1])),
+        "cylinder": (shape.size[0], shape.size[0], min(0.002 * shape.size[0], shape.size[-1])),
     }.get(shape.kind, (shape.size[0],) * 3)
     half = {"capsule": shape.size[-1], "cylinder": shape.size[-1] - axes[2]}.get(shape.kind, 0.0)
     direction = axes * (rotation.T @ normal)
     lowest = rotation @ (axes * direction) / np.linalg.norm(direction)
     ends = (-half, half) if shape.kind in ("capsule", "cylinder") else (0.0,)
     found = [position + end * rotation[:, 2] - lowest for end in ends]
-    if shape.kind == "cylinder":  # eight points around each end
+    if shape.kind == "cylinder":  # three points around each end
         radius, top = shape.size
-        around = [0.96 * radius * np.exp(0.25j * np.pi * k) for k in range(8)]
+        around = [0.9 * radius * np.exp(2j / 3 * np.pi * k) for k in range(3)]
         found += [position + rotation @ [x.real, x.imag, z] for z in (-top, top) for x in around]
     return found
