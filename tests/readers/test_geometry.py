@@ -186,4 +186,4 @@ def test_collision_geometry_of_urdf():
     assert (box.kind, box.size, ball.name, ball.size) == ("box", (0.5, 1.0, 1.5), "tip", (0.5,))
     assert cylinder.size == (0.5, 1.0)
     np.testing.assert_allclose(box.pose[1], [0, 0, 1])
-    assert len(mech.with_ground().contact_parts) == 8 + 1 + 2
+    assert len(mech.with_ground().contact_parts) == 8 + 1 + 2 * (1 + 3)  # corners, a ball, ends with three points
