@@ -9,6 +9,7 @@ from collections import Counter
 import hypothesis
 import pytest
 
+from linkwise.compiler import pipeline
 from tests.seeds import ledger
 from tests.seeds.reach import reaches_linkwise
 
@@ -124,6 +125,20 @@ SAMPLED = {
 
 # Random trees of many links, of which one test with quick cases is enough.
 LARGE_TREES, ENOUGH = ("[21-", "-21-", "[40-", "-40-"), "test_forward_and_inverse_dynamics_undo_each_other"
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The names of programs that were compiled."""
+    names: list[str] = []
+    load = pipeline.load
+
+    def counted(program, *arguments):
+        names.append(program.name)
+        return load(program, *arguments)
+
+    monkeypatch.setattr(pipeline, "load", counted)
+    return names
 
 
 def pytest_collection_modifyitems(items):

@@ -13,26 +13,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
 from linkwise.compiler.store import kernel_function
 from linkwise.mechanism import MechanismError
 from linkwise.simulation import rollouts
 
 TOLERANCE = 1e-12
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The names of programs that were compiled."""
-    names: list[str] = []
-    load = pipeline.load
-
-    def counted(program, *arguments):
-        names.append(program.name)
-        return load(program, *arguments)
-
-    monkeypatch.setattr(pipeline, "load", counted)
-    return names
 
 
 def alone(mech: lw.Mechanism) -> lw.Mechanism:

@@ -9,21 +9,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The names of programs that were compiled."""
-    names: list[str] = []
-    load = pipeline.load
-
-    def counted(program, *arguments):
-        names.append(program.name)
-        return load(program, *arguments)
-
-    monkeypatch.setattr(pipeline, "load", counted)
-    return names
 
 
 def leg() -> lw.Mechanism:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.dynamics.test_bad_input import massless
 from tests.simulation.test_rollout import ARM
 
 Q, V = np.zeros(6), np.zeros(6)
-
-
-def massless() -> lw.Mechanism:
-    builder = lw.Builder().link("arm", 1.0, (0.0, 0.0, 0.5)).link("flag")
-    builder.joint("shoulder", lw.Revolute((0.0, 1.0, 0.0)), "ground", "arm")
-    builder.joint("hinge", lw.Revolute((1.0, 0.0, 0.0)), "arm", "flag")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.MechanismWarning)
-        return builder.build("flagpole", strict=False)
 
 
 REFUSED = {

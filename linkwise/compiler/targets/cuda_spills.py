@@ -3,7 +3,7 @@ shared memory.
 
 The CUDA compiler would keep them in local memory, whose writes go through to the second-level cache.  Which values wait
 is decided as for processors (``register_assignment``), after the order that has the fewest of them.  Measured on an
-H200: a warp alone on its scheduler fetches an instruction in 2.6 cycles at best, in 5.4 beyond 8,192 of them (the cache
+H200: a warp alone on its scheduler fetches an instruction in 2.9 cycles at best, in 6.1 beyond 8,192 of them (the cache
 has 128 kB), and warps that run the same code at the same time share what is fetched: so code is to be short, and many
 warps run, each with little memory.
 """
