@@ -16,6 +16,7 @@ HOW = {
     "forward_dynamics": "MultibodyPlant.EvalTimeDerivatives, continuous; batches in a loop from Python",
     "mass_matrix": "MultibodyPlant.CalcMassMatrix; batches in a loop from Python",
 }
+LEAST_MASS = 1e-12  # kg: inertia is mass times unit inertia there, and links of tables may have inertia alone
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:
@@ -37,10 +38,12 @@ def _plant(mech: lw.Mechanism) -> tuple[Any, Any, tuple[list[int], list[int]]]:
     bodies: list[Any] = []
     for body in mech.bodies:
         com = np.array(body.com)
-        about_origin = body.inertia + body.mass * (com @ com * np.eye(3) - np.outer(com, com))
-        unit = about_origin / body.mass
+        mass = body.mass or LEAST_MASS
+        unit = body.inertia / mass + com @ com * np.eye(3) - np.outer(com, com)
         inertia = UnitInertia(unit[0, 0], unit[1, 1], unit[2, 2], unit[0, 1], unit[0, 2], unit[1, 2])
-        bodies.append(plant.AddRigidBody(body.link, SpatialInertia(body.mass, com, inertia)))
+        bodies.append(
+            plant.AddRigidBody(body.link, SpatialInertia(mass, com, inertia, True))
+        )  # True: unchecked, as tables of arms are
     joints = []
     for body, own in zip(mech.bodies, bodies, strict=True):
         parent = bodies[body.parent] if body.parent >= 0 else plant.world_body()

@@ -20,12 +20,15 @@ from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
 
 LONGEST = 50  # joints: beyond, XLA takes minutes for unrolled recursions
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+SCHEDULER = "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"  # asked for by frax, from JAX 0.9.1 on
 Function = Callable[..., Any]
 
 
 def jax_in_double_precision() -> Any:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ.setdefault("XLA_FLAGS", ONE_THREAD)  # heard if JAX is not loaded yet
+    later = tuple(int(part) for part in importlib.metadata.version("jax").split(".")[:3]) >= (0, 9, 1)
+    os.environ.setdefault("XLA_FLAGS", f"{ONE_THREAD} {SCHEDULER}" if later else ONE_THREAD)  # heard before JAX loads
+    os.environ.setdefault("JAX_ENABLE_X64", "1")
     import jax
 
     jax.config.update("jax_enable_x64", True)
