@@ -129,7 +129,7 @@ def test_kernels_are_launched_on_buffers(machine, dtype):
 def test_long_rows_are_transposed(machine, monkeypatch):
     monkeypatch.setattr(cuda_transposition, "LEAST_STATES", 64)
     monkeypatch.setattr(cuda_transposition, "NEAR_BYTES", 0)
-    monkeypatch.setattr("linkwise.compiler.targets.cuda_c.SHARED_BYTES", 0)
+    monkeypatch.setattr("linkwise.compiler.targets.cuda_layout.SHARED_BYTES", 0)
     monkeypatch.setattr(cuda_transposition, "LEAST_BYTES", 1)
     kernel = lw.compile("mass_matrix", ARM)
     q = np.random.default_rng(0).normal(size=(150, 2))

@@ -196,8 +196,8 @@ class Builder:
             return self.const(node.value)
         if node.op is ops.INPUT:
             return self.input(*node.value)
-        if node.op in ops.FUSED:
-            return self.fused(node.op, *args)
+        if node.op in ops.FUSED or node.op in ops.SHORT:
+            return self._intern((node.op, *(arg.index for arg in args)), node.op, args)
         return getattr(self, node.op.name)(*args)
 
     def copy(self, program: Program, input: Callable[[int, int], Node] | None = None) -> dict[Node, Node]:

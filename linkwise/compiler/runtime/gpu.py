@@ -1,7 +1,7 @@
 """Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core`` where they lie.
 
 CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.  How the arrays of a
-call lie in memory decides on the code (``cuda_c.Layout``), which is compiled at the first such call; all that follows
+call lie in memory decides on the code (``Layout``), which is compiled at the first such call; all that follows
 from shapes and strides alone is kept as a ``_Launch`` and used again.
 """
 
@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..ir.looped import AnyProgram
-from ..ir.program import Array
+from ..ir.program import Array, Program
 from ..ir.recurrence import Recurrence
 from ..targets import cuda_c, cuda_transposition
+from ..targets.cuda_layout import Layout, layout_for
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
@@ -77,7 +78,7 @@ class _Code:
     function: Any
     threads: int
     shared: int
-    layout: cuda_c.Layout
+    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class _Compiled:
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
         self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
-        self._codes: dict[tuple[cuda_c.Layout, bool], _Code] = {}
+        self._codes: dict[tuple[Layout, bool], _Code] = {}
         self._near: bool | None = None  # whether values wait in shared memory; not known before the first call
         self._launches: dict[Any, _Launch] = {}
         self._known: dict[Any, _Known] = {}
@@ -212,10 +213,10 @@ class _Compiled:
             self._near = self._is_faster_with_near_values(direct)
         if self._is_long:
             return self._loaded(direct, self._near)
-        room = max(BESIDE - self._bytes_beside_tiles, 1) if self._near else 0
+        room = max(BESIDE - self._bytes_beside_tiles, 0) if self._near else None
         return self._loaded(self._layout(batch, in_rows, even, room), self._near)
 
-    def _is_faster_with_near_values(self, layout: cuda_c.Layout) -> bool:
+    def _is_faster_with_near_values(self, layout: Layout) -> bool:
         """Whether values that registers have no room for wait in shared memory, or where the compiler leaves them: it
         tells how many bytes of them are in local memory."""
         if not cuda_c.has_values_that_wait(self._program, self._options):
@@ -235,10 +236,11 @@ class _Compiled:
     def _is_long(self) -> bool:
         return self._program.size > LONG
 
-    def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int = 0) -> cuda_c.Layout:
-        return cuda_c.layout_for(self._program, self._options, batch, in_rows, even, room)
+    def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int | None = None) -> Layout:
+        sharing = room is not None and self._recurrence is None and isinstance(self._program, Program)
+        return layout_for(self._program, self._options, batch, in_rows, even, room, sharing)
 
-    def _loaded(self, layout: cuda_c.Layout, near: bool) -> _Code:
+    def _loaded(self, layout: Layout, near: bool) -> _Code:
         key = layout, near
         if key not in self._codes:
             text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence, near)
@@ -252,7 +254,7 @@ class _Compiled:
         source = cuda_transposition.emit(self._options)
         return self._cupy.RawModule(code=source).get_function(cuda_transposition.NAME)
 
-    def _transposed(self, layout: cuda_c.Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
+    def _transposed(self, layout: Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
         """Outputs that are rows, but not written as such: too long for a tile."""
         rows, count = self._in_rows(strides), len(self.inputs)
         which = tuple(

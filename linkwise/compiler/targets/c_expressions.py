@@ -195,6 +195,9 @@ class Body:
             ops.FMA: f"FMA({a}, {b}, {c})",
             ops.FMS: f"FMA({a}, {b}, -{c})",
             ops.FNMA: f"FMA(-{a}, {b}, {c})",
+            ops.RSQRT: f"rsqrt{suffix}({a})",
+            ops.LEAST: f"_least({a}, {b})",
+            ops.GREATEST: f"_greatest({a}, {b})",
         }
         return forms[node.op]
 

@@ -1,9 +1,11 @@
-"""Sines and cosines of the elements of an array by a loop, before straight-line CUDA C that reads them from shared
-memory: the code of one sine and cosine instead of dozens (what limits long kernels is the fetching of instructions)."""
+"""Sines and cosines by a loop, of the elements of an array or of what is computed first, before straight-line CUDA C
+that reads them from shared memory: the code of one sine and cosine instead of dozens (what limits long kernels is the
+fetching of instructions)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir import ops
@@ -17,16 +19,16 @@ AT_A_TIME = 2
 
 @dataclass(frozen=True)
 class Angles:
-    """Elements of an input, each with a constant that is added to it, and the nodes that are their sines and cosines.
+    """Angles, and the nodes that are their sines and cosines.
 
-    array    number of the input
-    angles   (element, constant)
+    angles   the nodes
     turned   for each node the number of its angle, and 0 for the sine, 1 for the cosine
+    array    number of the input that all of them are elements of but for constants; None if they are computed
     """
 
-    array: int
-    angles: tuple[tuple[int, float], ...]
+    angles: tuple[Node, ...]
     turned: dict[Node, tuple[int, int]]
+    array: int | None = None
 
     @property
     def places(self) -> int:
@@ -34,25 +36,31 @@ class Angles:
         return 2 * len(self.angles)
 
     def tables(self, real: Real) -> list[str]:
-        elements = ", ".join(str(element) for element, _ in self.angles)
-        offsets = ", ".join(real.literal(offset) for _, offset in self.angles)
+        if self.array is None:
+            return []
+        found = [_element_and_constant(angle) or (0, 0, 0.0) for angle in self.angles]
+        elements = ", ".join(str(element) for _, element, _ in found)
+        offsets = ", ".join(real.literal(offset) for _, _, offset in found)
         size = len(self.angles)
         return [
             f"__constant__ int _angles[{size}] = {{{elements}}};",
             f"__constant__ {real.name} _offsets[{size}] = {{{offsets}}};",
         ]
 
-    def loop(self, real: Real, element: str, place: str) -> list[str]:
-        """``element``: where element number ``_angles[_k]`` is; ``place`` where the sine of angle ``_k`` waits, the
-        cosine 32 numbers after it."""
+    def copied(self, element: str, place: str) -> list[str]:
+        """``element``: where element number ``_angles[_k]`` is; ``place`` where angle ``_k`` is to be."""
         size = len(self.angles)
+        loop = f"for (int _k = 0; _k < {size}; ++_k) {place}[0] = {element};"
+        return [f"#pragma unroll {COPIED}", loop]
+
+    def loop(self, real: Real, place: str) -> list[str]:
+        """``place`` is where angle ``_k`` is, then its sine; the cosine 32 numbers after it."""
+        offset = "" if self.array is None else " + _offsets[_k]"
         return [
-            f"#pragma unroll {COPIED}",
-            f"for (int _k = 0; _k < {size}; ++_k) {place}[0] = {element};",
             f"#pragma unroll {AT_A_TIME}",
-            f"for (int _k = 0; _k < {size}; ++_k) {{",
+            f"for (int _k = 0; _k < {len(self.angles)}; ++_k) {{",
             f"    {real.name} _sine, _cosine;",
-            f"    _sincos({place}[0] + _offsets[_k], &_sine, &_cosine);",
+            f"    _sincos({place}[0]{offset}, &_sine, &_cosine);",
             f"    {place}[0] = _sine;",
             f"    {place}[32] = _cosine;",
             "}",
@@ -61,21 +69,40 @@ class Angles:
 
 def found_in(program: Program) -> Angles | None:
     """The angles of the input that has most of them; None if they are few."""
-    by_array: dict[int, dict[tuple[int, float], list[Node]]] = defaultdict(lambda: defaultdict(list))
-    for node in program.nodes:
-        if node.op in (ops.SIN, ops.COS):
-            angle = _element_and_constant(node.args[0])
-            if angle is not None:
-                array, element, offset = angle
-                by_array[array][element, offset].append(node)
+    by_array: dict[int | None, dict[Node, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for angle, nodes in _turned(program).items():
+        place = _element_and_constant(angle)
+        by_array[place[0] if place else None][angle] = nodes
+    by_array.pop(None, None)
     if not by_array:
         return None
     array = max(by_array, key=lambda number: len(by_array[number]))
-    angles = by_array[array]
-    if len(angles) < LEAST:
+    return _angles(by_array[array], array)
+
+
+def computed_in(program: Program) -> Angles | None:
+    """All angles that have to be computed before and need no sine themselves; None if they are few."""
+    after = set[Node]()
+    for node in program.nodes:
+        if node.op in (ops.SIN, ops.COS) or any(arg in after for arg in node.args):
+            after.add(node)
+    return _angles({angle: nodes for angle, nodes in _turned(program).items() if angle not in after}, None)
+
+
+def _turned(program: Program) -> dict[Node, list[Node]]:
+    """Angles with their sines and cosines."""
+    found: dict[Node, list[Node]] = defaultdict(list)
+    for node in program.nodes:
+        if node.op in (ops.SIN, ops.COS):
+            found[node.args[0]].append(node)
+    return found
+
+
+def _angles(found: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
+    if len(found) < LEAST:
         return None
-    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(angles.values()) for n in nodes}
-    return Angles(array, tuple(angles), turned)
+    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(found.values()) for n in nodes}
+    return Angles(tuple(found), turned, array)
 
 
 def _element_and_constant(angle: Node) -> tuple[int, int, float] | None:

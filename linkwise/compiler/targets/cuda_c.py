@@ -3,75 +3,33 @@
 An array is read and written where it lies.  Where the elements of a state lie side by side (``rows``), a warp moves the
 rows of its 32 states through a tile in shared memory, so that neighbouring threads touch neighbouring numbers of the
 array; all other arrays are read and written directly at ``x[i * step + ...]``, with any strides, zero among them.
-Threads beyond the last state do what that state's thread does.  A recurrence keeps what it feeds back in registers.
+Where values wait in shared memory and leave no room for a tile, results wait in local memory and pass through their
+places when no value waits any more.  Threads beyond the last state do what that state's thread does.  A recurrence
+keeps what it feeds back in registers.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
-from ..ir import ops
 from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
-from ..ir.program import Array
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from ..passes.shorten import shorten
 from . import cuda_math, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
+from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, layout_for
+from .cuda_operands import Operand
 from .cuda_spills import WARP
 from .protocol import Options
 
 MOST_WARPS = 4  # in a block
-SHARED_BYTES = 48 * 1024  # that a block has without asking for more
-LINE_BYTES = 128  # of the cache: of shorter rows a warp finds in it what it has not asked for yet
-ITEM_BYTES = {"float64": 8, "float32": 4}
+LEAST_COLUMNS = 16  # of rows that pass at a time through places of values that wait
 MOST_OPERATIONS = 8192  # whose instructions, of 16 bytes, fit into the instruction cache of 128 kB
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the arrays of a call lie in memory.
-
-    batch   number of axes of the batch that are no single one
-    rows    for inputs, then outputs: whether it goes through a tile; with several axes of the batch none does
-    even    likewise: whether its elements, in C order, have the same distance from one to the next, below 2**32
-    """
-
-    batch: int
-    rows: tuple[bool, ...]
-    even: tuple[bool, ...]
-
-
-def layout_for(
-    program: AnyProgram,
-    options: Options,
-    batch: int = 1,
-    in_rows: Sequence[bool] | None = None,
-    even: Sequence[bool] | None = None,
-    room: int = 0,
-) -> Layout:
-    """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side, ``even`` whether
-    they lie at equal distances.
-
-    Results go through tiles, as many as there is ``room`` for in bytes of shared memory for a warp (0: a block's), as
-    pieces of cache lines are slow to write; inputs after them, and only if their rows are long: on an H200 tiles for
-    the inputs of six and seven joints cost a quarter of the rate, and doubled that of 38.
-    """
-    arrays = (*program.inputs, *program.outputs)
-    size = ITEM_BYTES[options.dtype]
-    left = (room or SHARED_BYTES) // (WARP * size)
-    possible = in_rows or (True,) * len(arrays)
-    rows = [False] * len(arrays)
-    results = range(len(program.inputs), len(arrays))
-    for k in (*results, *range(len(program.inputs))):
-        pays = arrays[k].size > 1 if k in results else arrays[k].size * size >= LINE_BYTES
-        rows[k] = batch == 1 and possible[k] and pays and cuda_tiles.pitch(arrays[k]) <= left
-        left -= cuda_tiles.pitch(arrays[k]) if rows[k] else 0
-    return Layout(batch, tuple(rows), tuple(even or (False,) * len(arrays)))
 
 
 class Emitted(NamedTuple):
@@ -110,11 +68,11 @@ def emit(
 
 
 def ordered(program: AnyProgram, options: Options) -> AnyProgram:
-    """In an order of evaluation that suits the registers of a thread."""
+    """With the instructions of GPUs, in an order of evaluation that suits the registers of a thread."""
     real = real_of(options)
     if isinstance(program, LoopedProgram):
-        return program.with_bodies(lambda body: cuda_spills.ordered(body, real))
-    return cuda_spills.ordered(program, real)
+        return program.with_bodies(lambda body: cuda_spills.ordered(shorten(body), real))
+    return cuda_spills.ordered(shorten(program), real)
 
 
 def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
@@ -138,7 +96,9 @@ def function_name(program: AnyProgram) -> str:
 
 def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
-    return [WARP * cuda_tiles.pitch(array) if rows else 0 for array, rows in zip(arrays, layout.rows, strict=True)]
+    each = zip(layout.rows, layout.passing, layout.over, strict=True)
+    tiled = (rows and not passing and over is None for rows, passing, over in each)
+    return [WARP * cuda_tiles.pitch(array.size) if one else 0 for array, one in zip(arrays, tiled, strict=True)]
 
 
 def _warps(tiles: Sequence[int], options: Options) -> int:
@@ -147,79 +107,6 @@ def _warps(tiles: Sequence[int], options: Options) -> int:
     while warps > 1 and warps * sum(tiles) * ITEM_BYTES[options.dtype] > SHARED_BYTES:
         warps //= 2
     return warps
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
-
-    name      of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
-    axes      of a recurrence, by name
-    tile      where its tile begins in the warp's, None if it has none
-    even      whether it has one stride, not one for each axis
-    in_pairs  elements are told by positions of two loops, not row by row
-    """
-
-    name: str
-    array: Array
-    axes: tuple[str, ...]
-    tile: int | None
-    is_input: bool
-    even: bool
-    in_pairs: bool = False
-
-    def strides(self, batch: int) -> list[str]:
-        """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
-        own = [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
-        own = [] if self.tile is not None else [f"_{self.name}_stride"][: len(own)] if self.even else own
-        return [*(f"_{self.name}_step{k}" for k in range(batch)), *(f"_{self.name}_{axis}" for axis in self.axes), *own]
-
-    def start(self, batch: int) -> str:
-        """The place of the warp's first state, or of this thread's own if there is no tile."""
-        axes = [f"_{axis} * _{self.name}_{axis}" for axis in self.axes]
-        states = [f"_first * _{self.name}_step0"] if self.tile is not None else []
-        states = states or [f"_i{k} * _{self.name}_step{k}" for k in range(batch)]
-        return " + ".join([self.name, *states, *axes])
-
-    def pointer(self, real: Real, batch: int) -> list[str]:
-        """The declaration of the pointer to this thread's elements, and of their distance, of 32 bits whatever the
-        compiler thinks: products then take one instruction."""
-        place = (
-            self.start(batch) if self.tile is None else f"_tile + {self.tile} + _lane * {cuda_tiles.pitch(self.array)}"
-        )
-        kind = f"const {real.name}" if self.is_input else real.name
-        lines = [f"{kind} *const _{self.name} = {place};"]
-        if self.even and self.tile is None and self.array.shape:
-            each = f"_{self.name}_each"
-            lines += [f'unsigned {each} = (unsigned)_{self.name}_stride; asm("" : "+r"({each}));']
-        return lines
-
-    def element(self, element: int, base: str = "") -> str:
-        """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
-        if self.tile is not None:
-            return f"_{self.name}[{base} + {element}]" if base else f"_{self.name}[{element}]"
-        start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
-        if self.even and self.array.shape:
-            number = f"(unsigned long long)({base} + {element})" if base else f"{element}ull"
-            return f"{start}[{number} * _{self.name}_each]"
-        if base and self.in_pairs:
-            after = [math.prod(self.array.shape[axis + 1 :]) for axis in range(len(self.array.shape))]
-            number, sizes = f"({base} + {element})", zip(after, self.array.shape, strict=True)
-            places = (f"{number} / {a} % {n} * _{self.name}_stride{k}" for k, (a, n) in enumerate(sizes))
-            return f"{start}[{' + '.join(places)}]"
-        index, rest = [], element
-        if base:
-            width = math.prod(self.array.shape[1:])
-            index.append(f"({base} / {width}) * _{self.name}_stride0" if self.array.shape else "0")
-        for axis in reversed(range(len(self.array.shape))):
-            rest, k = divmod(rest, self.array.shape[axis])
-            index += [f"{k} * _{self.name}_stride{axis}"] if k else []
-        return f"{start}[{' + '.join(reversed(index)) or '0'}]"
-
-    def move(self, kind: str, batch: int) -> str:
-        """Between the array and its tile, all lanes together: "_stage" or "_deliver"."""
-        tile = f"_tile + {self.tile}"
-        return f"{kind}<{self.array.size}>({tile}, {self.start(batch)}, _{self.name}_step0, _lane, _rows);"
 
 
 class _Kernel:
@@ -239,9 +126,9 @@ class _Kernel:
         sizes = _tile_sizes(program, layout)
         self.tile_size, self.warps = sum(sizes), _warps(sizes, options)
         starts = itertools.accumulate(sizes, initial=0)
-        self._even = layout.even
+        self._layout = layout
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
-        self.operands: dict[str, _Operand] = {}
+        self.operands: dict[str, Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
         self.constants = cuda_math.Constants(self.real)
         waits = near and has_values_that_wait(program, options)
@@ -271,13 +158,33 @@ class _Kernel:
     @property
     def waiting_bytes(self) -> int:
         """Shared memory of a block for values that wait."""
-        places = self.waiting.near if self.waiting else 0
-        return self.warps * WARP * places * cuda_spills.ITEM_BYTES[self.real.name]
+        if self.waiting is None:
+            return 0
+        passing = self.waiting.kept + cuda_tiles.pitch(self._width) if self._width else 0
+        return self.warps * WARP * max(self.waiting.near, passing) * cuda_spills.ITEM_BYTES[self.real.name]
+
+    @property
+    def _width(self) -> int:
+        """How many columns of rows pass at a time through the places of values that wait, when none does."""
+        if self.waiting is None:
+            return 0
+        room = max(self.waiting.limit - self.waiting.kept - 1, LEAST_COLUMNS)
+        passing = [one.array.size for one in self.operands.values() if one.rows and one.tile is None]
+        longest = max(passing, default=0)
+        return longest if longest <= room else room // LEAST_COLUMNS * LEAST_COLUMNS
+
+    @cached_property
+    def _budget_of_bodies(self) -> cuda_spills.Budget:
+        """That of all bodies of loops."""
+        assert isinstance(self.program, LoopedProgram)
+        return cuda_spills.for_loops([body.program for body, _ in self.program.bodies], self.program.cells, self.real)
 
     def _spilled(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
         """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
-        waiting = cuda_spills.Waiting(self.real, cuda_spills.usual())
-        body = cuda_spills.SpilledBody(loop.bodies[k].program, self.real, address, self.functions, None, waiting)
+        program = loop.bodies[k].program
+        angles = cuda_spills.angles_computed_in(program, self.real)
+        waiting = cuda_spills.Waiting(self.real, self._budget_of_bodies, angles=angles)
+        body = cuda_spills.SpilledBody(program, self.real, address, self.functions, None, waiting)
         self.waiting = max(self.waiting or waiting, waiting, key=lambda one: one.count)
         return body
 
@@ -292,9 +199,13 @@ class _Kernel:
         arrays = (*self.program.inputs, *self.program.outputs)
         for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
             axes = self.recurrence.axes(array.name) if self.recurrence else ()
-            tile, even = self._tiles[place], self._even[place]
+            over = self._layout.over[place]
+            rows, tile, even = self._layout.rows[place], self._tiles[place], self._layout.even[place]
+            if over is not None:
+                self.operands[name] = self.operands[inputs[over]].overwritten(name, array)
+                continue
             in_pairs = isinstance(self.program, LoopedProgram) and self.program.is_nested and place >= len(inputs)
-            self.operands[name] = _Operand(name, array, axes, tile, place < len(inputs), even, in_pairs)
+            self.operands[name] = Operand(name, array, axes, rows, tile, place < len(inputs), even, in_pairs)
 
     def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)
@@ -337,7 +248,8 @@ class _Kernel:
             "",
             *self._definitions(),
             *body.declarations,
-            *(cuda_tiles.movers(self.real) if self.tile_size else []),
+            *(cuda_tiles.movers(self.real) if self.tile_size or self._width else []),
+            *(cuda_tiles.giver(self.real) if self._width else []),
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
@@ -353,10 +265,8 @@ class _Kernel:
 
     def _definitions(self) -> list[str]:
         used = {node.op for _, node, _ in self.program.nodes_by_section}
-        found = cuda_math.definitions(
-            self.constants, self.functions, ops.SIN in used or ops.COS in used, ops.DIV in used
-        )
-        written = any(operand.tile is None for operand in self.outputs)
+        found = cuda_math.definitions(self.constants, self.functions, used)
+        written = any(not operand.rows for operand in self.outputs)
         return [*self.constants.declaration, *found, *(_apart(self.real) if written else [])]
 
     def _more_steps(self) -> str:
@@ -393,36 +303,38 @@ class _Kernel:
                 f"{self.real.name} *const _tile = _tiles + threadIdx.x / {WARP} * {self.tile_size};",
             ]
         if self.waiting:
+            name, free = self.real.name, WARP * self.waiting.kept
             lines += [
-                f"extern __shared__ {self.real.name} _waiting[];",
-                f"volatile {self.real.name} *const _near = _waiting + _lane;",
-                *([f"volatile {self.real.name} _far[{self.waiting.far}];"] if self.waiting.far else []),
+                f"extern __shared__ {name} _waiting[];",
+                f"volatile {name} *const _near = _waiting + _lane;",
+                *([f"volatile {name} _far[{self.waiting.far}];"] if self.waiting.far else []),
+                *([f"{name} *const _passing = _waiting + {free};"] if self._width else []),
             ]
         return lines
 
-    def _staged(self, operands: Sequence[_Operand], again: bool = False) -> list[str]:
-        """Fill the tiles of these inputs; ``again``: when all lanes are done with what is in them."""
-        moves = [operand.move("_stage", self.batch) for operand in operands if operand.tile is not None]
+    def _staged(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
+        """Move rows of these inputs; ``again``: when all lanes are done with what is in tiles."""
+        moves = [one.staged(self.batch) for one in operands if one.rows]
         return [*(["__syncwarp();"] if again else []), *moves, "__syncwarp();"] if moves else []
 
-    def _delivered(self, operands: Sequence[_Operand], again: bool = False) -> list[str]:
-        """Empty the tiles of these outputs; ``again``: they are filled another time."""
-        moves = [operand.move("_deliver", self.batch) for operand in operands if operand.tile is not None]
+    def _delivered(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
+        """Move rows of these outputs; ``again``: another time."""
+        moves = [line for one in operands if one.rows for line in one.delivered(self.batch, self._width)]
         return ["__syncwarp();", *moves, *(["__syncwarp();"] if again else [])] if moves else []
 
-    def _pointers(self, operands: Sequence[_Operand]) -> list[str]:
+    def _pointers(self, operands: Sequence[Operand]) -> list[str]:
         return [line for operand in operands for line in operand.pointer(self.real, self.batch)]
 
     def _once(self) -> list[str]:
         pointers = self._pointers([*self.inputs, *self.outputs])
-        return [*self._staged(self.inputs), *pointers, "", *self.body.statements, *self._delivered(self.outputs)]
+        return [*pointers, *self._staged(self.inputs), "", *self.body.statements, *self._delivered(self.outputs)]
 
     def _runs(self) -> list[str]:
         """The program again and again, from what it gave the time before."""
         once = [operand for operand in self.inputs if not operand.axes]
         per_run = [operand for operand in self.inputs if operand.axes]
         fed = [operand for operand in once if operand.name in self._fed_back()]
-        lines = [*self._staged(once), *self._pointers(once)]
+        lines = [*self._pointers(once), *self._staged(once)]
         for operand in fed:
             values = [operand.element(k) for k in range(operand.array.size)]
             if self.waiting and self.waiting.kept:
@@ -430,7 +342,7 @@ class _Kernel:
             else:
                 kind = f"volatile {self.real.name}" if self.waiting else self.real.name
                 lines += [f"{kind} _now_{operand.name}[{operand.array.size}] = {{{', '.join(values)}}};"]
-        run = [*self._staged(per_run, again=True), *self._pointers(per_run), "", *self.body.statements]
+        run = [*self._pointers(per_run), *self._staged(per_run, again=True), "", *self.body.statements]
         return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
 
     def _record(self) -> list[str]:

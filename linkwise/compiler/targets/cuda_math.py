@@ -10,8 +10,9 @@ constant none or one: the forward dynamics of a humanoid become three times as f
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from ..ir import ops
 from .c_expressions import Functions, Real
 from .trigonometry import COSINE, MANTISSA_BITS, SINE, parts_of_half_pi
 
@@ -63,11 +64,12 @@ def functions(constants: Constants, values_wait: bool) -> Functions:
     return Functions("_sincos", divide, constants.written)
 
 
-def definitions(constants: Constants, used: Functions, sincos: bool, divide: bool) -> list[str]:
-    """The functions that a kernel uses."""
+def definitions(constants: Constants, functions: Functions, used: Collection[ops.Op]) -> list[str]:
+    """The functions of a kernel that has these operations."""
     real = constants.real
-    lines = _sincos(real, constants.written) if sincos else []
-    return [*lines, *(_OVER[real.name] if divide and used.divide else ())]
+    lines = _sincos(real, constants.written) if ops.SIN in used or ops.COS in used else []
+    lines += _OVER[real.name] if ops.DIV in used and functions.divide else []
+    return [*lines, *(line for op, sign in _EXTREMES if op in used for line in _extreme(real, op, sign))]
 
 
 def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
@@ -107,6 +109,20 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
         "}",
         "",
     ]
+
+
+_EXTREMES = ((ops.LEAST, "<"), (ops.GREATEST, ">"))
+
+
+def _extreme(real: Real, op: ops.Op, sign: str) -> list[str]:
+    """The smaller or greater one; none of them if one is no number.  Doubles have no instruction for it."""
+    found, instruction = f"b {sign} a ? b : a", {"<": "min", ">": "max"}[sign]
+    body = [f"    return {found};"]
+    if real.name == "float":
+        asm = f'asm("{instruction}.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));'
+        body = ["    float found;", f"    {asm}", "    return found;"]
+    head = f"__device__ __forceinline__ {real.name} _{op.name}({real.name} a, {real.name} b)"
+    return [head, "{", *body, "}", ""]
 
 
 def _polynomial(coefficients: Sequence[float], suffix: str, number: Callable[[float], str]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ..ir.program import Array
 from .c_expressions import Real
 from .cuda_spills import WARP
 
 
-def pitch(array: Array) -> int:
-    """Distance of the rows of an array in a tile: threads that read a column use a bank each, or two use one."""
-    return array.size if array.size % 4 else array.size + 1
+def pitch(size: int) -> int:
+    """Distance of rows of so many elements in a tile: threads that read a column use a bank each, or two use one."""
+    return size if size % 4 else size + 1
 
 
 def movers(real: Real) -> list[str]:
@@ -27,6 +26,7 @@ def movers(real: Real) -> list[str]:
         "        }",
         "        return;",
         "    }",
+        "    #pragma unroll 8",
         "    for (int k = 0; k < size; ++k) {",
         f"        const int at = k * {WARP} + lane, row = at / size, element = at % size;",
         "        {part}",
@@ -54,4 +54,17 @@ def movers(real: Real) -> list[str]:
             f"x[at] = {there};",
             f"if (row < rows) x[row * step + element] = {here};",
         ),
+    ]
+
+
+def giver(real: Real) -> list[str]:
+    """A function that moves what threads have in local memory, each a row, to a tile."""
+    parameters = f"{real.name} *tile, const volatile {real.name} *own, int lane"
+    return [
+        f"template <int size> __device__ __forceinline__ void _give({parameters})",
+        "{",
+        "    #pragma unroll 32",  # so many are on the way at a time
+        "    for (int k = 0; k < size; ++k) tile[lane * (size % 4 ? size : size + 1) + k] = own[k];",
+        "}",
+        "",
     ]

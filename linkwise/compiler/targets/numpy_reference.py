@@ -34,6 +34,9 @@ MEANING: dict[ops.Op, Callable] = {
     ops.FMA: lambda a, b, c: a * b + c,
     ops.FMS: lambda a, b, c: a * b - c,
     ops.FNMA: lambda a, b, c: c - a * b,
+    ops.RSQRT: lambda a: 1.0 / np.sqrt(a),
+    ops.LEAST: np.minimum,
+    ops.GREATEST: np.maximum,
 }
 
 _FORMULA = {
@@ -51,6 +54,9 @@ _FORMULA = {
     ops.FMA: "{} * {} + {}",
     ops.FMS: "{} * {} - {}",
     ops.FNMA: "{2} - {0} * {1}",
+    ops.RSQRT: "1.0 / np.sqrt({})",
+    ops.LEAST: "np.minimum({}, {})",
+    ops.GREATEST: "np.maximum({}, {})",
 }
 
 

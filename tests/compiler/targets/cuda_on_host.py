@@ -46,6 +46,10 @@ static double _coarse(double x) { return __hiloint2double(__double2hiint(x), 0);
 static float __int_as_float(int bits) { float x; memcpy(&x, &bits, sizeof x); return x; }
 static int __float_as_int(float x) { int bits; memcpy(&bits, &x, sizeof bits); return bits; }
 static float __fdividef(float a, float b) { return a / b; }
+static float rsqrtf(float x) { return 1 / sqrtf(x); }
+static double rsqrt(double x) { return 1 / sqrt(x); }
+static float _min_nan(float a, float b) { return a != a ? a : b != b ? b : fminf(a, b); }
+static float _max_nan(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 static size_t __cvta_generic_to_global(const void *x) { return (size_t)x; }
 static void *__cvta_global_to_generic(size_t x) { return (void *)x; }
 #define __shared__ static
@@ -129,6 +133,8 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
             text, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
             if not library.exists():
                 code = re.sub(r'asm\("rcp.* : "=d"\((\w+)\) : "d"\((\w+)\)\);', r"\1 = _coarse(1 / \2);", self.code)
+                extreme = r'asm\("(min|max).NaN.f32 .*"=f"\((\w+)\) : "f"\((\w+)\), "f"\((\w+)\)\);'
+                code = re.sub(extreme, r"\2 = _\1_nan(\3, \4);", code)
                 code = re.sub(r"extern (__shared__ \w+ \w+)\[\]", r"\1[1 << 16]", code)
                 text.write_text(SHIM % {"source": code, "name": name})
                 flags = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC"]

@@ -7,6 +7,7 @@ arithmetic, layouts and the meeting of lanes, not the launch on a device.
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import gpu
-from linkwise.compiler.targets import cuda_c, cuda_spills, cuda_transposition, numpy_reference
+from linkwise.compiler.targets import cuda_c, cuda_layout, cuda_spills, cuda_transposition, numpy_reference
 from linkwise.compiler.targets.c_expressions import REALS
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.algorithms.catalogue import Algorithm
@@ -92,6 +93,51 @@ def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dty
     eps = np.finfo(dtype).eps
     for array, expected in zip(got, numpy_reference.evaluate(program, [q, masses], dtype), strict=True):
         np.testing.assert_allclose(array, expected, rtol=32 * eps, atol=32 * eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_pass_through_the_places_of_values_that_wait(cupy_on_host, few_registers, monkeypatch, dtype):
+    """Where these leave no room for tiles: whole rows or as many columns at a time as there are places for."""
+    monkeypatch.setattr(gpu, "BESIDE", 0)
+    mech, tolerance = lw.mechanisms.puma560(), {"float64": 1e-9, "float32": 2e-3}[dtype]
+    kernel = lw.compile("forward_dynamics_derivatives", mech, dtype=dtype, target="cuda")
+    on_cpu = lw.compile("forward_dynamics_derivatives", mech, dtype=dtype)
+    for batch in (2, 32, 77):
+        given = np.random.default_rng(batch).normal(size=(3, batch, mech.nv)).astype(dtype)
+        found, expected = kernel(*map(cupy_on_host.asarray, given)), on_cpu(*given)
+        assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+    code = cupy_on_host.modules[-1].code
+    assert "_tiles[" not in code and code.count("_give<16>(_passing") == 6 and "_give<12>(_passing" in code
+    monkeypatch.setattr(cuda_layout, "MOST_PASSING", 108 * given.itemsize - 1)
+    lw.compile("forward_dynamics_derivatives", mech, dtype=dtype, target="cuda")(*map(cupy_on_host.asarray, given))
+    assert "_give<" not in cupy_on_host.modules[-1].code  # what the second-level cache has no room for
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_take_the_place_of_inputs_in_tiles(cupy_on_host, few_registers, monkeypatch, dtype):
+    """Those that are read until later are written at the end."""
+    monkeypatch.setattr(cuda_layout, "LINE_BYTES", 64)
+
+    def mixed(tree, a, b):
+        total = sum(x * y for x, y in zip(a, b, strict=True))
+        return [x * total + y * z for x, y, z in zip(a[::-1], b, a, strict=True)], b[::-1]
+
+    sizes = dict.fromkeys("abcd", (20,))
+    kernel = lw.compile(
+        Algorithm("mixed", ("a", "b"), ("c", "d"), mixed, sizes=sizes),
+        lw.mechanisms.planar_arm(1),
+        target="cuda",
+        dtype=dtype,
+    )
+    for batch in (2, 32, 77):
+        a, b = np.random.default_rng(batch).normal(size=(2, batch, 20)).astype(dtype)
+        c, d = kernel(cupy_on_host.asarray(a), cupy_on_host.asarray(b))
+        np.testing.assert_array_equal(d, b[:, ::-1])
+        expected = a[:, ::-1] * (a * b).sum(-1, keepdims=True) + a * b
+        np.testing.assert_allclose(c, expected, rtol=0, atol=1e3 * np.finfo(dtype).eps)
+    code = cupy_on_host.modules[-1].code
+    tiles = re.findall(r"_(?:stage|deliver)<20>\(_tile \+ (\d+), (\w)", code)
+    assert tiles == [("0", "a"), ("672", "b"), ("672", "c"), ("0", "d")]
 
 
 @pytest.mark.parametrize("left, compiled", [({False: 190, True: 0}, 1), ({False: 2000, True: 1800}, 2)])
@@ -169,7 +215,7 @@ def test_as_many_warps_as_registers_and_shared_memory_allow():
         text = cuda_c.emit(
             program,
             options,
-            cuda_c.layout_for(program, options, in_rows=(False,) * len((*program.inputs, *program.outputs))),
+            cuda_layout.layout_for(program, options, in_rows=(False,) * len((*program.inputs, *program.outputs))),
         )
         assert ("__launch_bounds__(32, 12)" in text) == (warps == 12)
 

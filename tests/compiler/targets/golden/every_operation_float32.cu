@@ -53,6 +53,7 @@ template <int size> __device__ __forceinline__ void _stage(float *tile, const fl
         }
         return;
     }
+    #pragma unroll 8
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
         tile[row * pitch + element] = x[(row < rows ? row : rows - 1) * step + element];
@@ -70,6 +71,7 @@ template <int size> __device__ __forceinline__ void _deliver(const float *tile, 
         }
         return;
     }
+    #pragma unroll 8
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
         if (row < rows) x[row * step + element] = tile[row * pitch + element];

@@ -61,6 +61,7 @@ template <int size> __device__ __forceinline__ void _stage(double *tile, const d
         }
         return;
     }
+    #pragma unroll 8
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
         tile[row * pitch + element] = x[(row < rows ? row : rows - 1) * step + element];
@@ -78,6 +79,7 @@ template <int size> __device__ __forceinline__ void _deliver(const double *tile,
         }
         return;
     }
+    #pragma unroll 8
     for (int k = 0; k < size; ++k) {
         const int at = k * 32 + lane, row = at / size, element = at % size;
         if (row < rows) x[row * step + element] = tile[row * pitch + element];

@@ -1,0 +1,109 @@
+"""Arrays of a CUDA kernel: their parameters, where a thread finds its elements, and how rows of them are moved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ..ir.program import Array
+from . import cuda_tiles
+from .c_expressions import Real
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
+
+    name      of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
+    axes      of a recurrence, by name
+    rows      whether rows of it pass through a tile
+    tile      where its tile begins in the warp's, None if its rows wait in local memory instead
+    even      whether it has one stride, not one for each axis
+    in_pairs  elements are told by positions of two loops, not row by row
+    own       the pointer to the elements of this thread's state, if it is that of another array
+    """
+
+    name: str
+    array: Array
+    axes: tuple[str, ...]
+    rows: bool
+    tile: int | None
+    is_input: bool
+    even: bool
+    in_pairs: bool = False
+    own: str = ""
+
+    def overwritten(self, name: str, result: Array) -> Operand:
+        """A result that takes the places of this array in its tile."""
+        return replace(self, name=name, array=result, is_input=False, own=f"_{self.name}")
+
+    def strides(self, batch: int) -> list[str]:
+        """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
+        own = [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
+        own = [] if self.rows else [f"_{self.name}_stride"][: len(own)] if self.even else own
+        return [*(f"_{self.name}_step{k}" for k in range(batch)), *(f"_{self.name}_{axis}" for axis in self.axes), *own]
+
+    def start(self, batch: int) -> str:
+        """The place of the warp's first state, or of this thread's own if rows are not moved."""
+        axes = [f"_{axis} * _{self.name}_{axis}" for axis in self.axes]
+        states = [f"_first * _{self.name}_step0"] if self.rows else []
+        states = states or [f"_i{k} * _{self.name}_step{k}" for k in range(batch)]
+        return " + ".join([self.name, *states, *axes])
+
+    def pointer(self, real: Real, batch: int) -> list[str]:
+        """The declaration of the pointer to this thread's elements, and of their distance, of 32 bits whatever the
+        compiler thinks: products then take one instruction."""
+        if self.own:
+            return []
+        if self.rows and self.tile is None:
+            return [f"volatile {real.name} _{self.name}[{self.array.size}];"]
+        tile = f"_tile + {self.tile} + _lane * {cuda_tiles.pitch(self.array.size)}"
+        place = tile if self.rows else self.start(batch)
+        kind = f"const {real.name}" if self.is_input and not self.rows else real.name
+        lines = [f"{kind} *const _{self.name} = {place};"]
+        if self.even and not self.rows and self.array.shape:
+            each = f"_{self.name}_each"
+            lines += [f'unsigned {each} = (unsigned)_{self.name}_stride; asm("" : "+r"({each}));']
+        return lines
+
+    def element(self, element: int, base: str = "") -> str:
+        """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
+        if self.rows:
+            own = self.own or f"_{self.name}"
+            return f"{own}[{base} + {element}]" if base else f"{own}[{element}]"
+        start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
+        if self.even and self.array.shape:
+            number = f"(unsigned long long)({base} + {element})" if base else f"{element}ull"
+            return f"{start}[{number} * _{self.name}_each]"
+        if base and self.in_pairs:
+            after = [math.prod(self.array.shape[axis + 1 :]) for axis in range(len(self.array.shape))]
+            number, sizes = f"({base} + {element})", zip(after, self.array.shape, strict=True)
+            places = (f"{number} / {a} % {n} * _{self.name}_stride{k}" for k, (a, n) in enumerate(sizes))
+            return f"{start}[{' + '.join(places)}]"
+        index, rest = [], element
+        if base:
+            width = math.prod(self.array.shape[1:])
+            index.append(f"({base} / {width}) * _{self.name}_stride0" if self.array.shape else "0")
+        for axis in reversed(range(len(self.array.shape))):
+            rest, k = divmod(rest, self.array.shape[axis])
+            index += [f"{k} * _{self.name}_stride{axis}"] if k else []
+        return f"{start}[{' + '.join(reversed(index)) or '0'}]"
+
+    def staged(self, batch: int) -> str:
+        """Rows from the array to the tile, all lanes together."""
+        return self._move("_stage", self.array.size, f"_tile + {self.tile}", self.start(batch))
+
+    def delivered(self, batch: int, width: int) -> list[str]:
+        """Rows to the array, likewise; ``width``: how many columns pass at a time where there is no tile."""
+        if self.tile is not None:
+            return [self._move("_deliver", self.array.size, f"_tile + {self.tile}", self.start(batch))]
+        lines = []
+        for first in range(0, self.array.size, width):
+            columns = min(width, self.array.size - first)
+            give = f"_give<{columns}>(_passing, _{self.name} + {first}, _lane);"
+            start = f"{self.start(batch)} + {first}" if first else self.start(batch)
+            lines += ["__syncwarp();", give, "__syncwarp();", self._move("_deliver", columns, "_passing", start)]
+        return lines
+
+    def _move(self, kind: str, columns: int, tile: str, start: str) -> str:
+        return f"{kind}<{columns}>({tile}, {start}, _{self.name}_step0, _lane, _rows);"
