@@ -27,7 +27,9 @@ from .timing import best, cpu_name
 US = "linkwise"
 BATCHES = (1, 10, 100, 1_000, 10_000, 100_000)
 TOLERANCE = 1e-6  # of the largest number of an answer; rollouts and long chains lose digits on both sides
-PATIENCE = 60.0  # seconds that making a peer, or compiling, may take: beyond, larger mechanisms are not tried
+#: Seconds that making a peer, or compiling, may take: beyond, larger mechanisms are not tried; and that batches of a
+#: peer may, as some compile code for each size: beyond, larger ones are not.
+PATIENCE = 30.0
 MEMORY = 400_000_000  # bytes of results in a batch
 
 
@@ -197,7 +199,15 @@ def _peer_rows(
     timed = partial(timed, clock=peer.clock)
     (alone,) = timed(call, repeats=_repeats(1))
     yield Row(name, mech.nv, task, peer.library, 0, alone, error, f"{peer.how} (ready in {seconds:.1f} s)")
-    yield from _batches(name, mech, task, peer, states, sizes, timed, error)
+    for row in _batches(name, mech, task, peer, states, sizes, timed, error):
+        yield row
+        seconds, larger = time.perf_counter() - begun, [n for n in sizes if n > row.batch]
+        if seconds > PATIENCE:
+            tired.setdefault((library, task), f"{name} took {seconds:.0f} s")
+            for n in larger[:1]:
+                note = f"larger batches not tried after {seconds:.0f} s"
+                yield replace(row, batch=n, seconds=float("nan"), note=note)
+            return
 
 
 def _batches(

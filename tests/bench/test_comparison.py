@@ -117,6 +117,22 @@ def test_sizes_that_take_too_long_end_the_series(monkeypatch):
     assert [row.note[:24] for row in rows if row.mechanism == "arm 3"] == ["not tried: arm 2 took 0 "]
 
 
+def test_batches_that_take_too_long_end_them(monkeypatch):
+    def made(mech, task):
+        def calls(q):
+            return lambda: None, lambda: lw.mass_matrix(mech, q)
+
+        return comparing.Peer("Slow 1", calls, calls)
+
+    for place in (comparing.ALL, ALL):
+        monkeypatch.setitem(place, "Slow", ((), made))
+    monkeypatch.setattr(comparing, "PATIENCE", -1.0)
+    settings = Settings(batches=(1, 2, 3), libraries=("Slow",), rounds=1, slice_seconds=0.001)
+    rows = compare(settings, [("arm", lw.mechanisms.double_pendulum, ("mass_matrix",))]).rows
+    theirs = [(row.batch, row.note) for row in rows if row.library == "Slow 1"]
+    assert [batch for batch, _ in theirs] == [0, 1, 2] and theirs[-1][1].startswith("larger batches not tried after ")
+
+
 @pytest.mark.parametrize("library", [name for name in ALL if not missing(name)])
 def test_installed_libraries_agree(library):
     """Those of JAX are compared where they are installed: nothing of them is needed here."""
