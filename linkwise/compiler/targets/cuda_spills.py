@@ -62,17 +62,18 @@ class Waiting:
     """Where values wait: places in C.  Those of a warp's threads lie side by side.
 
     warps    that are to run at a time
-    kept     places that a recurrence keeps its state in, from the first on
+    kept     places that a recurrence keeps its state in, from the first on; none if there is no room for all of it
     angles   whose sines and cosines are in the places after those; None if they are computed one by one
     """
 
     def __init__(self, real: Real, budget: Budget, kept: int = 0, angles: cuda_angles.Angles | None = None):
         self.warps, self.registers = budget.warps, budget.registers[real.name]
         self.limit = budget.near // (WARP * ITEM_BYTES[real.name])
-        self.angles = angles if angles and kept + angles.places <= self.limit else None
-        self.kept, self.count = kept, kept + (self.angles.places if self.angles else 0)
+        self.kept = kept if kept <= self.limit else 0
+        self.angles = angles if angles and self.kept + angles.places <= self.limit else None
+        self.count = self.kept + (self.angles.places if self.angles else 0)
         turned = self.angles.turned if self.angles else {}
-        self.slots = {node: near(kept + 2 * k + cosine) for node, (k, cosine) in turned.items()}
+        self.slots = {node: near(self.kept + 2 * k + cosine) for node, (k, cosine) in turned.items()}
         self.destinations: dict[Node, Sequence[str]] = {}
         self._free: list[str] = []
 

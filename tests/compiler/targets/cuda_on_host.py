@@ -140,9 +140,11 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
                 flags = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC"]
                 subprocess.run([COMPILER, *flags, "-o", library, text], check=True)
             launch = ctypes.CDLL(str(library)).launch
+            item = 8 if "volatile double *const _near" in self.code else 4
+            waiting = item * max((int(place) + 32 for place in re.findall(r"_near\[(\d+)\]", self.code)), default=0)
 
             def function(grid, block, arguments, shared_mem):
-                assert shared_mem <= getattr(function, "max_dynamic_shared_size_bytes", 0)
+                assert waiting <= shared_mem <= getattr(function, "max_dynamic_shared_size_bytes", 0)
                 assert all(isinstance(x, (DeviceArray, np.int64)) for x in arguments)
                 numbers = [x.ctypes.data if isinstance(x, DeviceArray) else int(x) for x in arguments]
                 packed = (ctypes.c_longlong * len(numbers))(*numbers)

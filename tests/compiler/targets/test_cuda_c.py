@@ -95,6 +95,17 @@ def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dty
         np.testing.assert_allclose(array, expected, rtol=32 * eps, atol=32 * eps)
 
 
+def test_states_that_shared_memory_has_no_room_for(cupy_on_host, few_registers):
+    """Those of a recurrence are then kept in local memory, whatever arrays are like."""
+    mech = lw.mechanisms.chain(7)
+    q, v, tau = np.random.default_rng(3).normal(size=(3, 2, 3, mech.nv))
+    given = q, v, tau[:1, :, None]  # two axes of the batch: no rows
+    found = lw.rollout(mech, *given, 1e-3, 3, "semi_implicit", target="cuda")
+    assert "volatile double _now_q[7]" in cupy_on_host.modules[-1].code
+    for ours, theirs in zip(found, lw.rollout(mech, *given, 1e-3, 3, "semi_implicit"), strict=True):
+        np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_pass_through_the_places_of_values_that_wait(cupy_on_host, few_registers, monkeypatch, dtype):
     """Where these leave no room for tiles: whole rows or as many columns at a time as there are places for."""
