@@ -186,8 +186,9 @@ class Builder:
         key = (ops.SELECT, condition.index, then.index, otherwise.index)
         return self._intern(key, ops.SELECT, (condition, then, otherwise))
 
-    def fused(self, op: ops.Op, a: Node, b: Node, c: Node) -> Node:
-        return self._intern((op, a.index, b.index, c.index), op, (a, b, c))
+    def fused(self, op: ops.Op, *args: Node) -> Node:
+        """One of ``ops.FUSED`` or ``ops.SHORT``: nothing is folded."""
+        return self._intern((op, *(arg.index for arg in args)), op, args)
 
     def rebuild(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The same operation on other operands: how a pass copies a graph."""
@@ -197,7 +198,7 @@ class Builder:
         if node.op is ops.INPUT:
             return self.input(*node.value)
         if node.op in ops.FUSED or node.op in ops.SHORT:
-            return self._intern((node.op, *(arg.index for arg in args)), node.op, args)
+            return self.fused(node.op, *args)
         return getattr(self, node.op.name)(*args)
 
     def copy(self, program: Program, input: Callable[[int, int], Node] | None = None) -> dict[Node, Node]:

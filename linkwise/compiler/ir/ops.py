@@ -41,11 +41,12 @@ SELECT = Op("select", 3, counts=("select",), operands="select")
 FMA = Op("fma", 3, counts=("mul", "add"))  # a*b + c
 FMS = Op("fms", 3, counts=("mul", "add"))  # a*b - c
 FNMA = Op("fnma", 3, counts=("mul", "add"))  # c - a*b
-# Single instructions of GPUs, made by passes/shorten.py only; what is not a number stays so.
+# Single instructions of GPUs, made by passes/shorten.py only.  Of two, the first may be no number, and stays so; the
+# second is a constant or the first one's negative.
 RSQRT = Op("rsqrt", 1, counts=("sqrt", "div"))  # 1 / sqrt(a)
-LEAST = Op("least", 2, counts=("compare", "select"))  # the smaller one
-GREATEST = Op("greatest", 2, counts=("compare", "select"))
+MINIMUM = Op("minimum", 2, counts=("compare", "select"))
+MAXIMUM = Op("maximum", 2, counts=("compare", "select"))
 
 FUSED = (FMA, FMS, FNMA)
-SHORT = (RSQRT, LEAST, GREATEST)
+SHORT = (RSQRT, MINIMUM, MAXIMUM)
 ALL = (CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS, ATAN2, LESS, SELECT, *FUSED, *SHORT)

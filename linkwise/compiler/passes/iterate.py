@@ -30,7 +30,9 @@ def iterate(program: Program, state: str, row: str, table: np.ndarray) -> Looped
             varying.add(node)
     needed = dict.fromkeys(arg for node in program.nodes if node in varying for arg in node.args)
     needed |= dict.fromkeys((*following, *result))
-    kept = [node for node in needed if node.args and node not in varying]
+    conditions = [node for node in needed if node.op.result == "bool"]  # cells have numbers: they are computed again
+    needed |= dict.fromkeys(arg for node in conditions for arg in node.args)
+    kept = [node for node in needed if node.args and node not in varying and node.op.result != "bool"]
     states = [Place(CELL, 0, None, k) for k in range(width)]
     cells = {node: Place(CELL, 0, None, width + k) for k, node in enumerate(kept)}
     rows = [Place(NUMBER, 0, 0, k) for k in range(columns)]

@@ -21,7 +21,7 @@ RESERVED = frozenset(
     double else enum explicit export extern false float for friend goto if inline int long mutable namespace new not
     nullptr operator or private protected public register restrict return short signed sizeof static struct switch
     template this throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    size_t sin cos sinf cosf sincos sincosf sqrt sqrtf atan2 atan2f fma fmaf FMA
+    size_t sin cos sinf cosf sincos sincosf sqrt sqrtf rsqrt rsqrtf atan2 atan2f fma fmaf FMA
     n i blockIdx blockDim threadIdx gridDim
     """.split()
 )
@@ -196,8 +196,8 @@ class Body:
             ops.FMS: f"FMA({a}, {b}, -{c})",
             ops.FNMA: f"FMA(-{a}, {b}, {c})",
             ops.RSQRT: f"rsqrt{suffix}({a})",
-            ops.LEAST: f"_least({a}, {b})",
-            ops.GREATEST: f"_greatest({a}, {b})",
+            ops.MINIMUM: f"_minimum({a}, {b})",
+            ops.MAXIMUM: f"_maximum({a}, {b})",
         }
         return forms[node.op]
 

@@ -38,7 +38,7 @@ class Angles:
     def tables(self, real: Real) -> list[str]:
         if self.array is None:
             return []
-        found = [_element_and_constant(angle) or (0, 0, 0.0) for angle in self.angles]
+        found = [place for place in map(_element_and_constant, self.angles) if place]  # all have one
         elements = ", ".join(str(element) for _, element, _ in found)
         offsets = ", ".join(real.literal(offset) for _, _, offset in found)
         size = len(self.angles)
@@ -53,8 +53,8 @@ class Angles:
         loop = f"for (int _k = 0; _k < {size}; ++_k) {place}[0] = {element};"
         return [f"#pragma unroll {COPIED}", loop]
 
-    def loop(self, real: Real, place: str) -> list[str]:
-        """``place`` is where angle ``_k`` is, then its sine; the cosine 32 numbers after it."""
+    def loop(self, real: Real, place: str, apart: int) -> list[str]:
+        """``place`` is where angle ``_k`` is, then its sine; the cosine so many numbers after it."""
         offset = "" if self.array is None else " + _offsets[_k]"
         return [
             f"#pragma unroll {AT_A_TIME}",
@@ -62,7 +62,7 @@ class Angles:
             f"    {real.name} _sine, _cosine;",
             f"    _sincos({place}[0]{offset}, &_sine, &_cosine);",
             f"    {place}[0] = _sine;",
-            f"    {place}[32] = _cosine;",
+            f"    {place}[{apart}] = _cosine;",
             "}",
         ]
 

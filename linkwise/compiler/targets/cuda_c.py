@@ -63,7 +63,8 @@ def bytes_beside_tiles(
 def emit(
     program: AnyProgram, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None
 ) -> str:
-    """The text alone."""
+    """The text alone, of the program as it is run."""
+    program = ordered(program, options)
     return emitted(program, options, layout or layout_for(program, options), recurrence).text
 
 
@@ -168,7 +169,8 @@ class _Kernel:
         """How many columns of rows pass at a time through the places of values that wait, when none does."""
         if self.waiting is None:
             return 0
-        room = max(self.waiting.limit - self.waiting.kept - 1, LEAST_COLUMNS)
+        taken = self.waiting.kept + self.tile_size // WARP + 1
+        room = max(self.waiting.limit - taken, LEAST_COLUMNS)
         passing = [one.array.size for one in self.operands.values() if one.rows and one.tile is None]
         longest = max(passing, default=0)
         return longest if longest <= room else room // LEAST_COLUMNS * LEAST_COLUMNS

@@ -111,16 +111,24 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
     ]
 
 
-_EXTREMES = ((ops.LEAST, "<"), (ops.GREATEST, ">"))
+_EXTREMES = ((ops.MINIMUM, "<"), (ops.MAXIMUM, ">"))
 
 
 def _extreme(real: Real, op: ops.Op, sign: str) -> list[str]:
-    """The smaller or greater one; none of them if one is no number.  Doubles have no instruction for it."""
-    found, instruction = f"b {sign} a ? b : a", {"<": "min", ">": "max"}[sign]
-    body = [f"    return {found};"]
+    """The smaller or greater one; a if that is no number.  Doubles, and floats before Ampere, have no instruction."""
+    instruction = {"<": "min", ">": "max"}[sign]
+    body = [f"    return b {sign} a ? b : a;"]
     if real.name == "float":
         asm = f'asm("{instruction}.NaN.f32 %0, %1, %2;" : "=f"(found) : "f"(a), "f"(b));'
-        body = ["    float found;", f"    {asm}", "    return found;"]
+        body = [
+            "#if __CUDA_ARCH__ >= 800",
+            "    float found;",
+            f"    {asm}",
+            "    return found;",
+            "#else",
+            *body,
+            "#endif",
+        ]
     head = f"__device__ __forceinline__ {real.name} _{op.name}({real.name} a, {real.name} b)"
     return [head, "{", *body, "}", ""]
 

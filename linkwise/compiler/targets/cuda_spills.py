@@ -175,7 +175,7 @@ def angles(
 
 
 def angles_computed_in(program: Program, real: Real) -> cuda_angles.Angles | None:
-    """The same of a body of a loop, which reads no array."""
+    """The same of a body of a loop, whose angles are no elements of one array."""
     return angles(program, real, cuda_angles.computed_in)
 
 
@@ -230,7 +230,7 @@ class SpilledBody(Body):
         if angles is None or angles.array is None:
             return self._unused()
         element = self._address(self.inputs[angles.array], 0, "_angles[_k]")
-        return [*self._unused(), *angles.copied(element, self._turning), *angles.loop(self.real, self._turning)]
+        return [*self._unused(), *angles.copied(element, self._turning), *angles.loop(self.real, self._turning, WARP)]
 
     def _operations(self, eager: bool) -> list[str]:
         for node in self.program.nodes:
@@ -285,7 +285,7 @@ class SpilledBody(Body):
 
     def _turned_angles(self) -> list[str]:
         assert self.waiting.angles is not None
-        return self.waiting.angles.loop(self.real, self._turning)
+        return self.waiting.angles.loop(self.real, self._turning, WARP)
 
     def _loaded(self, node: Node, place: str) -> str:
         name = self._name(node)

@@ -35,8 +35,8 @@ MEANING: dict[ops.Op, Callable] = {
     ops.FMS: lambda a, b, c: a * b - c,
     ops.FNMA: lambda a, b, c: c - a * b,
     ops.RSQRT: lambda a: 1.0 / np.sqrt(a),
-    ops.LEAST: np.minimum,
-    ops.GREATEST: np.maximum,
+    ops.MINIMUM: np.minimum,
+    ops.MAXIMUM: np.maximum,
 }
 
 _FORMULA = {
@@ -55,8 +55,8 @@ _FORMULA = {
     ops.FMS: "{} * {} - {}",
     ops.FNMA: "{2} - {0} * {1}",
     ops.RSQRT: "1.0 / np.sqrt({})",
-    ops.LEAST: "np.minimum({}, {})",
-    ops.GREATEST: "np.maximum({}, {})",
+    ops.MINIMUM: "np.minimum({}, {})",
+    ops.MAXIMUM: "np.maximum({}, {})",
 }
 
 

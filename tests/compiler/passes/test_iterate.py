@@ -57,3 +57,23 @@ def test_what_stays_the_same_is_computed_once():
     program = looped()
     assert program.op_counts["sincos"] == 1 and [len(loop.which) for loop in program.loops] == [1, 3, 1]
     assert program.cells == 3 + 2  # the state, a sine and a product
+
+
+def test_conditions_that_stay_the_same_are_computed_again():
+    """Cells have numbers, no conditions."""
+
+    def whole(x, row, a):
+        chosen = scalar.select(a[0] < 0.5, x[0], row[0] * x[0])
+        return [x[0]], [a[0] + a[1]], [chosen + a[1]]
+
+    inputs = [Array("x", (1,)), Array("row", (1,)), Array("a", (2,))]
+    table = np.array([[2.0], [-1.0]])
+    program = check(iterate(trace(whole, inputs, ("y", "first", "next")), "x", "row", table))
+    for body, _ in program.bodies:
+        check(body.program)
+    a = np.random.default_rng(0).uniform(size=(9, 2))
+    x = a.sum(-1)
+    for (row,) in table:
+        x = np.where(a[:, 0] < 0.5, x, row * x) + a[:, 1]
+    np.testing.assert_allclose(load(program, "float64", "cpu")(a)[:, 0], x, rtol=1e-14)
+    assert program.cells == 1

@@ -34,14 +34,14 @@ def nearest(b, x, low, high):
     return b.select(b.less(x, b.const(low)), b.const(low), within(b, x, high))
 
 
-LEAST, GREATEST = {"least": 1}, {"greatest": 1}
+MINIMUM, MAXIMUM = {"minimum": 1}, {"maximum": 1}
 CASES = {
-    "smaller": (lambda b, x: within(b, x, 1.0), LEAST),
-    "greater": (lambda b, x: b.select(b.less(x, b.const(1.0)), b.const(1.0), x), GREATEST),
-    "smaller, the bound beyond": (lambda b, x: at_most(b, x, 1.0, 0.0), LEAST),
-    "greater, the bound beyond": (lambda b, x: at_least(b, x, -1.0, 0.0), GREATEST),
-    "between": (lambda b, x: nearest(b, x, -1.0, 1.5), {"least": 1, "greatest": 1}),
-    "size": (lambda b, x: b.select(b.less(b.const(0.0), x), x, b.neg(x)), {"greatest": 1, "neg": 1}),
+    "smaller": (lambda b, x: within(b, x, 1.0), MINIMUM),
+    "greater": (lambda b, x: b.select(b.less(x, b.const(1.0)), b.const(1.0), x), MAXIMUM),
+    "smaller, the bound beyond": (lambda b, x: at_most(b, x, 1.0, 0.0), MINIMUM),
+    "greater, the bound beyond": (lambda b, x: at_least(b, x, -1.0, 0.0), MAXIMUM),
+    "between": (lambda b, x: nearest(b, x, -1.0, 1.5), {"minimum": 1, "maximum": 1}),
+    "size": (lambda b, x: b.select(b.less(b.const(0.0), x), x, b.neg(x)), {"maximum": 1, "neg": 1}),
     "inverse root": (lambda b, x: b.div(b.const(1.0), b.sqrt(x)), {"rsqrt": 1}),
     "twice an inverse root": (lambda b, x: b.div(b.const(2.0), b.sqrt(x)), {"rsqrt": 1, "mul": 1}),
     # what has other results
@@ -49,7 +49,7 @@ CASES = {
     "greater, or a number": (lambda b, x: b.select(b.less(b.const(1.0), x), x, b.const(1.0)), {"select": 1, "less": 1}),
     "gap below": (lambda b, x: at_most(b, x, 1.0, 1.5), {"select": 2, "less": 2}),
     "gap above": (lambda b, x: at_least(b, x, -1.0, -2.0), {"select": 2, "less": 2}),
-    "bounds the other way round": (lambda b, x: nearest(b, x, 1.5, -1.0), {"select": 1, "less": 1, "least": 1}),
+    "bounds the other way round": (lambda b, x: nearest(b, x, 1.5, -1.0), {"select": 1, "less": 1, "minimum": 1}),
     "product with an inverse root": (lambda b, x: b.mul(b.div(x, b.sqrt(x)), x), {"div": 1, "sqrt": 1, "mul": 1}),
     "root and inverse": (
         lambda b, x: b.add(b.div(b.const(1.0), b.sqrt(x)), b.sqrt(x)),

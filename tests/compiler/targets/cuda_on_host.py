@@ -33,6 +33,7 @@ SHIM = """
 #define __forceinline__ inline
 #define __constant__ static const
 #define __launch_bounds__(...)
+#define __CUDA_ARCH__ 800
 static int __double2loint(double x) { long long bits; memcpy(&bits, &x, sizeof bits); return (int)bits; }
 static int __double2hiint(double x) { long long bits; memcpy(&bits, &x, sizeof bits); return (int)(bits >> 32); }
 static double __hiloint2double(int hi, int lo)

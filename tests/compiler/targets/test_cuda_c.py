@@ -22,6 +22,7 @@ from linkwise.compiler.runtime import gpu
 from linkwise.compiler.targets import cuda_c, cuda_layout, cuda_spills, cuda_transposition, numpy_reference
 from linkwise.compiler.targets.c_expressions import REALS
 from linkwise.compiler.targets.protocol import Options
+from linkwise.mechanics import scalar
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from tests.compiler.passes.test_order_limb_by_limb import spider
 from tests.compiler.targets import cuda_on_host
@@ -46,13 +47,43 @@ def test_text_is_the_golden_one(dtype):
     assert text == (GOLDEN / f"every_operation_{dtype}.cu").read_text()
 
 
+def short_operations():
+    """A program with all of ``ops.SHORT``, once it is run."""
+    algorithm = Algorithm(
+        "short",
+        ("a",),
+        "b",
+        lambda tree, a: [
+            scalar.select(1.0 < a[0], 1.0, a[0]),
+            scalar.select(a[1] < 2.0, 2.0, a[1]),
+            3.0 / scalar.sqrt(a[2]),
+        ],
+        sizes={"a": (3,)},
+    )
+    return lw.compile(algorithm, lw.mechanisms.planar_arm(1), target="numpy").program
+
+
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+@pytest.mark.parametrize("architecture", [75, 80])
+@pytest.mark.parametrize("program", [every_operation, short_operations])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_nvcc_accepts_the_text(dtype, tmp_path):
+def test_nvcc_accepts_the_text(dtype, program, architecture, tmp_path):
     source, assembly = tmp_path / "kernel.cu", tmp_path / "kernel.ptx"
-    source.write_text(cuda_c.emit(every_operation(), Options(dtype=dtype)))
-    subprocess.run(["nvcc", "-ptx", "-Werror", "all-warnings", "-o", assembly, source], check=True)
-    assert ".entry sample_kernel(" in assembly.read_text()
+    source.write_text(cuda_c.emit(program(), Options(dtype=dtype)))
+    arguments = [f"-arch=compute_{architecture}", "-Werror", "all-warnings", "-o", assembly, source]
+    subprocess.run(["nvcc", "-ptx", *arguments], check=True)
+    assert f".entry {cuda_c.function_name(program())}(" in assembly.read_text()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_text_is_of_the_program_as_it_is_run(dtype, cupy_on_host):
+    text, program = cuda_c.emit(short_operations(), Options(dtype=dtype)), short_operations()
+    assert all(name in text for name in ("_minimum(", "_maximum(", "rsqrt")) and "sqrt(" not in text.replace(
+        "rsqrt", ""
+    )
+    a = np.array([[0.5, 1.0, 4.0], [7.0, 8.0, 0.25], [np.nan, np.nan, np.nan]])
+    expected = np.array([[0.5, 2.0, 1.5], [1.0, 8.0, 6.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(gpu.load(program, Options(dtype=dtype))(a), expected)
 
 
 @pytest.fixture

@@ -89,6 +89,6 @@ def test_limits_and_friction_at_joints(cupy_on_host, dtype):
     tau, dt = np.full((1, mech.nv), 2.0, dtype), np.asarray(0.002, dtype)
     found = lw.rollout(mech, q, v, tau, dt, 20, target="cuda", final_only=True)
     code = cupy_on_host.modules[-1].code
-    assert all(name in code for name in ("_least(", "_greatest(", "rsqrt")) and "_t < 4;" in code
+    assert all(name in code for name in ("_minimum(", "_maximum(", "rsqrt")) and "_t < 4;" in code
     agree(found, lw.rollout(mech, q, v, tau, dt, 20, final_only=True), {"float64": 1e-12, "float32": 2e-4}[dtype])
     assert np.isnan(found[1][3]).all() and np.isfinite(np.delete(found[1], 3, axis=0)).all()
