@@ -119,8 +119,9 @@ def compare(
     settings: Settings,
     chosen: Sequence[tuple[str, Callable[[], lw.Mechanism], Sequence[str]]],
     tell: Callable[[str], None] = lambda _: None,
+    keep: Callable[[Comparison], object] = lambda _: None,
 ) -> Comparison:
-    """Measure everything; one after the other, in this process."""
+    """Measure everything; one after the other, in this process.  ``keep`` gets what there is after each mechanism."""
     begun = time.perf_counter()
     found = Comparison(settings, load=os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"))
     tired: dict[tuple[str, str], str] = {}  # library and task -> the mechanism that took too long
@@ -131,9 +132,10 @@ def compare(
             for task in tasks:
                 tell(f"{name}: {task}")
                 found.rows.extend(_task(name, make, task, settings, tired))
+            found.seconds = time.perf_counter() - begun
+            keep(found)
     finally:
         lw.set_num_threads(before)
-    found.seconds = time.perf_counter() - begun
     return found
 
 

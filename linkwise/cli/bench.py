@@ -114,10 +114,10 @@ def _compare(found: Loaded | None, quick: bool, libraries: Sequence[str], output
             progress.at(what)
             progress.done()
 
-        comparison = compare(settings, chosen, tell)
-    page = written(comparison, output)
+        comparison = compare(settings, chosen, tell, lambda found: written(found, output))  # an hour's work is kept
     lost = slower_than(comparison)
-    click.echo(f"{len(comparison.rows)} rows, another library faster in {len(lost)}; {shown(page)}")
+    where = shown(output / "comparison.md")
+    click.echo(f"{len(comparison.rows)} rows, another library faster in {len(lost)}; {where}")
 
 
 def _text(mech: lw.Mechanism, at: Conditions, results: Sequence[Measurement]) -> Iterable[str]:

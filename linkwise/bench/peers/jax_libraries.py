@@ -18,7 +18,7 @@ from .descriptions import sdf_of, urdf_of
 from .mujoco import model_of
 from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
 
-LONGEST = 50  # joints: beyond, XLA takes minutes for unrolled recursions
+LONGEST = 20  # joints: beyond, XLA takes minutes for unrolled recursions, and once took 21 GB
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 SCHEDULER = "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"  # asked for by frax, from JAX 0.9.1 on
 Function = Callable[..., Any]
