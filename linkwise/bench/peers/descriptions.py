@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -13,12 +14,16 @@ _MASS = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz
 
 
 def urdf_of(mech: lw.Mechanism, massive_root: bool = False) -> str:
-    """As ``mech.save`` writes it, with limits, which some readers want of every joint; and a mass of its ground where
-    readers want one of every link."""
+    """As ``mech.save`` writes it, with what some readers want: limits of every joint, origins also where they are
+    zero, and a mass of its ground where it is wanted of every link."""
     bounded = mech.with_limits({name: lw.Limits(-1e3, 1e3, 1e9, 1e9) for name in mech.joint_names})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
-        text = lw.interop.urdf_text(bounded)
+        robot = ElementTree.fromstring(lw.interop.urdf_text(bounded))
+    for element in (*robot.iter("joint"), *robot.iter("inertial")):
+        if element.find("origin") is None:
+            element.insert(0, ElementTree.Element("origin", xyz="0 0 0", rpy="0 0 0"))
+    text = ElementTree.tostring(robot, encoding="unicode")
     return text.replace('<link name="ground" />', f'<link name="ground">{_MASS}</link>') if massive_root else text
 
 

@@ -35,7 +35,7 @@ def jax_in_double_precision() -> Any:
     return jax
 
 
-def _peer(library: str, package: str, jax: Any, function: Function, how: str) -> Peer:
+def _peer(library: str, package: str, jax: Any, function: Function, how: str, takes_batches: bool = False) -> Peer:
     def calls(compiled_function: Function, arrays: tuple[np.ndarray, ...]) -> Calls:
         given = [jax.numpy.asarray(x) for x in arrays]
         return (
@@ -43,20 +43,20 @@ def _peer(library: str, package: str, jax: Any, function: Function, how: str) ->
             lambda: np.asarray(compiled_function(*given)),
         )
 
-    one, many = jax.jit(function), jax.jit(jax.vmap(function))
+    one, many = jax.jit(function), jax.jit(function if takes_batches else jax.vmap(function))
     name = f"{library} {importlib.metadata.version(package)}"
-    how = f"{how}; jit, batches by vmap"
+    how = f"{how}; jit, batches {'as it takes them' if takes_batches else 'by vmap'}"
     return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), how, 10_000, time.perf_counter)
 
 
-def _tasks(jax: Any, parts: dict[str, Function]) -> dict[str, Function]:
+def _tasks(jax: Any, parts: dict[str, Function], takes_batches: bool = False) -> dict[str, Function]:
     """Derivatives and rollouts of a library's own dynamics by JAX."""
     joined = jax.numpy.concatenate
     made = dict(parts)
     for name in ("inverse_dynamics", "forward_dynamics"):
         if name in parts:
-            slopes = jax.jacfwd(parts[name], argnums=(0, 1, 2))
-            made[f"{name}_derivatives"] = lambda q, v, u, slopes=slopes: jax.numpy.stack(slopes(q, v, u))
+            slopes = (_by_directions if takes_batches else jax.jacfwd)(parts[name], argnums=(0, 1, 2))
+            made[f"{name}_derivatives"] = lambda q, v, u, slopes=slopes: jax.numpy.stack(slopes(q, v, u), -3)
     if "forward_dynamics" in parts:
 
         def rollout(q: Any, v: Any, u: Any) -> Any:
@@ -65,7 +65,7 @@ def _tasks(jax: Any, parts: dict[str, Function]) -> dict[str, Function]:
                 v = v + STEP * parts["forward_dynamics"](q, v, u)
                 return (q + STEP * v, v), None
 
-            return joined(jax.lax.scan(step, (q, v), None, length=STEPS)[0])
+            return joined(jax.lax.scan(step, (q, v), None, length=STEPS)[0], -1)
 
         made[ROLLOUT] = rollout
     if "mass_matrix" in parts:
@@ -73,8 +73,25 @@ def _tasks(jax: Any, parts: dict[str, Function]) -> dict[str, Function]:
     return made
 
 
+def _by_directions(function: Function, argnums: tuple[int, ...]) -> Function:
+    """``jax.jacfwd`` of functions that vmap does not take, but which take batches themselves."""
+    import jax
+
+    def by(which: int, arrays: tuple[Any, ...]) -> Any:
+        still = [jax.numpy.zeros_like(x) for x in arrays]
+
+        def along(direction: Any) -> Any:
+            directions = [x + direction if k == which else x for k, x in enumerate(still)]
+            return jax.jvp(function, arrays, tuple(directions))[1]
+
+        return jax.numpy.moveaxis(jax.lax.map(along, jax.numpy.eye(arrays[which].shape[-1])), 0, -1)
+
+    return lambda *arrays: tuple(by(which, arrays) for which in argnums)
+
+
 def adam(mech: lw.Mechanism, task: str) -> Peer | None:
-    """Its algorithms are those of a floating base; an arm's are their joint part, the base at rest."""
+    """Its algorithms are those of a floating base; an arm's are their joint part, the base at rest.  They take batches;
+    under vmap they fail with JAX 0.8 and later."""
     if task not in TASKS or not is_fixed_arm(mech) or mech.nv > LONGEST:
         return None
     jax = jax_in_double_precision()
@@ -82,20 +99,21 @@ def adam(mech: lw.Mechanism, task: str) -> Peer | None:
 
     gravity = np.array([*mech.gravity, 0.0, 0.0, 0.0])
     robot = KinDynComputations(urdf_of(mech), list(mech.joint_names), gravity=gravity)
-    here, still = jax.numpy.eye(4), jax.numpy.zeros(6)
 
     def mass(q: Any) -> Any:
-        return robot.mass_matrix(here, q)[6:, 6:]
+        return robot.mass_matrix(jax.numpy.broadcast_to(jax.numpy.eye(4), (*q.shape[:-1], 4, 4)), q)[..., 6:, 6:]
 
     def bias(q: Any, v: Any) -> Any:
-        return robot.bias_force(here, q, still, v)[6:]
+        here = jax.numpy.broadcast_to(jax.numpy.eye(4), (*q.shape[:-1], 4, 4))
+        return robot.bias_force(here, q, jax.numpy.zeros((*q.shape[:-1], 6)), v)[..., 6:]
 
     parts: dict[str, Function] = {
-        "inverse_dynamics": lambda q, v, a: mass(q) @ a + bias(q, v),
-        "forward_dynamics": lambda q, v, tau: jax.numpy.linalg.solve(mass(q), tau - bias(q, v)),
+        "inverse_dynamics": lambda q, v, a: (mass(q) @ a[..., None])[..., 0] + bias(q, v),
+        "forward_dynamics": lambda q, v, tau: jax.numpy.linalg.solve(mass(q), (tau - bias(q, v))[..., None])[..., 0],
         "mass_matrix": mass,
     }
-    return _peer("adam", "adam-robotics", jax, _tasks(jax, parts)[task], "mass_matrix and bias_force")
+    made = _tasks(jax, parts, takes_batches=True)
+    return _peer("adam", "adam-robotics", jax, made[task], "mass_matrix and bias_force", takes_batches=True)
 
 
 def frax(mech: lw.Mechanism, task: str) -> Peer | None:
