@@ -92,16 +92,17 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
 def configuration_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
-    """(nq,): the same with loops closed, the named joints held; (n, nq) where joints have n positions one after the
-    other, which are followed from the initial configuration on without changing the branch."""
+    """(nq,): the same with loops closed, on the branch of the initial configuration if they can be; (n, nq) where joints
+    have n positions one after the other, which are followed on that branch."""
     if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
         return _path_by_joint(mech, what, named, paths, others)
     if not mech.loops:
         return coordinates_by_joint(mech, what, named, others)
-    from .closed.assembly import assembled  # here, as functions of closed mechanisms take states by joint too
+    from .closed.assembly import placed  # here, as functions of closed mechanisms take states by joint too
 
     joints, links = of_joints_and_links(mech, what, named)
-    return assembled(mech, coordinates_by_joint(mech, what, joints, others), tuple(named), links)
+    guess = coordinates_by_joint(mech, what, joints, others)
+    return placed(mech, what, guess, tuple(named), links, mech.initial if others is None else others)
 
 
 def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:
@@ -114,7 +115,8 @@ def _path_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], paths: Sequence[str], others: np.ndarray | None
 ) -> Float64Array:
     """(n, nq): positions of joints one after the other, some of them the same all the time."""
-    from .closed.assembly import assemble, follow_path  # here, as in ``configuration_by_joint``
+    from .closed.assembly import assemble  # here, as in ``configuration_by_joint``
+    from .closed.following import follow_path
 
     counts = {joint: len(named[joint]) for joint in paths}
     if len(set(counts.values())) > 1:
@@ -131,7 +133,8 @@ def _path_by_joint(
 
 def configuration(mech: Mechanism, joints: Mapping[str, Any] | None = None, /, **named: Any) -> Float64Array:
     """(nq,): ``mech.initial`` with other coordinates of some joints, ``configuration(arm, {"elbow": 0.3})`` or
-    ``configuration(arm, elbow=0.3)``; loops are closed, the named joints held.
+    ``configuration(arm, elbow=0.3)``; loops are closed, in the assembly mode of ``mech.initial``: the named joints are
+    driven straight from there.  Where loops lock on that way, other modes are searched, and a warning tells.
 
     Joints with several coordinates take them all, or one by one: ``{"base.z": 0.4, "base.yaw": 1.2}``.  Many positions,
     ``configuration(linkage, crank=np.linspace(0, 2 * np.pi, 73))``, give (n, nq): loops are followed from one to the

@@ -6,7 +6,7 @@ initial configuration with these coordinates, its loops closed; v has the least 
 them closed; tau is zero elsewhere.
 """
 
-from .assembly import AssemblyError, assemble, follow, follow_path, generic_rank, project
+from .assembly import AssemblyError, assemble, generic_rank, project
 from .charts import WORST_CONDITION as WORST_CONDITION
 from .charts import LocalParametrization, local_parametrization
 from .constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
@@ -18,6 +18,7 @@ from .driven_motions import DrivenMotion, driven_motion
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
+from .following import follow, follow_path
 from .instant_centers import InstantCenters, instant_centers
 from .inverse import forces_besides as forces_besides
 from .inverse import inverse_dynamics, static_forces

@@ -1,31 +1,28 @@
-"""Closing loops from a rough guess, keeping them closed, and following them as chosen joints are driven."""
+"""Closing loops from a rough guess, and keeping them closed."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...compiler.registry import compile_instead
-from ...mechanism import Mechanism, MechanismError
+from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ...mechanism.model import NO_JOINTS
-from ...mechanism.parts import Place
 from .. import trees as tree
-from ..by_joint import coordinates_by_joint, of_joints_and_links, one_number
-from ..states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
+from ..by_joint import coordinates_by_joint, of_joints_and_links
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
-from .constraints import decomposed, one_state, position_error, require_finite
-from .decomposition import decompose
-from .held import Held, HeldEquations, held_by
-from .named_coordinates import is_beside_velocities, named_coordinate
+from .constraints import decomposed, position_error, require_finite
+from .driving import reached
+from .held import Held, held_by
 from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
-from .sizes import random_configurations, sizes, units
+from .sizes import random_configurations
 from .tolerances import LOOPS
 
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
@@ -56,8 +53,9 @@ def assemble(
     """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
     ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
     "base.yaw" a whole orientation, and those of links, "platform.x" (as in ``range_of_motion``).  A guess by joint,
-    {"crank": 0.5}, is for the other joints that of ``mech.initial``; the named ones keep their coordinates if loops can
-    be closed so from there, and move too where they cannot; without a guess all are as in ``mech.initial``.
+    {"crank": 0.5}, is for the other joints that of ``mech.initial``; the named ones are driven from there to their
+    coordinates, along a branch if that leads there, and move too where loops cannot be closed so; without a guess all
+    are as in ``mech.initial``.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
     more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
@@ -73,10 +71,47 @@ def assemble(
         named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
         q_guess = coordinates_by_joint(mech, "q_guess", joints)
         if not hold and held_by(mech, named).free.any():
+            if tries > 1 and (on_branch := _on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
+                return on_branch
             with contextlib.suppress(AssemblyError):
                 return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
     (guess,) = checked_arrays(mech, q=q_guess)
     return assembled(mech, guess, hold, wanted, tolerance, max_steps, tries)
+
+
+def placed(
+    mech: Mechanism, what: str, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float], start: ArrayLike
+) -> Float64Array:
+    """(nq,): ``guess`` (nq,) with its loops closed and the named joints held, coordinates of links where they are
+    ``wanted``: on the branch of ``start`` if they can be driven there straight from it, with a warning elsewhere."""
+    q = _on_branch(mech, start, guess, named, wanted)
+    if q is not None:
+        return q
+    q, held = assembled(mech, guess, named, wanted), held_by(mech, named)
+    count = int((~held.free).sum()) + len(held.links)
+    determined = loop_equations(mech).is_closed(guess, LOOPS.closed) or count > mech.nv - decomposed(mech, q).rank
+    if count and not held.kept and not determined:
+        warn_caller(
+            f"{what}: loops of mechanism {mech.name!r} lock where {', '.join(map(repr, named))} are driven as given "
+            "straight from its initial configuration, so they are closed in another assembly mode, the first that is "
+            "found: give more joints, or a way around it (closed.follow_path)",
+            MechanismWarning,
+        )
+    return q
+
+
+def _on_branch(
+    mech: Mechanism, start: ArrayLike, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float]
+) -> Float64Array | None:
+    """(nq,): with the named joints where a guess has them, on the branch of ``start``; None where that is not met, and
+    where the guess is closed as it is."""
+    held = held_by(mech, named, {name: value for name, value in wanted.items() if name in named})
+    if not named or held.kept or (not held.links and loop_equations(mech).is_closed(guess, LOOPS.closed)):
+        return None
+    with contextlib.suppress(AssemblyError):
+        (start,) = checked_arrays(mech, q=start)
+        return reached(mech, assembled(mech, start, (), {}), guess, held)
+    return None
 
 
 def assembled(
@@ -200,7 +235,7 @@ def project(
         _refuse_mirrored(loop_equations(mech), q)
     moved = _largest_move(mech, start, q)
     if np.any(moved > largest):
-        loop, residual = _worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
+        loop, residual = worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
         raise AssemblyError(
             f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
             f"{np.max(moved):.3g}, more than {largest:g}: close loops first, q = closed.assemble(mech, q)",
@@ -283,119 +318,6 @@ def _at_energy(
     )
 
 
-def _place(mech: Mechanism, name: str) -> Place:
-    """Where the coordinates of a joint are, or a single one of several."""
-    return (None if name in mech.joint_names else mech.single_place(name)) or mech.place(name)
-
-
-def follow(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
-    """(nq,): the configuration reached from the assembled ``q`` (None: the initial one) as joints move to ``targets``
-    (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own
-    coordinates.  Single coordinates of joints with several are targets too, "slide.x" (``mech.q_names``), and
-    places and orientations of links, "platform.x" (as in ``range_of_motion``).
-
-    The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
-    before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
-    another branch.  One state at a time; ``follow_path`` goes on from target to target.
-    """
-    q = _assembled(mech, q, "follow")
-    return _followed(
-        mech, q, {name: real_numbers(f"the target of {name!r}", x) for name, x in targets.items()}, largest
-    )
-
-
-def follow_path(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
-    """(n, nq): the configurations that ``follow`` reaches as joints go from one target to the next, a row for each:
-    ``follow_path(mech, q, {"crank": np.linspace(0, 2 * np.pi, 73)})`` is a turn of the crank in steps of 5 degrees.
-
-    targets   name -> (n,) numbers, or (n, k) coordinates of a joint that has k; the same n for all
-    """
-    q = _assembled(mech, q, "follow_path")
-    rows = {name: np.atleast_1d(real_numbers(f"the targets of {name!r}", x)) for name, x in targets.items()}
-    counts = {name: len(x) for name, x in rows.items()}
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
-        raise MechanismError(f"follow_path takes as many targets of each joint, not {told}")
-    reached = []
-    for k in range(max(counts.values(), default=0)):
-        q = _followed(mech, q, {name: x[k] for name, x in rows.items()}, largest)
-        reached.append(q)
-    return np.reshape(reached, (-1, mech.nq))
-
-
-def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
-    """(nq,): one configuration, whose loops must be closed; without one, that near ``mech.initial``."""
-    (q,) = one_state(who, mech, q={} if q is None else q)
-    loop, residual = _worst_loop(mech, q) if mech.loops else ("", 0.0)
-    if np.abs(sizes(mech).rows * position_error(mech, q)).max(initial=0.0) > LOOPS.open_by_mistake:
-        raise AssemblyError(
-            f"loop {loop!r} of mechanism {mech.name!r} is open by {residual:.3g} at the start: there is no branch to "
-            "follow; assemble it first",
-            loop,
-            residual,
-            q,
-        )
-    return q
-
-
-def _followed(mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Array], largest: float) -> Float64Array:
-    """(nq,): the configuration reached from the assembled q, one position of each target."""
-    goal, driven_q = q.copy(), np.zeros(mech.nq, dtype=bool)
-    targets, links = dict(targets), [name for name in targets if is_beside_velocities(mech, name)]
-    ends = np.array([float(one_number("the target", name, targets.pop(name))) for name in links])
-    for name, values in targets.items():
-        own = _place(mech, name)
-        if driven_q[own.q_index].any():
-            raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
-        reached, size = own.q_at(values), own.q_index.stop - own.q_index.start
-        if np.size(reached) not in (1, size):
-            raise MechanismError(
-                f"the target of {name!r} must be {size} number{'s' * (size > 1)}, one position, not shape "
-                f"{np.shape(reached)}: follow leads to one position at a time, follow_path from one to the next"
-            )
-        goal[own.q_index], driven_q[own.q_index] = reached, True
-    free = np.ones(mech.nv, dtype=bool)
-    for name in targets:
-        free[_place(mech, name).v_index] = False
-    whole, done, pace = tree.difference(mech, q, goal), 0.0, 1.0
-    moving = tuple(named_coordinate(mech, name) for name in links)
-    ways = np.array([-float(one.change(q, end)) for one, end in zip(moving, ends, strict=True)])
-    columns, equations = sizes(mech).columns, Held(free, (), moving).equations(mech, q)
-    while done < 1.0:
-        pace = min(pace, 1.0 - done)
-        if isinstance(equations, HeldEquations):
-            equations = replace(equations, values=ends - (1.0 - done - pace) * ways)
-        jacobian = equations.at(q)[1]
-        asked = np.zeros(len(jacobian))
-        asked[len(asked) - len(moving) :] = ways / [one.unit(units(mech)) for one in moving]
-        change = np.where(free, 0.0, whole / columns)
-        change -= decompose(jacobian * free).solve(jacobian @ change - asked)
-        change *= pace
-        there = tree.integrate(mech, q, columns * change, 1.0)
-        if np.abs(change).max() <= largest:
-            closed = closed_by(equations, there, free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, columns)
-            corrected = np.abs(tree.difference(mech, there, closed) / columns).max()
-            # On the same branch the correction is of second order in the step, but for what was open at its start.
-            if equations.is_closed(closed, LOOPS.closed) and corrected <= 0.5 * np.abs(change).max() + LOOPS.closed:
-                q, done, pace = closed, done + pace, 1.5 * pace
-                continue
-        pace *= 0.5
-        if pace < 1e-9:
-            loop, residual = _worst_loop(mech, there)
-            at = {name: np.ravel(_place(mech, name).positions(q)) for name in targets}
-            reached = ", ".join(f"{name!r} is at {in_brief(values)}" for name, values in at.items() if len(values) == 1)
-            raise AssemblyError(
-                f"loop {loop!r} of mechanism {mech.name!r} locks after {done:.4%} of the way (it would open by "
-                f"{residual:.3g}): {', '.join(map(repr, (*targets, *links)))} cannot be driven further on this branch"
-                + f"; {reached}"
-                * bool(reached),
-                loop,
-                residual,
-                q,
-            )
-    return np.where(driven_q, goal, q)
-
-
 def generic_rank(
     mech: Mechanism, q: ArrayLike, tolerance: float | None = None, seed: int = 0
 ) -> int | NDArray[np.intp]:
@@ -421,7 +343,8 @@ def generic_rank(
 # -- what went wrong ----------------------------------------------------------------------------------
 
 
-def _worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
+def worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
+    """The loop that is open the furthest at q (nq,), and by how much."""
     error = position_error(mech, q)
     sizes = {loop.name: float(np.linalg.norm(error[mech.constraint_index(loop.name)])) for loop in mech.loops}
     name = max(sizes, key=lambda loop: (sizes[loop], loop))
@@ -431,7 +354,7 @@ def _worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
 def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int) -> None:
     states = q.reshape(-1, mech.nq)
     worst = int(np.argmax(np.nan_to_num(np.linalg.norm(position_error(mech, states), axis=-1), nan=np.inf)))
-    loop, residual = _worst_loop(mech, states[worst])
+    loop, residual = worst_loop(mech, states[worst])
     which = f" of state {worst}" if q.ndim > 1 else ""
     around = f", nor from {tries - 1} others around it" if tries > 1 else ""
     held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""

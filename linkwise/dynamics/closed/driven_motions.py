@@ -16,7 +16,7 @@ from ...mechanism.checks import checked_array
 from .. import centroidal, frames
 from .. import trees as tree
 from ..by_joint import velocities_of
-from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
 from ..tables import Tabular
 from .constraints import require_finite, velocity_rows, warn_if_open
 from .decomposition import decompose, times
@@ -25,6 +25,7 @@ from .formulations import UnsuitableCoordinates, basis_by
 from .idle_motions import hint, told_of_idle_motions
 from .named_coordinates import is_beside_velocities, named_coordinate, rates_of_inputs
 from .redundancy import closable_error
+from .singular import are_singular
 
 STILL = 1e-9  # of an input's positions: those that vary less stand still
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
@@ -164,7 +165,7 @@ def driven_motion(
     a      the same; joints that are named in ``v`` alone have none: they run at constant speed
 
     The inputs must be able to drive the mechanism: in their dead centres nothing follows from them, and they are
-    refused there.
+    refused there, as are singular positions, where branches of the motion meet (a parallelogram in one line).
     """
     require_mechanism(mech)
     for name, given in (("v", v), ("a", a)):
@@ -178,6 +179,7 @@ def driven_motion(
     inputs = tuple(dict.fromkeys((*rates, *changes, *_beside_loops(mech, (*rates, *changes)))))
     rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
+    _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
     with told_of_idle_motions(mech, q), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
@@ -205,6 +207,22 @@ def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     return q
+
+
+def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> None:
+    """Refuse singular positions, where velocities do not follow from inputs."""
+    if not np.any(singular := are_singular(mech, q)):
+        return
+    which = np.flatnonzero(singular.ravel())
+    states = q.reshape(-1, mech.nq)
+    singles = [single for name in inputs for single in _single_coordinates(mech, name)]
+    at = ", ".join(f"{name!r} at {float(named_coordinate(mech, name).value(states[which[0]])):.6g}" for name in singles)
+    where = f"position {which[0]} of {len(states)} ({at})" if q.ndim > 1 else f"this position ({at})"
+    raise MechanismError(
+        f"{where} of mechanism {mech.name!r} is singular: branches of its motion meet there, and velocities do not "
+        "follow from the inputs" + f", as at {in_brief(which[1:])}" * (len(which) > 1) + ": leave it out, or move it a "
+        "little, by 1e-3 of a radian or of the mechanism's size"
+    )
 
 
 def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:

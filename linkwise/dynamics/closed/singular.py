@@ -22,6 +22,8 @@ from .decomposition import decompose
 from .sizes import sizes
 
 TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, or sizes of loops: of random changes of a configuration
+SUSPICIOUS = 1e-3  # of ``conditioning``: better ones need not be compared with what is usual
+AT_SINGULAR = 1e-5  # of the usual one: loops closed to 1e-11 leave half of these digits in singular positions
 TEST_STEP = 1e-6  # the same; for the rate of change of G, which need not be exact to tell a time
 
 
@@ -70,6 +72,19 @@ def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:
             guess = tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv) * sizes(mech).columns, 1.0)
             found.append(assemble(mech, guess, tries=1))
     return float(np.max(conditioning(mech, np.array([q, *found]), rank))) if rank else 1.0
+
+
+def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """(...): which of the assembled configurations (..., nq) are singular, but for what rounding leaves of positions
+    there: more motions are possible than elsewhere, and velocities do not follow from inputs."""
+    if not q.size or not mech.loops:
+        return np.zeros(q.shape[:-1], dtype=bool)
+    first = q.reshape(-1, mech.nq)[0]
+    rank = int(generic_rank(mech, first))
+    found = conditioning(mech, q, rank) if rank else np.ones(q.shape[:-1])
+    if not np.any(found < SUSPICIOUS):
+        return np.zeros(q.shape[:-1], dtype=bool)
+    return np.asarray(found < AT_SINGULAR * usual_conditioning(mech, first))
 
 
 def _dimensionless(mech: Mechanism, q: np.ndarray) -> Float64Array:

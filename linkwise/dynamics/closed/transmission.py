@@ -18,6 +18,7 @@ from .families import family
 from .named_coordinates import NamedCoordinate, named_coordinate
 from .reactions import wrenches_of_joints, wrenches_of_loops
 from .redundancy import closable_error
+from .singular import AT_SINGULAR
 from .sizes import units
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
@@ -36,12 +37,13 @@ def mechanical_advantage(
     hold            joints that stand still, if the output does not follow from the input otherwise
 
     Infinite where the output stands still while the input moves (a toggle, or dead centre), zero where the input
-    does.  Its inverse is the ratio of the velocities.
+    does; nan in singular positions, where branches of the motion meet (a parallelogram in one line) and no ratio
+    follows from the position.  Its inverse is the ratio of the velocities.
     """
     (q,) = checked_arrays(mech, q=q)
-    given, found, _ = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
+    given, found, _, known = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = given / found
+        ratio = np.where(known, given / found, np.nan)
     return ratio if q.ndim > 1 else float(ratio)
 
 
@@ -62,7 +64,8 @@ def transmission_angle(
     at              the joint or loop by which the output link is moved, where it has several that carry forces
     hold            joints that stand still, if the output does not follow from the input otherwise
 
-    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does.
+    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does; nan
+    in singular positions, where branches of the motion meet.
     Where no force moves it, as in Cardan joints and in spherical linkages whose joints are all at the centre, the same
     is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
     it is the angle between the planes of coupler and rocker.
@@ -73,7 +76,7 @@ def transmission_angle(
     if input == output:
         raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
     (q,) = checked_arrays(mech, q=q)
-    given, found, motion = _rates(mech, q, (driver, driven), hold)
+    given, found, motion, known = _rates(mech, q, (driver, driven), hold)
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
     forces = found[..., None] * driver.rows(q) - given[..., None] * driven.rows(q)
     joint = _joint_of(mech, output)
@@ -88,6 +91,7 @@ def transmission_angle(
         _share(one.force, linear),
         _share(one.moment, times(one.transmitted, angular)),
     )
+    angle = np.where(known, angle, np.nan)
     return angle if q.ndim > 1 else float(angle)
 
 
@@ -126,9 +130,9 @@ def _joint_of(mech: Mechanism, name: str) -> str:
 
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
     """(...), (...), (..., nv): the rates of both as the mechanism moves, their scale open; zero but for rounding is
-    zero; and the velocities of that motion.
+    zero; the velocities of that motion; and (...) whether it follows from the position.
 
     There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
     other.
@@ -136,7 +140,8 @@ def _rates(
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     if not q.size:
-        return np.zeros(q.shape[:-1]), np.zeros(q.shape[:-1]), np.zeros((*q.shape[:-1], mech.nv))
+        nothing = np.zeros(q.shape[:-1])
+        return nothing, nothing, np.zeros((*q.shape[:-1], mech.nv)), nothing > 0.0
     made = family(mech, q.reshape(-1, mech.nq)[0], hold)
     rows = np.stack([one.dimensionless(made.units).rows(q) for one in ends], axis=-2)
     basis = made.basis(q)
@@ -150,7 +155,8 @@ def _rates(
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
     given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
-    return given, found, made.units.velocities * times(basis, turned[..., 0, :])
+    motion = made.units.velocities * times(basis, turned[..., 0, :])
+    return given, found, motion, made.conditioning(q) > AT_SINGULAR if made.rank else np.ones(q.shape[:-1], dtype=bool)
 
 
 def _velocity_at(
