@@ -92,7 +92,7 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
 def configuration_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
-    """(nq,): the same with loops closed, on the branch of the initial configuration if they can be; (n, nq) where joints
+    """(nq,): the same with loops closed, on the branch of the initial configuration if possible; (n, nq) where joints
     have n positions one after the other, which are followed on that branch."""
     if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
         return _path_by_joint(mech, what, named, paths, others)
