@@ -2,8 +2,9 @@
 
 Deciding on loops, casts, strides and broadcasting costs a generalized ufunc about a microsecond, several times what
 a small kernel computes for one state.  The function made here looks at its arguments first: if they are exactly one
-state (plain contiguous arrays of the kernel's dtype and core shapes), or a few of them in rows, it makes the results
-and runs the compiled loop once; everything else goes to the general function as it came.  Its code is the same for all
+state (plain contiguous arrays of the kernel's dtype and core shapes), or a few of them in rows, it makes the results,
+or takes the one array given for them, and runs the compiled loop once; everything else goes to the general function as
+it came.  Its code is the same for all
 kernels; what differs between kernels lies in a structure that the function has as its ``self``.
 """
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 MAX_ARRAYS = 32  # inputs and outputs together; kernels with more take the general way
 C_CONTIGUOUS_AND_ALIGNED = 0x0101  # NumPy's array flags
+TO_WRITE_TO = C_CONTIGUOUS_AND_ALIGNED | 0x0400
 
 SOURCE = f"""
 %Array = type {{ i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }}
 %Shape = type {{ i64, ptr }}
 %Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, i64, ptr, [{MAX_ARRAYS} x %Shape] }}
 @linkwise_single_call_enabled = external global i8
+@out = private constant [4 x i8] c"out\\00"
 
 ; PyObject *linkwise_single_call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
 define ptr @linkwise_single_call(ptr %self, ptr %given, i64 %count, ptr %keywords) nounwind {{
@@ -19,8 +21,10 @@ entry:
   %states = alloca i64                     ; how many there are, and whether in rows: the same for all inputs
   %in_rows = alloca i64
   %row_sizes = alloca [{MAX_ARRAYS} x i64]
+  %result_array = alloca ptr               ; the one that is given for the result, if any
   store i64 1, ptr %states
   store i64 0, ptr %in_rows
+  store ptr null, ptr %result_array
   %kernel.at = getelementptr %Array, ptr %self, i64 0, i32 2
   %kernel = load ptr, ptr %kernel.at
   %general.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 1
@@ -33,17 +37,38 @@ entry:
   %array_type = load ptr, ptr %array_type.at
   %dtype.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 5
   %dtype = load ptr, ptr %dtype.at
-  %plain = icmp eq ptr %keywords, null
   %complete = icmp eq i64 %count, %inputs
   %enabled = load i8, ptr @linkwise_single_call_enabled
   %allowed = icmp ne i8 %enabled, 0
-  %fitting = and i1 %plain, %complete
-  %promising = and i1 %fitting, %allowed
-  br i1 %promising, label %input, label %anything
+  %promising = and i1 %complete, %allowed
+  br i1 %promising, label %keyword, label %anything
+
+; One array for the only result may be given, out=...
+keyword:
+  %plain = icmp eq ptr %keywords, null
+  br i1 %plain, label %input.begin, label %keyword.only
+keyword.only:
+  %keyword.count = call i64 @PyTuple_Size(ptr %keywords)
+  %one_keyword = icmp eq i64 %keyword.count, 1
+  %one_output = icmp eq i64 %outputs, 1
+  %one_of_each = and i1 %one_keyword, %one_output
+  br i1 %one_of_each, label %keyword.name, label %anything
+keyword.name:
+  %keyword.object = call ptr @PyTuple_GetItem(ptr %keywords, i64 0)
+  %keyword.order = call i32 @PyUnicode_CompareWithASCIIString(ptr %keyword.object, ptr @out)
+  %is_out = icmp eq i32 %keyword.order, 0
+  br i1 %is_out, label %keyword.value, label %anything
+keyword.value:
+  %value.at = getelementptr ptr, ptr %given, i64 %count
+  %value = load ptr, ptr %value.at
+  store ptr %value, ptr %result_array
+  br label %input.begin
+input.begin:
+  br label %input
 
 ; Is each input a plain array of this dtype, contiguous, of this shape, or of a few of it in rows?
 input:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %input.fits ]
+  %i = phi i64 [ 0, %input.begin ], [ %i.next, %input.fits ]
   %array.at = getelementptr ptr, ptr %given, i64 %i
   %array = load ptr, ptr %array.at
   %type.at = getelementptr %Array, ptr %array, i64 0, i32 1
@@ -124,7 +149,93 @@ outputs.begin:
   %state_count = load i64, ptr %states
   %row_axes = load i64, ptr %in_rows
   store i64 %state_count, ptr %row_sizes
-  br label %output
+  %steps.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 7
+  %steps = load ptr, ptr %steps.at
+  %its_array = load ptr, ptr %result_array
+  %needs_new = icmp eq ptr %its_array, null
+  br i1 %needs_new, label %output, label %given.begin
+
+; Is the given one as a new one would be, may it be written to, and is it apart from all inputs?
+given.begin:
+  %given.type.at = getelementptr %Array, ptr %its_array, i64 0, i32 1
+  %given.type = load ptr, ptr %given.type.at
+  %given.is_array = icmp eq ptr %given.type, %array_type
+  br i1 %given.is_array, label %given.array, label %anything
+given.array:
+  %given.rank.at = getelementptr %Array, ptr %its_array, i64 0, i32 3
+  %given.rank.short = load i32, ptr %given.rank.at
+  %given.rank = sext i32 %given.rank.short to i64
+  %given.core.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %inputs, i32 0
+  %given.core = load i64, ptr %given.core.at
+  %given.wanted = add i64 %given.core, %row_axes
+  %given.rank.fits = icmp eq i64 %given.rank, %given.wanted
+  %given.dtype.at = getelementptr %Array, ptr %its_array, i64 0, i32 7
+  %given.dtype = load ptr, ptr %given.dtype.at
+  %given.dtype.fits = icmp eq ptr %given.dtype, %dtype
+  %given.flags.at = getelementptr %Array, ptr %its_array, i64 0, i32 8
+  %given.flags = load i32, ptr %given.flags.at
+  %given.layout = and i32 %given.flags, {TO_WRITE_TO}
+  %given.layout.fits = icmp eq i32 %given.layout, {TO_WRITE_TO}
+  %given.fits.1 = and i1 %given.rank.fits, %given.dtype.fits
+  %given.fits.2 = and i1 %given.fits.1, %given.layout.fits
+  %given.sizes.at = getelementptr %Array, ptr %its_array, i64 0, i32 4
+  %given.sizes = load ptr, ptr %given.sizes.at
+  %given.core_sizes.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 8, i64 %inputs, i32 1
+  %given.core_sizes = load ptr, ptr %given.core_sizes.at
+  br i1 %given.fits.2, label %given.rows, label %anything
+given.rows:
+  %given.single = icmp eq i64 %row_axes, 0
+  br i1 %given.single, label %given.axes, label %given.row_count
+given.row_count:
+  %given.states = load i64, ptr %given.sizes
+  %given.as_many = icmp eq i64 %given.states, %state_count
+  br i1 %given.as_many, label %given.axes, label %anything
+given.axes:
+  br label %given.axis
+given.axis:
+  %g = phi i64 [ 0, %given.axes ], [ %g.next, %given.size ]
+  %given.axes_left = icmp slt i64 %g, %given.core
+  br i1 %given.axes_left, label %given.size, label %given.place
+given.size:
+  %given.axis_place = add i64 %g, %row_axes
+  %given.size.at = getelementptr i64, ptr %given.sizes, i64 %given.axis_place
+  %given.size.value = load i64, ptr %given.size.at
+  %given.core_size.at = getelementptr i64, ptr %given.core_sizes, i64 %g
+  %given.core_size = load i64, ptr %given.core_size.at
+  %given.size.fits = icmp eq i64 %given.size.value, %given.core_size
+  %g.next = add i64 %g, 1
+  br i1 %given.size.fits, label %given.axis, label %anything
+given.place:
+  %given.data.at = getelementptr %Array, ptr %its_array, i64 0, i32 2
+  %given.data = load ptr, ptr %given.data.at
+  %given.step.at = getelementptr i64, ptr %steps, i64 %inputs
+  %given.step = load i64, ptr %given.step.at
+  %given.bytes = mul i64 %given.step, %state_count
+  %given.end = getelementptr i8, ptr %given.data, i64 %given.bytes
+  br label %given.beside
+given.beside:
+  %b = phi i64 [ 0, %given.place ], [ %b.next, %given.compared ]
+  %given.compare = icmp slt i64 %b, %inputs
+  br i1 %given.compare, label %given.compared, label %given.taken
+given.compared:
+  %beside.slot = getelementptr ptr, ptr %data, i64 %b
+  %beside.data = load ptr, ptr %beside.slot
+  %beside.step.at = getelementptr i64, ptr %steps, i64 %b
+  %beside.step = load i64, ptr %beside.step.at
+  %beside.bytes = mul i64 %beside.step, %state_count
+  %beside.end = getelementptr i8, ptr %beside.data, i64 %beside.bytes
+  %begins_before = icmp ult ptr %beside.data, %given.end
+  %ends_behind = icmp ugt ptr %beside.end, %given.data
+  %shares = and i1 %begins_before, %ends_behind
+  %b.next = add i64 %b, 1
+  br i1 %shares, label %anything, label %given.beside
+given.taken:
+  call void @Py_IncRef(ptr %its_array)
+  store ptr %its_array, ptr %results
+  %given.slot = getelementptr ptr, ptr %data, i64 %inputs
+  store ptr %given.data, ptr %given.slot
+  br label %compute
+
 output:
   %k = phi i64 [ 0, %outputs.begin ], [ %k.next, %output.made ]
   %slot = add i64 %inputs, %k
@@ -170,8 +281,6 @@ output.failed:
 
 compute:
   %loop = load ptr, ptr %kernel
-  %steps.at = getelementptr %Kernel, ptr %kernel, i64 0, i32 7
-  %steps = load ptr, ptr %steps.at
   call void @PyUFunc_clearfperr()
   call void %loop(ptr %data, ptr %states, ptr %steps, ptr null)
   %float_flags = call i32 @PyUFunc_getfperr()
@@ -194,6 +303,10 @@ finish:
   br i1 %alone, label %one, label %several
 one:
   %only = load ptr, ptr %results
+  br i1 %needs_new, label %one.new, label %one.given
+one.given:
+  ret ptr %only
+one.new:
   %answer = call ptr @PyArray_Return(ptr %only)
   ret ptr %answer
 several:
@@ -290,6 +403,7 @@ declare ptr @PyTuple_New(i64)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare i64 @PyTuple_Size(ptr)
+declare i32 @PyUnicode_CompareWithASCIIString(ptr, ptr)
 declare ptr @PyDict_New()
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare ptr @PyObject_VectorcallDict(ptr, ptr, i64, ptr)

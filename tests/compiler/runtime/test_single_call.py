@@ -413,3 +413,63 @@ def test_layouts_are_checked(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "implementation", types.SimpleNamespace(name="pypy"))
         assert not check()
+
+
+# -- arrays given for results -------------------------------------------------------------------------
+
+
+@needs_short_cut
+@pytest.mark.parametrize("shape", [(), (1,), (5,)])
+def test_a_result_is_written_to_the_array_that_is_given(shape):
+    loop = ratio()
+    rng = np.random.default_rng(3)
+    arrays = [rng.uniform(1.0, 2.0, (*shape, *array.shape)) for array in loop.program.inputs]
+    expected = loop.ufunc(*arrays)
+    out = np.full_like(expected, np.nan)
+    assert loop.before(refuse)(*arrays, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    references = sys.getrefcount(out)
+    loop.before(refuse)(*arrays, out=out)
+    assert sys.getrefcount(out) == references
+
+
+@needs_short_cut
+def test_arrays_that_are_not_as_a_new_one_would_be_are_left_to_the_general_function():
+    kernel = lw.compile("forward_dynamics", lw.mechanisms.planar_arm(3))
+    state = [np.random.default_rng(k).normal(size=3) for k in range(3)]
+    expected = kernel(*state)
+    wide, single = np.zeros(6), np.zeros(3, np.float32)
+    assert kernel(*state, out=wide[::2]).base is wide
+    np.testing.assert_array_equal(wide[::2], expected)
+    with pytest.raises(lw.KernelError, match="out"):
+        kernel(*state, out=np.zeros(4))
+    with pytest.raises((lw.KernelError, ValueError), match="read-only|writ"):
+        fixed = np.zeros(3)
+        fixed.flags.writeable = False
+        kernel(*state, out=fixed)
+    np.testing.assert_allclose(kernel(*state, out=single), expected, rtol=1e-6)
+    with pytest.raises(TypeError):
+        kernel.function(*state, into=np.zeros(3))
+
+
+@needs_short_cut
+def test_a_result_may_take_the_place_of_an_input():
+    """As in NumPy: what is read is what was there before."""
+    kernel = lw.compile("forward_dynamics", lw.mechanisms.chain(4))
+    memory = np.random.default_rng(0).normal(size=20)
+    q, v, tau = (memory[k : k + 4] for k in (0, 4, 8))
+    expected = kernel(q, v, tau)
+    for k in (0, 2, 4, 7, 8, 11):
+        there = memory.copy()
+        parts = [there[i : i + 4] for i in (0, 4, 8)]
+        np.testing.assert_array_equal(kernel(*parts, out=there[k : k + 4]), expected)
+
+
+@needs_short_cut
+def test_flags_are_reported_where_an_array_is_given_too():
+    loop, out = ratio(), np.zeros(2)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        loop.before(loop.ufunc)(two(), two((0.0, 1.0)), out=out)
+    with np.errstate(all="ignore"):
+        assert loop.before(loop.ufunc)(two(), two((0.0, 1.0)), out=out) is out
+    np.testing.assert_array_equal(out, [np.inf, 4.0])
