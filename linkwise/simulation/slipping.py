@@ -29,11 +29,11 @@ def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
     friction, damping, slow = (
         np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
     )
-    points = contact_points(mech, q, v, explicit=True)
-    pressed = np.sum(points.force * points.normal, axis=-1)
-    most = friction * pressed
     acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # motions that are no numbers any more slip nowhere: who asked for them sees it
+        points = contact_points(mech, q, v, explicit=True)
+        pressed = np.sum(points.force * points.normal, axis=-1)
+        most = friction * pressed
         used = np.linalg.norm(points.force - pressed[..., None] * points.normal, axis=-1) / most
         inside = acts & (most > 0.0) & (used < INSIDE)
         return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside

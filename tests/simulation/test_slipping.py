@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 
@@ -121,3 +122,19 @@ def test_a_robot_that_stands_stands_in_simulations_as_in_implicit_rollouts():
     ends = [lw.frame_pose(robot, q, "front_left_toe")[:2, 3] for q in (rolled[0], rolled[-1], motion.q[-1])]
     assert np.linalg.norm(ends[2] - ends[0]) < 2e-3
     np.testing.assert_allclose(ends[2], ends[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(), (3, 1)])
+def test_motions_that_are_no_numbers_warn_of_nothing_that_nobody_called(puck, shape):
+    tau = np.zeros((*shape, 2))
+    tau[..., 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mech in (puck, dataclasses.replace(puck, bodies=tuple(_with_dry_friction(puck)))):
+            for method in ("rk4", "semi_implicit"):
+                q, _ = lw.rollout(mech, resting(puck), None, tau, 1e-3, 3, method)
+                assert np.isnan(q[..., -1, :]).any()
+
+
+def _with_dry_friction(mech: lw.Mechanism):
+    return (dataclasses.replace(body, friction=(0.1,)) for body in mech.bodies)
