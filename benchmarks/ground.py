@@ -23,7 +23,7 @@ import linkwise as lw
 
 ANTS, THEIRS, STEPS = 4096, 64, 50  # MuJoCo's time per step does not depend on their number
 REST = 2.0  # s after which they stand on the floor
-SAME_HEIGHT = 0.03  # m: the file's margin of 1 cm, and what MuJoCo's contact gives way in steps of 10 ms
+SAME_HEIGHT = 0.03  # m: the file's margins of 1 cm, and what MuJoCo's contact gives way in steps of 10 ms
 LEAST = 5.0
 METHODS = {  # ours, MuJoCo's
     "rk4": mujoco.mjtIntegrator.mjINT_RK4,

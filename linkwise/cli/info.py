@@ -67,6 +67,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
         "contacts": contact_facts(mech),
         "independent": mech.independent_joints,
         "timestep": mech.timestep,
+        "integrator": mech.integrator,
         "acting": mech.acting,
         "actuators": [_actuator(one) for one in mech.actuators],
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],

@@ -84,6 +84,13 @@ class ActingElements:
         None for other formats.  ``lw.rollout`` takes it where dt is None."""
         return self.annotations.timestep
 
+    @property
+    def integrator(self: Any) -> str | None:
+        """The integrator that its file (``<option integrator>`` of MJCF, "Euler" by default) means simulations in
+        MuJoCo to take; None for other formats.  It is written again, and chooses nothing here: ``method`` of
+        ``lw.rollout`` does, "semi_implicit" for "Euler", "implicit" and "implicitfast", "rk4" for "RK4"."""
+        return self.annotations.integrator
+
     # Records ------------------------------------------------------------------------------------------------------
 
     @cached_property

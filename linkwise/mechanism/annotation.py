@@ -26,6 +26,7 @@ from linkwise.mechanism.parts import Body
 from linkwise.mechanism.quaternions import unit_coordinates
 
 USUAL_TIMESTEP = 0.002  # s, of files that say nothing in a format that has one
+USUAL_INTEGRATOR = "Euler"  # likewise
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
 MOST_PLACES = 4  # that a line names
@@ -88,9 +89,12 @@ class Annotations:
     actuated       names of the joints that have motors; None where nothing is said of motors
     independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
     timestep       s, that the file means simulations to take; None where it says nothing
+    integrator     that the file means simulations in MuJoCo to take; None of other formats
     looks          what is to be seen of links
     ground_mass    mass, centre of mass and inertia (13 numbers) of links that are fixed to the ground, which count
                    where it is attached to something that moves
+    neighbours_touch   whether the file lets shapes of links touch that a joint connects
+    kept_apart     pairs of links or frames whose shapes the file does not let touch
     """
 
     notes: tuple[Note, ...] = ()
@@ -102,8 +106,11 @@ class Annotations:
     independent: tuple[str, ...] | None = None
     keyframes: tuple[tuple[str, Coordinates, Coordinates, Coordinates], ...] = ()
     timestep: float | None = None
+    integrator: str | None = None
     looks: tuple[Look, ...] = ()
     ground_mass: tuple[float, ...] = ()
+    neighbours_touch: bool = False
+    kept_apart: tuple[tuple[str, str], ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
         """The same with further joints that no longer move."""

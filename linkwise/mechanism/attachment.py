@@ -220,8 +220,11 @@ def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[R
             ),
         ),
         timestep=theirs.timestep if mine.timestep is None else mine.timestep,
+        integrator=theirs.integrator if mine.integrator is None else mine.integrator,
         looks=(*mine.looks, *(names.renamed(one, "name", links=("link",)) for one in theirs.looks)),
         ground_mass=grounded.numbers,
+        neighbours_touch=mine.neighbours_touch or theirs.neighbours_touch,
+        kept_apart=(*mine.kept_apart, *((names.link(a), names.link(b)) for a, b in theirs.kept_apart)),
     )
 
 

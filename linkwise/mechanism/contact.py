@@ -16,7 +16,17 @@ from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import MechanismError, MechanismWarning
 from linkwise.mechanism.mobility_of_points import PointMobility
-from linkwise.mechanism.shapes import PLANE, ROUND, ContactLaw, ContactPair, Shape, bumps, by_parts, can_touch, in_order
+from linkwise.mechanism.shapes import (
+    PLANE,
+    WHAT_TOUCHES,
+    ContactLaw,
+    ContactPair,
+    Shape,
+    bumps,
+    by_parts,
+    can_touch,
+    in_order,
+)
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -28,8 +38,9 @@ STANDARD_GRAVITY = 9.81
 WITHOUT_GROUND = "link with collision geometry"  # notes of files that have no ground
 BETWEEN_LINKS = (
     "moving links touch what is fixed to the ground alone, and pass through each other: mech.with_contact((a, b), ...) "
-    f"lets {' and '.join(kind + 's' for kind in ROUND)} touch, mech.with_contact(*mech.pairs_between_links) all of them"
+    "lets two shapes touch, mech.with_contact(*mech.pairs_between_links) all that can"
 )
+NONE_BETWEEN_LINKS = "moving links pass through each other, and no two of their shapes could touch: " + WHAT_TOUCHES
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 
 
@@ -38,6 +49,7 @@ class Touching:
 
     shapes: tuple[Shape, ...]
     contact_pairs: tuple[ContactPair, ...]
+    annotations: Annotations
 
     def shape(self: Any, name: str) -> Shape:
         """The named shape."""
@@ -64,17 +76,20 @@ class Touching:
 
     @property
     def pairs_between_links(self: Any) -> tuple[tuple[str, str], ...]:
-        """Names of spheres and capsules on different moving links that masks let touch, in pairs, but for those of
-        links that a joint connects, which overlap where they are connected; ``mech.with_contact(*these)`` lets all of
+        """Names of shapes on different moving links that can touch and that masks let touch, in pairs: all but those
+        that the file keeps apart (``<exclude>`` of MJCF), and of links that a joint connects, which overlap where they
+        are connected, unless it says that they touch (``filterparent``).  ``mech.with_contact(*these)`` lets all of
         them touch."""
         moving = [(shape, body) for shape in self.shapes if (body := shape.placed(self)[0]) >= 0]
         carrying = {body for _, body in moving} | {i for i, body in enumerate(self.bodies) if body.mass > 0.0}
         around = {body: _next_around(self, body, carrying) for _, body in moving}
+        known = self.annotations
+        apart = {frozenset(pair) for pair in known.kept_apart}
         return tuple(
             (a.name, b.name)
             for (a, one), (b, other) in itertools.combinations(moving, 2)
-            if one != other and other != around[one] and one != around[other]
-            if a.kind in ROUND and b.kind in ROUND and a.may_touch(b)
+            if one != other and (known.neighbours_touch or (other != around[one] and one != around[other]))
+            if a.may_touch(b) and frozenset((a.link, b.link)) not in apart and can_touch(self, *in_order(self, a, b))
         )
 
     def with_shape(
@@ -107,7 +122,7 @@ class Touching:
         """
         plane = ground_plane(name, height, normal)
         numbers |= {} if friction is None else {"friction": friction}
-        mech = replace(self, shapes=(*self.shapes, plane), annotations=_on_the_ground(self.annotations))
+        mech = replace(self, shapes=(*self.shapes, plane), annotations=_on_the_ground(self))
         if shapes is None:
             chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(self, one, plane)]
         else:
@@ -172,12 +187,14 @@ def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
     return parent
 
 
-def _on_the_ground(known: Annotations) -> Annotations:
+def _on_the_ground(mech: Touching) -> Annotations:
     """What is known, with shapes that have touched nothing so far touching the ground."""
+    known: Annotations = mech.annotations
+    if all(note.what != WITHOUT_GROUND for note in known.notes):
+        return known
+    advice = BETWEEN_LINKS if mech.pairs_between_links else NONE_BETWEEN_LINKS
     notes = (
-        replace(note, what="link with contact between links", advice=BETWEEN_LINKS)
-        if note.what == WITHOUT_GROUND
-        else note
+        replace(note, what="link with contact between links", advice=advice) if note.what == WITHOUT_GROUND else note
         for note in known.notes
     )
     return replace(known, notes=tuple(notes))

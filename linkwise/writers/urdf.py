@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
-from linkwise.mechanism.annotation import USUAL_TIMESTEP
+from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.mechanism.looks import MESH
 from linkwise.mechanism.welding import composed
@@ -301,5 +301,7 @@ def _note_the_rest(mech: Mechanism, report: Report) -> None:
         report.omit("initial configuration")
     if mech.timestep not in (None, USUAL_TIMESTEP):
         report.omit(f"time step of {mech.timestep:g} s")
+    if mech.integrator not in (None, USUAL_INTEGRATOR):
+        report.omit(f"integrator {mech.integrator}")
     if mech.idle:
         report.remark("switched off here, and acting when read again", listed(mech.idle))

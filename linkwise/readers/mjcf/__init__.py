@@ -25,9 +25,9 @@ from linkwise.readers.mjcf.actuation import Actuation, gravity_compensation, wit
 from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
+from linkwise.readers.mjcf.contacts import with_contacts
 from linkwise.readers.mjcf.document import Defaults, merged, settings_of, with_includes
 from linkwise.readers.mjcf.fluid import fluid_forces
-from linkwise.readers.mjcf.geometry import timestep_of, with_shapes
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.looks import looks_of
 from linkwise.readers.mjcf.masses import masses_of
@@ -90,12 +90,13 @@ def from_xml(
         mechanism.annotations,
         initial=keyframes.initial_of(bodies, joints),
         postures=keyframes.postures_of(root, all_joints),
-        actuated=driven_joints(root, settings, kinds),
-        timestep=timestep_of(root),
+        actuated=driven_joints(root, settings, defaults, kinds),
+        timestep=settings.timestep,
+        integrator=settings.integrator,
         looks=looks_of(root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND}),
     )
     actuation = Actuation(root, settings, defaults, all_joints)
-    elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of))
+    elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of, settings))
     elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings))
     mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
     mechanism = with_spring_dampers(mechanism, all_joints, settings)
@@ -104,7 +105,9 @@ def from_xml(
     known = replace(known, keyframes=keyframes.states_of(root, all_joints, known.postures, listed))
     elements = (*mechanism.elements, *with_damping_ratios(driven, mechanism))
     mechanism = replace(mechanism, annotations=known, elements=elements)
-    mechanism = with_shapes(mechanism, root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND})
+    if not all(one.acts for one in driven if one is not None):
+        mechanism = mechanism.with_acting(actuators=[one.record.name for one in driven if one is not None and one.acts])
+    mechanism = with_contacts(mechanism, root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND})
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 

@@ -17,9 +17,9 @@ from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, is_limited
+from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag, is_limited
 from linkwise.readers.mjcf.joints import BodyJoint
-from linkwise.readers.mjcf.omissions import nonzero
+from linkwise.readers.mjcf.omissions import nonzero, note_softness
 from linkwise.readers.mjcf.tendons import lever_arms
 from linkwise.readers.mjcf.tree import Node, unused
 from linkwise.readers.protocol import Element, omit
@@ -118,10 +118,11 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Driven:
-    """An actuator as a record, its damping ratio still to be made a damping."""
+    """An actuator as a record, its damping ratio still to be made a damping, and whether it is switched on."""
 
     record: Actuator
     ratio: float | None = None
+    acts: bool = True
 
 
 class Actuation:
@@ -169,6 +170,8 @@ class Actuation:
         if (low, high) == (-1.0, -1.0):  # where springs of the joints are at rest
             low = high = length
         limited = is_limited(element, "limited", "range", self._settings) and self._settings.has("limit")
+        for constraint in ["limit"] * limited + ["friction"] * nonzero(element, "frictionloss"):
+            note_softness(element, "tendon", constraint, "not read: stops and friction of tendons are those of joints")
         return Tendon(
             name,
             tuple(arms.items()),
@@ -250,7 +253,7 @@ class Actuation:
             force_range=ranges["force"],
             activation_range=ranges["act"] if numbers.dyntype != "none" else None,
         )
-        return Driven(record, ratio)
+        return Driven(record, ratio, self._settings.drives(actuator))
 
     def _ranges(self, actuator: Element, target: str) -> dict[str, Any]:
         """Of control input, force and activation: two numbers each or None."""
@@ -284,14 +287,16 @@ class Actuation:
         for name in self._scalar:
             element = self._joints[name].element
             if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", self._settings):
+                if flag(element, "actuatorgravcomp"):
+                    omit(element, "joint with actuatorgravcomp", "the range bounds its actuators alone")
                 yield EffortRange(name, *element.numbers("actuatorfrcrange", 2))
 
 
 def gravity_compensation(
-    bodies: Sequence[Node], masses: Mapping[str, RigidMass], frames: Mapping[str, str]
+    bodies: Sequence[Node], masses: Mapping[str, RigidMass], frames: Mapping[str, str], settings: Settings
 ) -> Iterator[GravityCompensation]:
     """Bodies with ``gravcomp``."""
-    for body in bodies[1:]:
+    for body in bodies[1:] if settings.has_passive_forces else ():
         share = body.element.number("gravcomp", 0.0)
         mass = masses[body.name]
         if share and body.moves and mass.mass:

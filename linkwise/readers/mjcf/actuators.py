@@ -54,7 +54,7 @@ def rotors_of(
         own = _joint_of(actuator)
         _read(actuator, rotors[own] if _is_scalar(kinds.get(own)) else None)
         for joint, arm in arms.items():
-            if _is_scalar(kinds[joint]) and settings.has("actuation"):
+            if _is_scalar(kinds[joint]) and settings.drives(actuator):
                 low, high = forces.get(joint, (0.0, 0.0))
                 least, most = _scaled(_transmitted_force(actuator, settings), arm)
                 forces[joint] = low + least, high + most
@@ -63,12 +63,14 @@ def rotors_of(
     return rotors
 
 
-def driven_joints(root: Element, settings: Settings, kinds: Mapping[str, Joint]) -> tuple[str, ...] | None:
+def driven_joints(
+    root: Element, settings: Settings, defaults: Defaults, kinds: Mapping[str, Joint]
+) -> tuple[str, ...] | None:
     """The joints that actuators drive, themselves or by fixed tendons, each once.  None if there are none: no
     actuators, or only such as drive sites, spatial tendons and the like, which may move any joint."""
-    if not settings.has("actuation"):
-        return None
-    return tuple(dict.fromkeys(joint for _, arms in _reached(root, kinds) for joint in arms)) or None
+    reached = ((defaults.applied(one, tag="actuator"), arms) for one, arms in _reached(root, kinds))
+    driven = (joint for actuator, arms in reached if settings.drives(actuator) for joint in arms)
+    return tuple(dict.fromkeys(driven)) or None
 
 
 def _reached(root: Element, kinds: Mapping[str, Joint]) -> Iterator[tuple[Element, dict[str, float]]]:

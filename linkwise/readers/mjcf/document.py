@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn
 
@@ -22,15 +23,17 @@ ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = (
     *("gravity", "spring", "damper", "passive", "limit", "frictionloss", "equality", "constraint", "contact"),
-    *("actuation", "clampctrl"),
+    *("actuation", "clampctrl", "filterparent"),
 )
-
-# Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
-_NUMBER_BY_NUMBER = ("size", "stiffness", "damping")
+_FURTHER_FLAGS = ("override", "sleep")  # whose "enable" adds something
+_SWITCH = ("enable", "disable")
+_INTEGRATORS = (USUAL_INTEGRATOR, "RK4", "implicit", "implicitfast", "discrete")
 
 _POSE = ("pos", *ORIENTATIONS)
 _SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
 _EQUALITY = ("name", "class", "active", *_SOLVER)
+# Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
+_NUMBER_BY_NUMBER = ("size", "stiffness", "damping", "friction", "fluidcoef", *_SOLVER)
 # What the two ends of an equality are, by the attributes that name them.
 EQUALITY_ENDS = {f"{kind}{end}": kind for kind in ("body", "joint", "site") for end in (1, 2)}
 _ACTUATOR = (
@@ -64,10 +67,16 @@ _TENDON = (
     *("name", "class", "group", "limited", "range", "actuatorfrclimited", "actuatorfrcrange", "springlength"),
     *("springyield", "stiffness", "damping", "frictionloss", "armature", "margin", "user", *_SOLVER),
 )
+# How MuJoCo's own solver and collision detection compute; of earlier versions too.
+_NUMERICAL = (
+    *("impratio", "cone", "jacobian", "solver", "iterations", "tolerance", "ls_iterations", "ls_tolerance"),
+    *("noslip_iterations", "noslip_tolerance", "ccd_iterations", "ccd_tolerance", "mpr_iterations", "mpr_tolerance"),
+    *("sleep_tolerance", "sdf_iterations", "sdf_initpoints", "apirate"),
+)
 # Attributes by element, those that do not matter here included; "equality joint" is the <joint> of an <equality>.
 _ATTRIBUTES = {
     "body": ("name", "childclass", "mocap", "gravcomp", "sleep", "simple", "fuse", "user", *_POSE),
-    "frame": ("name", "childclass", *_POSE),
+    "frame": ("name", "childclass", "scale", "scaling", "massscale", *_POSE),
     "replicate": ("name", "childclass", "count", "offset", "euler", "sep"),
     "inertial": ("mass", "diaginertia", "fullinertia", *_POSE),
     "freejoint": ("name", "group", "align"),
@@ -87,6 +96,16 @@ _ATTRIBUTES = {
         *("inertiafromgeom", "inertiagrouprange", "meshdir", "passthrough", "savecanonical", "savecompiled"),
         *("saveinertial", "settotalmass", "strippath", "texturedir", "usethread"),
     ),
+    "option": (
+        *("timestep", "integrator", "gravity", "wind", "density", "viscosity", "magnetic", "actuatorgroupdisable"),
+        *("o_margin", "o_friction", "o_solref", "o_solimp", *_NUMERICAL),
+    ),
+    "flag": (
+        *(*_FLAGS, *_FURTHER_FLAGS, "warmstart", "refsafe", "sensor", "midphase", "nativeccd", "island", "eulerdamp"),
+        *("autoreset", "energy", "fwdinv", "invdiscrete", "multiccd", "diagexact", "ipc", "speculative"),
+    ),
+    "pair": ("name", "class", "geom1", "geom2", "condim", "friction", "gap", "adhesion", *_SOLVER),
+    "exclude": ("name", "body1", "body2"),
     "connect": ("body1", "body2", "anchor", "site1", "site2", *_EQUALITY),
     "weld": ("body1", "body2", "relpose", "anchor", "site1", "site2", "torquescale", *_EQUALITY),
     "equality joint": ("joint1", "joint2", "polycoef", *_EQUALITY),
@@ -195,7 +214,10 @@ class Settings:
     fit_boxes, strip_path   of primitive geoms fitted to meshes, and of the names of mesh files
     folder, mesh_folder   where files are looked for; None for a text
     gravity               (3,)
-    disabled              words of <flag> that are disabled
+    timestep, integrator   of simulations; the format's own where the document says nothing
+    disabled, enabled     words of <flag> that are not as they are by default
+    disabled_groups       of actuators, which give no force
+    override              the <option> whose o_friction, o_margin, ... take the place of those of all contacts, or None
     """
 
     degrees: bool
@@ -213,7 +235,12 @@ class Settings:
     folder: Path | None
     mesh_folder: Path | None
     gravity: tuple[float, ...]
+    timestep: float
+    integrator: str
     disabled: frozenset[str]
+    enabled: frozenset[str]
+    disabled_groups: frozenset[float]
+    override: Element | None
 
     def radians(self, angle: float) -> float:
         """An angle of the file in radians."""
@@ -224,11 +251,22 @@ class Settings:
         parents = {"spring": "passive", "damper": "passive", "actuation": "actuation", "clampctrl": "clampctrl"}
         return not self.disabled & {what, parents.get(what, "constraint")}
 
+    @property
+    def has_passive_forces(self) -> bool:
+        """Whether fluids and gravity compensation act: they stop where neither springs nor dampers do."""
+        return self.has("spring") or self.has("damper")
+
+    def drives(self, actuator: Element) -> bool:
+        """Whether an actuator, with its defaults, gives a force."""
+        return self.has("actuation") and actuator.number("group", 0.0) not in self.disabled_groups
+
 
 def settings_of(root: Element, folder: Path | None) -> Settings:
     """The settings of a document; where several elements set the same thing, the last one counts."""
     compiler, option = merged(root, "compiler"), merged(root, "option")
-    check_attributes(compiler)
+    flags = merged(replace(root, children=[child for one in root.all("option") for child in one.all("flag")]), "flag")
+    for element in (compiler, option, flags):
+        check_attributes(element)
     if choice(compiler, "coordinate", ("local", "global"), "local") == "global":
         raise compiler.error('coordinate="global" is no longer part of MJCF; save the model with coordinate="local"')
     euler = compiler.attributes.get("eulerseq", "xyz")
@@ -237,13 +275,13 @@ def settings_of(root: Element, folder: Path | None) -> Settings:
     groups = compiler.numbers("inertiagrouprange", 2) if "inertiagrouprange" in compiler.attributes else (0.0, 5.0)
     total_mass = compiler.number("settotalmass", -1.0)
     mesh_folder = compiler.attributes.get("meshdir", compiler.attributes.get("assetdir", ""))
-    disabled = {
-        word
-        for flags in (child for one in root.all("option") for child in one.all("flag"))
-        for word in _FLAGS
-        if choice(flags, word, ("enable", "disable"), "enable") == "disable"
-    }
+    disabled = {word for word in _FLAGS if choice(flags, word, _SWITCH, "enable") == "disable"}
+    enabled = {word for word in _FURTHER_FLAGS if choice(flags, word, _SWITCH, "disable") == "enable"}
     gravity = option.vector("gravity", STANDARD_GRAVITY)
+    timestep = option.number("timestep", USUAL_TIMESTEP)
+    if timestep <= 0.0:
+        warn(option, f"has timestep={timestep:g}, which is not positive: {USUAL_TIMESTEP} s are taken")
+        timestep = USUAL_TIMESTEP
     return Settings(
         degrees=choice(compiler, "angle", ("degree", "radian"), "degree") == "degree",
         euler=euler,
@@ -262,8 +300,18 @@ def settings_of(root: Element, folder: Path | None) -> Settings:
         if folder
         else (Path(mesh_folder) if Path(mesh_folder).is_absolute() else None),
         gravity=(0.0, 0.0, 0.0) if "gravity" in disabled else gravity,
+        timestep=timestep,
+        integrator=choice(option, "integrator", _INTEGRATORS, USUAL_INTEGRATOR),
         disabled=frozenset(disabled),
+        enabled=frozenset(enabled),
+        disabled_groups=frozenset(_numbers_or_none(option, "actuatorgroupdisable", 31)),
+        override=option if "override" in enabled else None,
     )
+
+
+def _numbers_or_none(element: Element, attribute: str, most: int) -> tuple[float, ...]:
+    """Up to so many numbers; none where the attribute is not there, or empty."""
+    return element.numbers(attribute, 1, most) if element.attributes.get(attribute, "").strip() else ()
 
 
 def merged(root: Element, tag: str) -> Element:

@@ -27,7 +27,7 @@ def fluid_forces(
     """Of every body that moves: on its ellipsoids, where it has geoms with that ``fluidshape``, else on the box of its
     inertia."""
     fluid: dict[str, Any] = {name: option.number(name, 0.0) for name in ("density", "viscosity")}
-    if not any(fluid.values()) or not settings.has("damper"):
+    if not any(fluid.values()) or not settings.has_passive_forces:
         return
     fluid["wind"] = option.vector("wind", (0.0, 0.0, 0.0))
     for body in bodies[1:]:

@@ -12,11 +12,16 @@ from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Sphe
 from linkwise.mechanism import Limits, Pose
 from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.document import Settings, choice, is_limited
+from linkwise.readers.mjcf.omissions import note_softness
 from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
 from linkwise.readers.protocol import Element, omit, unbounded, warn
 
 _TYPES = ("hinge", "slide", "ball", "free")
+_STOPS = (
+    "stops push from the end of the range on, as stiff as inertias ask for: mech.with_limits(joint=lw.Limits(lower, "
+    "upper, stiffness=..., damping=...)) sets them"
+)
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,8 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
     elif (spring or "springdamper" in element.attributes) and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if is_hinge else rest
+    if numbers["friction"]:
+        note_softness(element, "joint", "friction", "dry friction is viscous below 0.01 rad/s or m/s")
     uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
     if uneven and isinstance(joint.kind, Floating):
         warn(
@@ -147,6 +154,7 @@ def _limits(joint: BodyJoint, settings: Settings, rotor: Rotor) -> Limits:
         if settings.has("limit") and isinstance(joint.kind, (Revolute, Prismatic)):
             convert = settings.radians if isinstance(joint.kind, Revolute) else float
             bounds["lower"], bounds["upper"] = (unbounded(convert(x)) for x in element.numbers("range", 2))
+            note_softness(element, "joint", "limit", _STOPS)
         elif settings.has("limit"):
             omit(element, "ball joint with limits", "the rotation angle of a ball joint has no limits here")
     if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", settings):

@@ -22,6 +22,8 @@ _READ = (
     "deformable",
 )
 _SKIPPED = ("size", "statistic", "visual", "extension", "sensor", "custom", "keyframe")
+#: What MuJoCo's solver makes of a constraint: numbers of a spring and damper, and how hard it is, by default.
+OF_SOLVER = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)}
 _TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
 _OF_A_ROPE = (
     "what hangs on it falls: mech.with_loops(lw.Loop(name, lw.Distance(length), site_a, None, site_b, None)), or "
@@ -45,6 +47,8 @@ def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaul
     for body in bodies[1:]:
         if body.element.attributes.get("mocap") == "true":
             omit(body.element, "mocap body", "kept where the file has it")
+        if "sleep" in settings.enabled and body.element.attributes.get("sleep") == "init":
+            omit(body.element, "body with sleep", "it moves from the start on, where the file has it asleep")
 
 
 def _inside(root: Element, section: str, tag: str | None = None) -> Iterator[Element]:
@@ -54,6 +58,20 @@ def _inside(root: Element, section: str, tag: str | None = None) -> Iterator[Ele
 def nonzero(element: Element, attribute: str) -> bool:
     """Whether an attribute is there and holds a number other than zero."""
     return attribute in element.attributes and any(element.numbers(attribute, 1, 6))
+
+
+def own_numbers(element: Element, attribute: str, usual: tuple[float, ...]) -> bool:
+    """Whether an attribute is there and holds other numbers than the format has by default."""
+    given = element.numbers(attribute, 1, len(usual)) if attribute in element.attributes else ()
+    return given != usual[: len(given)]
+
+
+def note_softness(element: Element, what: str, constraint: str, advice: str) -> None:
+    """Numbers of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
+    names = [name + constraint for name in OF_SOLVER if own_numbers(element, name + constraint, OF_SOLVER[name])]
+    names += ["margin"] * (constraint == "limit" and nonzero(element, "margin"))
+    if names:
+        omit(element, f"{what} with {' and '.join(names)}", advice)
 
 
 def _note_tendon(tendon: Element, settings: Settings) -> None:

@@ -18,6 +18,7 @@ _LEFT_OUT = {
     "flexcomp": ("deformable body", "deformable bodies are not read"),
     "plugin": ("plugin", "what a plugin does is not in the file"),
 }
+_NOT_SCALED = "what is inside keeps its size and mass; save the model from MuJoCo, which writes it out"
 _PARTS = ("inertial", "joint", "freejoint", "geom", "site")
 _KNOWN = ("body", "frame", "replicate", "attach", *_PARTS, *_SILENT, *_LEFT_OUT)
 
@@ -99,6 +100,9 @@ class _Tree:
             if child.tag == "body":
                 self._body(child, node, frame, around)
             elif child.tag == "frame":
+                scaled = [key for key in ("scale", "massscale") if key in child.attributes]
+                if scaled:
+                    omit(child, f"frame with {' and '.join(scaled)}", _NOT_SCALED)
                 inner = self.defaults.checked(child, child.attributes.get("childclass", around))
                 self.visit(child, node, composed(frame, pose_of(child, self.settings)), inner)
             elif child.tag in _LEFT_OUT:

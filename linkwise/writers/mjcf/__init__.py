@@ -11,11 +11,12 @@ import math
 
 from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
 from linkwise.mechanism import Mechanism
+from linkwise.mechanism.annotation import USUAL_INTEGRATOR
 from linkwise.writers.composed_joints import with_joints_of
 from linkwise.writers.mjcf.bodies import Bodies
 from linkwise.writers.mjcf.constraints import write_equalities
 from linkwise.writers.mjcf.contact import write_contacts
-from linkwise.writers.mjcf.elements import write_actuators, write_tendons
+from linkwise.writers.mjcf.elements import SWITCHED_OFF, write_actuators, write_tendons
 from linkwise.writers.mjcf.fluid import Fluid
 from linkwise.writers.mjcf.keyframes import write_keyframes
 from linkwise.writers.mjcf.looks import write_looks
@@ -30,10 +31,12 @@ def written(mech: Mechanism, report: Report) -> str:
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     step = mech.timestep or (mech.contact_step if mech.contact_pairs else None)
     fluid = Fluid(mech, report)
-    element(root, "option", gravity=mech.gravity, timestep=step, **fluid.option)
+    option = element(root, "option", gravity=mech.gravity, timestep=step, **_set(mech), **fluid.option)
+    if mech.annotations.neighbours_touch:
+        element(option, "flag", filterparent="disable")
     bodies = Bodies(mech, report, fluid.axes)
     bodies.write(element(root, "worldbody"))
-    write_contacts(root, mech, step, report)
+    write_contacts(root, mech, bodies, step, report)
     write_looks(root, mech, bodies, report)
     fluid.write(root, bodies)
     write_tendons(root, mech)
@@ -45,11 +48,20 @@ def written(mech: Mechanism, report: Report) -> str:
             report.omit("velocity limit", body.joint)
     for group in mech.groups:
         report.omit("group of joints", group)
-    if mech.idle:
-        report.remark("switched off here, and acting when read again", listed(mech.idle))
+    idle = {kind: names for kind, names in mech.idle.items() if kind != "actuators"}
+    if idle:
+        report.remark("switched off here, and acting when read again", listed(idle))
     if [mech.bodies[i].joint for i in bodies.order] != list(mech.joint_names):
         report.remark("joints are in depth-first order there (lw.interop.to_mechanism converts states)")
     return document(root)
+
+
+def _set(mech: Mechanism) -> dict[str, object]:
+    """Further options: the integrator, if it is not the usual one, and the group of what is switched off."""
+    return {
+        "integrator": None if mech.integrator == USUAL_INTEGRATOR else mech.integrator,
+        "actuatorgroupdisable": SWITCHED_OFF if "actuators" in mech.idle else None,
+    }
 
 
 def _has(kind: Joint) -> bool:

@@ -8,13 +8,14 @@ from xml.etree.ElementTree import Element
 from linkwise.mechanism import Mechanism
 from linkwise.mechanism.contact import STEP, Defaults
 from linkwise.mechanism.shapes import can_touch, in_order
-from linkwise.writers.mjcf.bodies import TOUCHES_NOTHING
+from linkwise.writers.mjcf.bodies import HERE, TOUCHES_NOTHING, Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
 
-def write_contacts(root: Element, mech: Mechanism, timestep: float | None, report: Report) -> None:
-    """``<pair>`` for each contact.  Masks stay where they lead to these contacts alone, as linkwise reads them.
+def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, timestep: float | None, report: Report) -> None:
+    """``<pair>`` for each contact, ``<exclude>`` for links that are kept apart.  Masks stay where they lead to these
+    contacts alone, as linkwise reads them.
 
     timestep   of the file, which numbers of contacts depend on when they are read"""
     if not mech.shapes:
@@ -26,7 +27,9 @@ def write_contacts(root: Element, mech: Mechanism, timestep: float | None, repor
                 geom.set(word, str(mask))
         if any((shape.category, shape.collides_with) != (1, 1) for shape in mech.shapes):
             report.omit("masks of shapes that are not to touch what they could")
-    section = element(root, "contact") if mech.contact_pairs else None
+    section = element(root, "contact") if mech.contact_pairs or mech.annotations.kept_apart else None
+    for names in _kept_apart(mech, bodies, report):
+        element(section, "exclude", body1=names[0], body2=names[1])
     defaults, step = Defaults(mech), min(STEP, timestep or STEP)
     for pair in mech.contact_pairs:
         law = pair.law
@@ -43,6 +46,22 @@ def write_contacts(root: Element, mech: Mechanism, timestep: float | None, repor
         again = defaults.pair(pair.shape_a, pair.shape_b, step, sliding).law
         if replace(again, margin=law.margin) != law:
             report.omit("numbers of contact (stiffness, dissipation, ...)", pair.name)
+
+
+def _kept_apart(mech: Mechanism, bodies: Bodies, report: Report) -> list[tuple[str, ...]]:
+    """Names of moving bodies no shapes of which are to touch; of others it cannot be said for some shapes alone."""
+    apart = {frozenset(pair) for pair in mech.annotations.kept_apart}
+    found: dict[frozenset[int], tuple[str, ...]] = {}
+    for pair in mech.annotations.kept_apart:
+        moving = [mech.frame(name).body for name in pair if name in mech.frames]
+        sides = [[shape.link for shape in mech.shapes if shape.placed(mech)[0] == body] for body in moving]
+        if len(set(moving)) < 2 or min(moving) < 0 or not all(sides):
+            continue
+        if all(frozenset((a, b)) in apart for a in sides[0] for b in sides[1]):
+            found[frozenset(moving)] = tuple(bodies.inside(body, HERE)[0].get("name", "") for body in moving)
+        else:
+            report.omit("parts of links that are kept apart", " and ".join(pair))
+    return list(found.values())
 
 
 def _by_masks(mech: Mechanism) -> set[frozenset[str]]:

@@ -11,6 +11,8 @@ from linkwise.writers.mjcf.bodies import HERE, NO_LIMIT, Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
+SWITCHED_OFF = 1  # group of actuators
+
 
 def write_tendons(root: Element, mech: Mechanism) -> None:
     """Fixed tendons; the part of a length that is constant is taken from rest and limits instead."""
@@ -58,6 +60,7 @@ def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Repo
             section,
             "general",
             name=one.name,
+            group=None if mech.acts("actuators", one.name) else SWITCHED_OFF,
             gear=one.gear,
             gaintype="affine" if any(gain[1:]) else "fixed",
             gainprm=gain,
