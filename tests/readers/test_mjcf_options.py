@@ -85,6 +85,20 @@ def test_disabled_groups_give_no_force(disabled):
     np.testing.assert_allclose(everything, forces_of_mujoco(arm("", "", SERVOS, SPARE), *STATE, ctrl), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "servo",
+    [
+        '<general joint="b" gainprm="10" biastype="affine" biasprm="0 -10 0" inheritrange=".5"/>',
+        '<general joint="b" gainprm="10" inheritrange=".5"/>',
+        '<position joint="b" kp="10" inheritrange=".5"/>',
+    ],
+)
+def test_only_servos_inherit_ranges(servo):
+    text = arm(flags='limit="disable"', actuators=servo).replace('name="b"', 'name="b" range="-60 60"')
+    ours = lw.acting.forces(loaded(text), *STATE, ctrl=[5.0])
+    np.testing.assert_allclose(ours, forces_of_mujoco(text, *STATE, [5.0]), atol=1e-12)
+
+
 def test_effort_limits_and_motors_are_those_of_the_groups_that_act():
     two = '<motor joint="a" gear="3" ctrlrange="-1 1"/><motor joint="a" gear="5" ctrlrange="-1 1" group="1"/>'
     assert loaded(arm(actuators=two)).effort_limit[0] == 8.0
@@ -159,6 +173,10 @@ NOTED = {
                "1 tendon with margin, 1 tendon with solreffriction"),
     "gravity compensation by motors": (
         dict(joint='actuatorfrcrange="-1 1" actuatorgravcomp="true"', body='gravcomp="1"'),
+        "1 joint with actuatorgravcomp",
+    ),
+    "gravity compensation without motors": (
+        dict(joint='actuatorgravcomp="true"', head='<option><flag actuation="disable"/></option>'),
         "1 joint with actuatorgravcomp",
     ),
     "asleep": (dict(body='sleep="init"', head='<option><flag sleep="enable"/></option>'), "1 body with sleep"),

@@ -239,7 +239,7 @@ class Actuation:
             omit(actuator, "actuator with actearly", "the force is that of the activation now, not one step later")
         if nonzero(actuator, "delay"):
             omit(actuator, "actuator with delay", "its control input acts at once")
-        ranges = self._ranges(actuator, target)
+        ranges = self._ranges(actuator, target, numbers)
         record = Actuator(
             name,
             target,
@@ -255,19 +255,19 @@ class Actuation:
         )
         return Driven(record, ratio, self._settings.drives(actuator))
 
-    def _ranges(self, actuator: Element, target: str) -> dict[str, Any]:
-        """Of control input, force and activation: two numbers each or None."""
+    def _ranges(self, actuator: Element, target: str, numbers: Numbers) -> dict[str, Any]:
+        """Of control input, force and activation: two numbers each or None; servos may have that of their target."""
         found: dict[str, Any] = {}
         for kind in ("ctrl", "force", "act"):
             limited = is_limited(actuator, f"{kind}limited", f"{kind}range", self._settings, needed=False)
             limited |= (actuator.tag, kind) in (("damper", "ctrl"), ("intvelocity", "act"))
             there = f"{kind}range" in actuator.attributes
             found[kind] = actuator.numbers(f"{kind}range", 2) if limited and there else None
-        share = actuator.number("inheritrange", 0.0)
+        share = actuator.number("inheritrange", 0.0) if numbers.is_servo else 0.0
         bounds = self._bounds(target) if share > 0.0 else None
         if bounds is not None:
             middle, half = 0.5 * (bounds[0] + bounds[1]), 0.5 * share * (bounds[1] - bounds[0])
-            found["act" if actuator.tag == "intvelocity" else "ctrl"] = (middle - half, middle + half)
+            found["act" if numbers.dyntype == "integrator" else "ctrl"] = (middle - half, middle + half)
         return found
 
     def _bounds(self, target: str) -> tuple[float, float] | None:
@@ -286,9 +286,10 @@ class Actuation:
         """Bounds of what actuators together give to joints."""
         for name in self._scalar:
             element = self._joints[name].element
-            if is_limited(element, "actuatorfrclimited", "actuatorfrcrange", self._settings):
-                if flag(element, "actuatorgravcomp"):
-                    omit(element, "joint with actuatorgravcomp", "the range bounds its actuators alone")
+            limited = is_limited(element, "actuatorfrclimited", "actuatorfrcrange", self._settings)
+            if flag(element, "actuatorgravcomp") and (limited or not self._settings.has("actuation")):
+                omit(element, "joint with actuatorgravcomp", "gravity compensation acts beside actuators, on or off")
+            if limited:
                 yield EffortRange(name, *element.numbers("actuatorfrcrange", 2))
 
 
