@@ -53,7 +53,7 @@ _STRUCTURE = (
         "_tips",
     ),
     *("_body_of_joint", "_slices", "_coordinate_names"),
-    *("rates_are_velocities", "structure_constants", "steps_commute"),
+    *("rates_are_velocities", "steps_commute"),
 )
 Part = TypeVar("Part")
 

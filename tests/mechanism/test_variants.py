@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -327,3 +328,13 @@ def test_loops_are_given_one_by_one():
     mech = lw.mechanisms.chain(3)
     with pytest.raises(lw.MechanismError, match="takes linkwise.Loop and Coupling objects one by one, got a list"):
         mech.with_loops([])
+
+
+def test_variants_of_long_chains_take_little_memory():
+    mech = lw.mechanisms.chain(1000)
+    tracemalloc.start()
+    try:
+        mech.with_gravity((0.0, 0.0, -1.0)).with_payload(mech.link_names[-1], 1.0)
+        assert tracemalloc.get_traced_memory()[1] < 20_000 * mech.nv
+    finally:
+        tracemalloc.stop()

@@ -24,6 +24,8 @@ HOW = {
     ROLLOUT: "mujoco.rollout, semi-implicit Euler, one thread",
 }
 
+DEEPEST, MOST = 400, 2_000  # bodies: of files that nest, and whose compiling takes less than half a minute
+
 
 def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     """The model of a mechanism of hinges and slides, on a base that is fixed or free; None for others, and where MuJoCo
@@ -33,10 +35,12 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     plain = all(type(body.kind) in (lw.Revolute, lw.Prismatic) and body.mimic is None for body in others)
     if not plain or not (free or of_kinds(mech, lw.Revolute, lw.Prismatic)) or mech.loops:
         return None
+    if len(mech.bodies) > MOST:
+        raise MemoryError(f"compiling more than {MOST} bodies takes minutes")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.MechanismWarning)  # what acts is switched off
-            model = lw.interop.mujoco_model(mech)
+            model = lw.interop.mujoco_model(mech) if len(mech.bodies) < DEEPEST else _from_numbers(mujoco, mech)
     except ValueError:
         return None
     off = mujoco.mjtDisableBit
@@ -44,6 +48,22 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     model.opt.disableflags |= int(off.mjDSBL_SPRING | off.mjDSBL_DAMPER)
     model.opt.timestep = STEP
     return model
+
+
+def _from_numbers(mujoco: Any, mech: lw.Mechanism) -> Any:
+    """The model without a file: those nest no deeper than MuJoCo's reader of XML."""
+    spec = mujoco.MjSpec()
+    made: list[Any] = []
+    spec.option.gravity = mech.gravity
+    for body in mech.bodies:
+        parent = made[body.parent] if body.parent >= 0 else spec.worldbody
+        place = {"pos": body.position, "quat": lw.so3.to_quaternion(body.rotation)}
+        own = parent.add_body(name=body.link, explicitinertial=True, mass=body.mass, ipos=body.com, **place)
+        own.fullinertia = [body.inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        hinge = mujoco.mjtJoint.mjJNT_HINGE if type(body.kind) is lw.Revolute else mujoco.mjtJoint.mjJNT_SLIDE
+        own.add_joint(name=body.joint, type=hinge, axis=body.kind.axis, armature=body.armature[0])  # type: ignore[attr-defined]
+        made.append(own)
+    return spec.compile()
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:

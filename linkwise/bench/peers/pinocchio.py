@@ -22,6 +22,8 @@ HOW = {
     CLOSED: "constraintDynamics, pins and balls as CONTACT_3D, proximal settings; batches in a loop from Python",
 }
 
+OF_DATA, MOST_DATA = 104, 8e9  # bytes for each of n^3 numbers (2.8 GB at 300 joints), and in all
+
 
 class Model:
     """A model, and how its coordinates follow from linkwise's."""
@@ -53,6 +55,8 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
     fits = _has_joints_of(mech) if task == CLOSED else of_kinds(mech, *kinds)
     if task not in HOW or not fits:
         return None
+    if OF_DATA * mech.nv**3 > MOST_DATA:
+        raise MemoryError(f"its Data would take {OF_DATA * mech.nv**3 / 1e9:.0f} GB, tensors of n^3 numbers")
     import pinocchio as pin
 
     own = Model(pin, mech)
