@@ -74,14 +74,23 @@ def found_robots() -> Path:
 
 
 def states(mech: lw.Mechanism, kernel: lw.Kernel, count: int, seed: int = 0) -> list[np.ndarray]:
-    """Random inputs of a kernel; configurations are ones."""
+    """Random inputs of a kernel; configurations are ones, momenta those of velocities of about 1, variances positive,
+    steps a millisecond: implicit ones of a second do not converge."""
     rng = np.random.default_rng(seed)
+    q = lw.random_state(mech, rng, (count,))[0]
     arrays = []
     for name, shape in kernel.input_shapes.items():
         if name in kernel.configurations or (name.startswith("q") and shape == (mech.nq,)):
-            arrays.append(lw.random_state(mech, rng, (count,))[0])
-        else:
-            arrays.append(rng.uniform(-1.0, 1.0, (count, *shape)))
+            arrays.append(q if not arrays else lw.random_state(mech, rng, (count,))[0])
+            continue
+        numbers = rng.uniform(-1.0, 1.0, (count, *shape))
+        if name == "p":
+            numbers = (lw.mass_matrix(mech, q) @ numbers[..., None])[..., 0]
+        elif name == "dt":
+            numbers = rng.uniform(0.5e-3, 1.5e-3, (count, *shape))
+        elif name in ("variances", "weights"):
+            numbers = 1.5 + numbers
+        arrays.append(numbers)
     return arrays
 
 
