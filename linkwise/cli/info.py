@@ -57,7 +57,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             {"name": body.link, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}
             for body in mech.bodies
         ],
-        "frames": [{"name": frame.name, "link": _carrier(mech, frame.body)} for frame in mech.frames.values()],
+        "frames": [{"name": frame.name, "link": frame.link} for frame in mech.frames.values()],
         "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.Loop)],
         "couplings": [
             {"name": one.name, "ratios": dict(one.ratios), "offset": one.offset}

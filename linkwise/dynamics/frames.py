@@ -120,7 +120,8 @@ def wrenches_at(
     mech: Mechanism, pushes: Mapping[str, ArrayLike], q: ArrayLike | None = None, frame: str = "link"
 ) -> Float64Array:
     """(n_links, 6): wrenches on links as all functions take them, from ``pushes`` {link or frame: [moment; force]} at
-    the origins of those.
+    the origins of those.  A push on a frame acts on the link that carries it, ``mech.frame(name).link``: at a pin of a
+    linkage say which of its links is meant, "rod.B" or "piston.B", as the load of the pin depends on that.
 
     frame   the axes of the pushes: "link", those of the link or frame itself, or "world_aligned", those of the world,
             which needs q
@@ -141,7 +142,9 @@ def wrenches_at(
         if push.shape[-1:] != (6,):
             raise MechanismError(f"wrenches_at: a push is [moment; force], (..., 6), and that on {name!r} {push.shape}")
         if place.body < 0:
-            raise MechanismError(f"wrenches_at: {name!r} is fixed to the ground, which takes any push")
+            others = [one for one, at in mech.frames.items() if at.body >= 0 and one.endswith(f".{name}")]
+            told = f": name a moving link that has this point, {', '.join(map(repr, others))}" if others else ""
+            raise MechanismError(f"wrenches_at: {name!r} is fixed to the ground, which takes any push{told}")
         turn = place.rotation
         if frame == "world_aligned" and q is not None:
             turn = turn @ np.swapaxes(frame_pose(mech, q, name)[..., :3, :3], -1, -2)

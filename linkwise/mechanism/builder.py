@@ -151,9 +151,13 @@ class Builder(LoopDeclarations):
         masses    link -> kilograms, in place of those by the density
 
         Pins, joints of the tree as well as loops, are called like their points (a second pin at C "C2"), slides like
-        their links ("yoke_slide"), and points are frames: ``lw.frame_pose(mech, q, "C")``.  All coordinates are zero as
-        drawn, frames of links along the world's axes there, each at the pin that its joint is, or at its first point.
-        Links, joints and loops may be added by hand.
+        their links ("yoke_slide"), and points are frames: ``lw.frame_pose(mech, q, "C")``.  A point that several links
+        share is a frame of each, "rod.B" and "piston.B"; "B" alone is that of the first of ``links`` that has it.  They
+        are at one place, but loads, springs and payloads act on the link of the frame, and the pin carries what they
+        do to that: load "piston.B" for the wrist pin of an engine.
+
+        All coordinates are zero as drawn, frames of links along the world's axes there, each at the pin that its joint
+        is, or at its first point.  Links, joints and loops may be added by hand.
         """
         Linkage(points, links, slots or {}, slides or {}, density, masses or {}).add_to(self)
         return self

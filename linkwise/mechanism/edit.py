@@ -275,5 +275,5 @@ def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
         raise MechanismError(f"mechanism {mech.name!r} has a link or frame {name!r} already; names must be unique")
     carrier = mech.frame(link)
     inner = checked_pose(f"the pose of frame {name!r}", pose)
-    frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner))
+    frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner), carrier.link)
     return variant(mech, (), frames=MappingProxyType({**mech.frames, name: frame}))

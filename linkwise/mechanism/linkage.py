@@ -153,8 +153,10 @@ class Linkage:
             a, b = guide.links
             builder.loop(guide.name, guide.kind, a, guide.at - origins[a], b, guide.at - origins[b])
         for point, at in self.points.items():
-            link = next(link for link, own in self.links.items() if point in own)
-            builder.frame(point, link, at - origins[link])
+            holders = [link for link, own in self.links.items() if point in own]
+            builder.frame(point, holders[0], at - origins[holders[0]])
+            for link in holders if len(holders) > 1 else ():  # forces at a pin act on one of the links that share it
+                builder.frame(f"{link}.{point}", link, at - origins[link])
 
     def _hang(self, builder: Any, guide: Guide, parent: str, child: str, origin: np.ndarray) -> np.ndarray:
         """(3,): declare a link and the joint that moves it; where its frame is."""

@@ -7,7 +7,7 @@ before children. The ground is body -1. Everything here is immutable: arrays are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
@@ -65,12 +65,19 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         frames = self.frames.values() if isinstance(self.frames, Mapping) else self.frames
         object.__setattr__(self, "name", checks.checked_name("mechanism", self.name))
         object.__setattr__(self, "bodies", tuple(self.bodies))
-        object.__setattr__(self, "frames", MappingProxyType({frame.name: frame for frame in frames}))
+        object.__setattr__(self, "frames", MappingProxyType({frame.name: self._carried(frame) for frame in frames}))
         object.__setattr__(self, "gravity", checks.checked_array("gravity", self.gravity, (3,)))
         for name in ("loops", "shapes", "contact_pairs"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         self._check_references()
         self._check_elements()
+
+    def _carried(self, frame: Frame) -> Frame:
+        """The frame, which knows the link that carries it."""
+        if not -1 <= frame.body < len(self.bodies):
+            raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
+        link = GROUND if frame.body < 0 else self.bodies[frame.body].link
+        return frame if frame.link == link else replace(frame, link=link)
 
     def _check_references(self) -> None:
         """Every index and name that one part uses for another leads somewhere sensible."""
@@ -91,9 +98,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
             self.frame(name)
         self._check_loops()
         check_shapes(self)
-        for frame in self.frames.values():
-            if not -1 <= frame.body < len(self.bodies):
-                raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
 
     def _check_loops(self) -> None:
         names: set[str] = set()
@@ -253,7 +257,7 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         return all(body.kind.steps_commute for body in self.bodies)
 
     def frame(self, name: str) -> Frame:
-        """The named frame: a link, moving or welded, or "ground"."""
+        """The named frame: a link, moving or welded, or "ground"; its ``link`` is the moving one that carries it."""
         if not isinstance(name, str):
             raise TypeError(f"a link is named by a string, got {name!r}")
         if name not in self.frames:

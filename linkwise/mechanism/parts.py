@@ -206,23 +206,30 @@ class Body(Constant):
         return 0 if self.mimic else self.kind.nv
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frame(Constant):
     """A named frame fixed to a body: every link, moving or welded, and the ground.
 
     body                 index of the body that carries it, -1 for the ground
     rotation, position   its pose in that body's link frame
+    link                 the moving link that carries it, or "ground": its mechanism says which
     """
 
     name: str
     body: int
     rotation: NDArray[np.float64]
     position: NDArray[np.float64]
+    link: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         what = f"frame {self.name!r}"
         object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {what}", self.rotation))
         object.__setattr__(self, "position", checks.checked_array(f"the position of {what}", self.position, (3,)))
+
+    def __repr__(self) -> str:
+        turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"
+        carrier = self.link or f"body {self.body}"
+        return f"<Frame {self.name!r} on {carrier!r}: position={tuple(self.position.tolist())}{turned}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -261,7 +261,7 @@ def _shape(mech: lw.Mechanism, index: int, named: Sequence[np.ndarray]) -> LinkS
     origin = np.zeros(3)
     carried = [*_carried(mech, index), *named]
     tips = [frame.position for frame in mech.frames.values() if frame.body == index and not _is_origin(mech, frame)]
-    tips = _distinct(tips, besides=[origin, *named])
+    tips = _distinct(tips, besides=[origin, *carried])
     held = _distinct([*carried] if _floats(mech, index) else [origin, *carried])
     plate = _plate(held)
     ends = [] if len(plate) else _distinct(carried, besides=[origin])

@@ -71,6 +71,87 @@ def test_points_on_a_line_make_a_single_rod():
         np.testing.assert_allclose(seen.inertia, plain.inertia, atol=1e-16)
 
 
+def pin_loads(mech, points, links, q, load):
+    """{pin: size of its force} of a weightless linkage, and the torque between the ground and its first moving link, by
+    the balance of each link in the plane; ``load`` is (link, point, force)."""
+    moving = [link for link in links if link != "ground"]
+    pins = [point for point in points if sum(point in own for own in links.values()) == 2]
+    at = {point: lw.frame_pose(mech, q, point)[:2, 3] for point in points}
+    rows, given = np.zeros((3 * len(moving), 2 * len(pins) + 1)), np.zeros(3 * len(moving))
+    rows[2, -1] = 1.0
+    for k, link in enumerate(moving):
+        for j, pin in enumerate(pins):
+            first, second = (one for one, own in links.items() if pin in own)
+            if link in (first, second):
+                x, y = at[pin]
+                sign = 1.0 if link == second else -1.0
+                rows[3 * k : 3 * k + 3, 2 * j : 2 * j + 2] = sign * np.array([[1.0, 0.0], [0.0, 1.0], [-y, x]])
+        if link == load[0]:
+            (x, y), (fx, fy) = at[load[1]], load[2]
+            given[3 * k : 3 * k + 3] = -fx, -fy, -(x * fy - y * fx)
+    *forces, torque = np.linalg.solve(rows, given)
+    sizes = np.linalg.norm(np.reshape(forces, (-1, 2)), axis=1)
+    return dict(zip(pins, sizes, strict=True)), torque
+
+
+@pytest.mark.parametrize("at", ["link.F", "output.F", "coupler.C", "rocker.C", "link.E", "crank.B"])
+def test_a_load_at_a_pin_acts_on_the_link_that_is_named(at):
+    masses = dict.fromkeys(("crank", "coupler", "rocker", "link", "output"), 0.0)
+    with pytest.warns(lw.MechanismWarning, match="inertia"):
+        mech = lw.Builder().linkage(WATT, LINKS, masses=masses).build("watt", strict=False)
+    link, point = at.split(".")
+    assert mech.frame(at).link == link and repr(mech.frame(at)).startswith(f"<Frame {at!r} on {link!r}: position=(")
+    q = lw.closed.follow_path(mech, lw.neutral(mech), {"A": np.array([0.3, 1.1, 2.5])})
+    push = lw.wrenches_at(mech, {at: [0.0, 0.0, 0.0, -20.0, 7.0, 0.0]}, q, frame="world_aligned")
+    tau = lw.closed.static_forces(mech, q, actuated="A", wrenches=push)
+    joints = lw.closed.joint_wrenches(mech, q, tau=tau, wrenches=push)
+    loops = lw.closed.loop_reactions(mech, q, tau=tau, wrenches=push)
+    for k, one in enumerate(q):
+        expected, torque = pin_loads(mech, WATT, LINKS, one, (link, point, (-20.0, 7.0)))
+        found = dict(zip(mech.joint_names, joints[k], strict=True)) | {"C": loops[k, 0], "F": loops[k, 1]}
+        assert {pin: np.linalg.norm(found[pin][3:]) for pin in expected} == pytest.approx(expected, rel=1e-8, abs=1e-8)
+        assert tau[k, 0] == pytest.approx(torque)
+
+
+def test_the_wrist_pin_of_a_piston():
+    """1000 N on the piston: the rod, a member of two forces, and so the pin carry 1000 / cos of its angle."""
+    crank, rod, angles = 0.1, 0.3, np.array([0.4, 1.3, 2.2])
+    points = {"O": (0, 0), "A": (0, crank), "B": (np.sqrt(rod**2 - crank**2), 0)}
+    links, slides = {"ground": "O", "crank": "OA", "rod": "AB", "piston": "B"}, {"piston": ("ground", (1, 0))}
+    masses = dict.fromkeys(("crank", "rod", "piston"), 0.0)
+    with pytest.warns(lw.MechanismWarning, match="inertia"):
+        mech = lw.Builder().linkage(points, links, slides=slides, masses=masses).build("engine", strict=False)
+    q = lw.closed.follow_path(mech, lw.neutral(mech), {"O": angles})
+    lean = np.arcsin(crank * np.cos(angles) / rod)
+    through, wall = 1000 / np.cos(lean), 1000 * np.tan(lean)
+    for at, carried in {"piston.B": through, "piston": through, "rod.B": wall, "B": wall}.items():
+        push = lw.wrenches_at(mech, {at: [0, 0, 0, -1000, 0, 0]}, q, frame="world_aligned")
+        tau = lw.closed.static_forces(mech, q, actuated="O", wrenches=push)
+        pin = lw.closed.loop_reactions(mech, q, tau=tau, wrenches=push)[:, 0, 3:]
+        np.testing.assert_allclose(np.linalg.norm(pin, axis=1), np.abs(carried), rtol=1e-9)
+        side = lw.closed.joint_wrenches(mech, q, tau=tau, wrenches=push)[:, 1, 4]
+        np.testing.assert_allclose(np.abs(side), np.abs(wall), rtol=1e-9)
+
+
+def test_which_link_a_point_is_on():
+    mech = lw.Builder().linkage(WATT, LINKS).build("watt", DOWN)
+    for point in WATT:
+        holders = [link for link, own in LINKS.items() if point in own]
+        assert mech.frame(point).link == holders[0]  # the first in the dictionary
+        assert {name for name in mech.frames if name.endswith(f".{point}")} == {
+            f"{link}.{point}" for link in holders if len(holders) > 1
+        }
+    q = lw.closed.follow(mech, lw.neutral(mech), {"A": 0.7})
+    for name in (name for name in mech.frames if "." in name):  # all at the pin, wherever that is
+        place = lw.frame_pose(mech, q, name.split(".")[1])[:3, 3]
+        np.testing.assert_allclose(lw.frame_pose(mech, q, name)[:3, 3], place, atol=1e-12)
+    with pytest.raises(lw.MechanismError, match="'A' is fixed to the ground.*: name a moving link .*, 'crank.A'$"):
+        lw.wrenches_at(mech, {"A": [0, 0, 0, 1, 0, 0]})
+    assert mech.with_frame("tool", "coupler.C", (0.1, 0, 0)).frame("tool").link == "coupler"
+    locked = mech.with_locked(A=0.0)
+    assert locked.frame("crank.B").link == "ground" and locked.frame("rocker.C").link == "rocker"
+
+
 def test_pins_that_close_loops_are_told_as_such():
     mech = lw.Builder().linkage(WATT, LINKS).build("watt", DOWN)
     with pytest.raises(lw.MechanismError, match=r"'C' closes a loop.*with_joint_of_loop\(mech, 'C'\)"):
