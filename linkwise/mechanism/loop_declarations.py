@@ -144,6 +144,10 @@ class LoopDeclarations:
         """Tie joints together as gears and belts do: the sum of ratio times coordinate over ``ratios``, {joint name:
         ratio}, equals ``offset``.  One joint that follows one other is said by ``mimic`` of ``joint``.
 
+        It acts on joints, by moments about their axes, and has no place where teeth mesh: forces of teeth are not among
+        the loads of bearings.  With pitch radii as ratios its multiplier is the tangential force of the teeth, which
+        docs/closed.md, "Gears and bearings", adds to these.
+
         Of velocities alone, any row A(q) v = b(t): ratios that are functions of {joint name: coordinate}
         (``lw.Coupling``), and a ``velocity``, a number or a function of time, zero by default."""
         self._check_new("loop", name, self._loops)

@@ -95,7 +95,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: ``q = ratio * q_of(joint) + offset``."""
+    """A joint that follows another: ``q = ratio * q_of(joint) + offset``.  As of gears, but without a place where teeth
+    mesh: their forces are not among the loads of bearings."""
 
     joint: str
     ratio: float = 1.0

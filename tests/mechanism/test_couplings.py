@@ -146,3 +146,44 @@ def test_a_cluster_has_what_is_between_its_joints():
     assert tied.rows == (0,) and [names[i] for i in head.bodies] == ["head"]
     apart = builder().coupling("belt", {"shoulder": 1.0, "slide": 1.0}).build()
     assert [[names[i] for i in one.bodies] for one in clusters(apart)][0] == ["upper", "cart", "wheel"]
+
+
+def gears(mimic):
+    builder = lw.Builder()
+    for name, place in (("pinion", (0.0, 0.0, 0.0)), ("wheel", (0.3, 0.0, 0.0))):
+        rule = lw.Mimic("pinion", -0.5) if mimic and name == "wheel" else None
+        builder.link(name, 1.0, inertia=(0.01, 0.01, 0.02))
+        builder.joint(name, lw.Revolute((0.0, 0.0, 1.0)), "ground", name, place, mimic=rule)
+    builder = builder if mimic else builder.coupling("mesh", {"pinion": 0.1, "wheel": 0.2})
+    return builder.build("gears", gravity=(0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("mimic", [False, True])
+def test_forces_of_teeth_are_added_to_bearings(mimic):
+    """As docs/closed.md has it: with radii as ratios the multiplier is the force of the teeth, and as wrenches on both
+    gears it takes the coupling's place.  By hand: I a = torque + radius * force, 0.1 a1 + 0.2 a2 = 0."""
+    mech, torques, angle = gears(mimic), np.array([5.0, 3.0]), np.radians(20.0)
+    rates = np.linalg.solve(
+        [[0.02, 0.0, -0.1], [0.0, 0.02, -0.2], [0.1, 0.2, 0.0]], [torques[0], torques[1], 0.0]
+    )  # accelerations of the gears, and the force of the teeth on the pinion along y
+    load = lw.wrenches_at(mech, {"wheel": [0.0, 0.0, torques[1], 0.0, 0.0, 0.0]})
+    if mimic:
+        q, v = np.array([0.7]), np.array([4.0])
+        a = lw.forward_dynamics(mech, q, v, torques[:1], load)
+        across = (lw.joint_wrenches(mech, q, v, a, load)[1, 2]) / 0.2
+    else:
+        q, v, tau = np.array([0.7, -0.35]), np.array([4.0, -2.0]), np.array([5.0, 0.0])
+        across = -lw.closed.multipliers(mech, q, v, tau, wrenches=load)[0]
+    assert across == pytest.approx(rates[2])
+    apart = abs(across) * np.tan(angle)
+    on = {"pinion": [0, 0, 0.1 * across, -apart, across, 0], "wheel": [0, 0, 0.2 * across, apart, -across, 0]}
+    both = load + lw.wrenches_at(mech, on, q, frame="world_aligned")
+    if mimic:
+        np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, torques[:1], both), a, rtol=1e-12)
+        found = lw.joint_wrenches(mech, q, v, a, both)
+    else:
+        assert lw.closed.multipliers(mech, q, v, tau, wrenches=both)[0] == pytest.approx(0.0, abs=1e-9)
+        a = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=both)
+        np.testing.assert_allclose(a, rates[:2], rtol=1e-9)
+        found = lw.closed.joint_wrenches(mech, q, v, tau, both)
+    np.testing.assert_allclose(np.linalg.norm(found[:, 3:], axis=1), abs(rates[2]) / np.cos(angle), rtol=1e-9)
