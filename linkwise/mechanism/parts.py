@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.mechanics.contacts import Contact
+from linkwise.mechanics.contacts import Contact, Distance
 from linkwise.mechanics.jet import Jet
 from linkwise.mechanics.jet import parts as derivatives
 from linkwise.mechanics.joints import Joint, LoopKind
@@ -466,16 +466,23 @@ def checked_drive(what: str, drive: Any) -> Drive | Instant | None:
 def counted_parts(mech: Mechanism) -> str:
     """How many of each there are."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
-    couplings = sum(isinstance(loop, Coupling) and loop.name not in mech.driven for loop in mech.loops)
-    contacts = sum(isinstance(loop, Loop) and isinstance(loop.kind, Contact) for loop in mech.loops)
+    tied = [_called(loop) for loop in mech.loops]
     for count, what in (
         (len(mech.mimic_joints), "mimic joint"),
-        (len(mech.loops) - couplings - contacts - len(mech.driven), "loop"),
-        (contacts, "contact"),
-        (couplings, "coupling"),
-        (len(mech.driven), "drive"),
+        *((tied.count(what), what) for what in ("loop", "distance rod", "contact", "coupling", "drive")),
         (len(mech.contact_pairs), "contact pair"),
     ):
         if count:
             counts.append(f"{count} {what}" + "s" * (count > 1))
     return ", ".join([*counts, f"{len(mech.frames)} frames"])
+
+
+def _called(loop: Constraint) -> str:
+    """What a constraint is counted as."""
+    if loop.drive is not None:
+        return "drive"
+    if isinstance(loop, Coupling):
+        return "coupling"
+    if isinstance(loop.kind, Distance):
+        return "distance rod"
+    return "contact" if isinstance(loop.kind, Contact) else "loop"

@@ -118,3 +118,17 @@ def test_numbers_of_joints_as_arrays():
     np.testing.assert_allclose(mech.spring_rest, [1.0, 0.0, 0.0, 0.0, np.pi / 6])
     assert not mech.damping.flags.writeable
     np.testing.assert_array_equal(mech.with_damping(hinge=1.0).damping, [0.2, 0.2, 0.2, 1.0])
+
+
+def test_what_ties_links_is_counted_once():
+    def bars(length):
+        builder = lw.Builder()
+        for name, place in (("crank", (0, 0, 0)), ("rocker", (1, 0, 0))):
+            builder.link(name, 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))
+            builder.joint(name, lw.Revolute((0, 0, 1)), "ground", name, place)
+        return builder.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.3, 0, 0), length)
+
+    assert ", 1 distance rod, 3 frames," in repr(bars(1.0).build("bars"))
+    assert ", 1 drive, 3 frames," in repr(bars(lambda t: 1.0 + 0.1 * t).build("bars"))
+    both = bars(1.0).coupling("gear", {"crank": 1.0, "rocker": 1.0}).loop("pin", lw.Revolute(), "crank", None, "rocker")
+    assert ", 1 loop, 1 distance rod, 1 coupling, 3 frames," in repr(both.build("both"))
