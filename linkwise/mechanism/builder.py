@@ -141,11 +141,12 @@ class Builder(LoopDeclarations):
         """A planar linkage as it is drawn: points of the x-y plane, and links that join them with pins about z.
 
         points    name -> (x, y), metres
-        links     name -> its points, "ABC" or ("A", "B", "C"); "ground" has those that are fixed
+        links     name -> its points, "ABC" or ("A", "B", "C"), names of more than a letter as a tuple; "ground" has
+                  those that are fixed
         slots     point -> (link, (x, y)): a point of one link slides along this direction in another, or in "ground"
-        density   kilograms per metre: links are thin rods between their points, all around where these are three or
-                  more, a single one where all are on a line; ``mech.with_payload`` and
-                  ``with_inertial_parameters`` change that
+        density   kilograms per metre: links are thin rods along the convex outline of their points, which has the same
+                  corners in whichever order these are given and whatever points are inside, a single one where all
+                  are on a line; ``mech.with_payload`` and ``with_inertial_parameters`` change that
         slides    link -> (other, (x, y)): a link that moves along this direction in another, or in "ground", without
                   turning, as pistons and Scotch yokes do; a list of them where it slides in several
         masses    link -> kilograms, in place of those by the density
@@ -158,6 +159,9 @@ class Builder(LoopDeclarations):
 
         All coordinates are zero as drawn, frames of links along the world's axes there, each at the pin that its joint
         is, or at its first point.  Links, joints and loops may be added by hand.
+
+        Gravity is that of ``build``: by default along -z, across the plane, so that nothing falls.  Of a drawing that
+        stands upright it is ``build(gravity=(0, -9.81, 0))``.
         """
         Linkage(points, links, slots or {}, slides or {}, density, masses or {}).add_to(self)
         return self

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from linkwise.mechanism.model import GROUND
 NORMAL = (0.0, 0.0, 1.0)
 THICKNESS = 1e-4  # moments about axes in the plane are larger by this share: those of rods about themselves are not
 #                   zero, which other programs refuse, and motions in the plane are the same
-ON_A_LINE = 1e-9  # of their distance: points of a link that are as near to a line as this make it a single rod
+NEGLIGIBLE = 1e-9  # of the size of a link: how far points are from lines that they are on, and from each other at one
+#                    place
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Linkage:
     links     name -> names of its points; "ground" has those that are fixed
     slots     point -> (link, direction): that the point slides in
     slides    link -> (other link, direction): along which it moves in that without turning; or several of these
-    density   kilograms per metre of the thin rods that links are made of: between their points, all around;
-              points on a line make a single one
+    density   kilograms per metre of the thin rods that links are made of: along the convex outline of their points,
+              in whichever order these are given; points on a line make a single one
     masses    link -> kilograms, in place of what follows from the density
     """
 
@@ -70,7 +73,8 @@ class Linkage:
             self._require_link(f"the {'slide' if link in slides else 'mass'} of link {link!r} of the linkage", link)
         self.masses = {link: checks.checked_number(f"the mass of link {link!r}", x) for link, x in masses.items()}
         for link, own in self.links.items():
-            self._check_points(link, own, alone=link == GROUND or link in slides)
+            self._check_points(link, links[link], own, alone=link == GROUND or link in slides)
+            self._warn_of_one_place(link, own)
         bases = [carrier for carrier, _ in slots.values()] + [x for one in slides.values() for x, _ in _several(one)]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
@@ -83,10 +87,10 @@ class Linkage:
         if unused:
             raise MechanismError(f"no link of the linkage has point {unused[0]!r}")
 
-    def _check_points(self, link: str, own: Sequence[str], alone: bool) -> None:
+    def _check_points(self, link: str, given: Sequence[str], own: Sequence[str], alone: bool) -> None:
         for point in own:
             if point not in self.points:
-                told = checks.did_you_mean(point, list(self.points))
+                told = self._longer_names(given, point) or checks.did_you_mean(point, list(self.points))
                 raise MechanismError(f"link {link!r} of the linkage has a point {point!r} that is not given: {told}")
         if len(set(own)) < len(own):
             raise MechanismError(f"link {link!r} of the linkage has a point twice: {', '.join(own)}")
@@ -95,6 +99,25 @@ class Linkage:
                 f"link {link!r} of the linkage needs at least two points, or one and a slide, got "
                 f"{', '.join(own) or 'none'}"
             )
+
+    def _longer_names(self, given: Sequence[str], letter: str) -> str:
+        """How points are given whose names have more than a letter, where a string has been meant to hold such."""
+        if not isinstance(given, str) or not any(letter in name for name in self.points):
+            return ""
+        names = re.findall("|".join(re.escape(name) for name in sorted(self.points, key=len, reverse=True)), given)
+        meant = f": {tuple(names)}" if "".join(names) == given else ""
+        return f"a string, {given!r}, names a point by each letter; give longer names as a tuple{meant}"
+
+    def _warn_of_one_place(self, link: str, own: Sequence[str]) -> None:
+        places = np.array(list(self.points.values()))
+        least = NEGLIGIBLE * float(np.linalg.norm(np.ptp(places, axis=0)))
+        for a, b in combinations(own, 2):
+            if np.linalg.norm(self.points[a] - self.points[b]) <= least:
+                checks.warn_caller(
+                    f"points {a!r} and {b!r} of link {link!r} of the linkage are at one place, "
+                    f"{tuple(self.points[a][:2].tolist())}: correct them, or give a pin that links share one name",
+                    checks.MechanismWarning,
+                )
 
     def _require_link(self, what: str, link: str) -> None:
         if link != GROUND and link not in self.links:
@@ -176,7 +199,7 @@ class Linkage:
 
     def _declare_link(self, builder: Any, link: str, origin: np.ndarray) -> None:
         """A link of thin rods along its outline, of a single one where its points are on a line."""
-        corners = _ends_of_line([self.points[point] - origin for point in self.links[link]])
+        corners = _outline(np.array([self.points[point] - origin for point in self.links[link]]))
         ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) <= 2 else None]
         masses = np.array([self.density * np.linalg.norm(b - a) for a, b in ends])
         middles = np.array([0.5 * (a + b) for a, b in ends])
@@ -197,12 +220,19 @@ def _several(given: Any) -> list[Any]:
     return [given] if len(given) == 2 and isinstance(given[0], str) else list(given)
 
 
-def _ends_of_line(corners: list[np.ndarray]) -> list[np.ndarray]:
-    """The two outermost points where all are on a line, all points where they are not."""
-    away = np.array(corners) - corners[0]
+def _outline(points: np.ndarray) -> list[np.ndarray]:
+    """Corners of the convex hull of points (n, 3) of the plane, one after the other: what is seen of a plate.  Two, the
+    outermost ones, where all points are on a line."""
+    away = points - points[0]
     along = away[np.argmax(np.linalg.norm(away, axis=1))]
-    size = float(np.linalg.norm(along))
-    if len(corners) <= 2 or np.abs(np.cross(away, along)).max() > ON_A_LINE * size**2:
-        return corners
+    least = NEGLIGIBLE * (along @ along)
     places = away @ along
-    return [corners[int(np.argmin(places))], corners[int(np.argmax(places))]]
+    first, last = points[np.argmin(places)], points[np.argmax(places)]
+
+    def beside(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+        """From a on to b, by the points on the left of the way: the outermost is a corner, and so on on either side."""
+        heights = np.cross(b - a, points - a)[:, 2]
+        corner = points[np.argmax(heights)]
+        return [*beside(a, corner), *beside(corner, b)] if heights.max() > least else [a]
+
+    return [*beside(first, last), *beside(last, first)] if along.any() else [first]

@@ -10,6 +10,7 @@ WATT |= {"F": (0.8, 0.3), "G": (0.75, 0.0), "P": (0.25, 0.45)}
 LINKS = {"ground": "ADG", "crank": "AB", "coupler": "BCP", "rocker": "DCE", "link": "EF", "output": "GF"}
 LINE = {"A": (0, 0), "B": (1, 0), "C": (2, 0)}
 DOWN = (0.0, -9.81, 0.0)
+RNG = np.random.default_rng(20)
 
 
 def rods(points, count=2000):
@@ -52,6 +53,67 @@ def test_links_are_thin_rods():
         moments = 3.0 * np.einsum("n,ni,nj->ij", weights, away, away)
         np.testing.assert_allclose(np.diag(body.inertia)[2], np.trace(moments), rtol=1e-6)
         np.testing.assert_allclose(body.inertia[0, 1], -moments[0, 1], rtol=1e-6)
+
+
+def plate(points, order, **more):
+    """The body of a plate that hangs on a ram, so that its frame stays at its first point."""
+    slides = {"plate": ("ground", (1, 0))}
+    mech = lw.Builder().linkage(points, {"plate": tuple(order)}, slides=slides, **more).build("plate", DOWN)
+    return mech.bodies[0], np.append(points[order[0]], 0.0)
+
+
+def assert_plate(body, origin, mass, centre, moment, product=0.0):
+    """Numbers of a plate, moments about its centre: about z, and along x and y together."""
+    assert body.mass == pytest.approx(mass, rel=1e-13)
+    np.testing.assert_allclose(body.com + origin, [*centre, 0.0], atol=1e-13 * moment)
+    assert body.inertia[2, 2] == pytest.approx(moment, rel=1e-12)
+    assert body.inertia[0, 1] == pytest.approx(-product, abs=1e-12 * moment)
+
+
+def test_points_inside_a_plate_weigh_nothing():
+    """Three rods of an equilateral triangle of side s: m s^2 (1/12 + 1/12) about its centre, however it is named."""
+    side = 0.6
+    angles = 0.3 + 2.0 * np.pi / 3.0 * np.arange(3)
+    corners = {f"P{k}": side / np.sqrt(3) * np.array([np.cos(t), np.sin(t)]) for k, t in enumerate(angles, start=1)}
+    inner = {"T": (0.0, 0.0), "U": (0.03, -0.05)}
+    on_edge = {"M": 0.25 * corners["P1"] + 0.75 * corners["P2"], "N": 0.5 * (corners["P2"] + corners["P3"])}
+    for more in ({}, inner, on_edge, inner | on_edge):
+        names = [*corners, *more]
+        for _ in range(8):
+            body, origin = plate(corners | more, names, density=2.0)
+            assert_plate(body, origin, 6.0 * side, (0.0, 0.0), 6.0 * side * side**2 / 6.0)
+            RNG.shuffle(names)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.5 * np.pi, 0.7])
+def test_a_rectangle_with_points_inside_and_on_its_edges(turn):
+    """Four rods a and b: by hand, those of length a about the centre a^2 / 12 + b^2 / 4, along y likewise."""
+    a, b, there = 0.8, 0.3, np.array([1.0, -2.0])
+    axes = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    shares = {"A": (0, 0), "B": (1, 0), "C": (1, 1), "D": (0, 1)}
+    shares |= {"I": (0.4, 0.9), "J": (0.5, 0.5), "K": (0.2, 0), "L": (1, 0.3), "M": (0, 0.5), "N": (0.99, 0.01)}
+    points = {name: there + axes @ ((np.array(at) - 0.5) * (a, b)) for name, at in shares.items()}
+    along_x = 2 * a * a**2 / 12 + 2 * b * (a / 2) ** 2  # of x^2
+    along_y = 2 * b * b**2 / 12 + 2 * a * (b / 2) ** 2
+    second = axes @ np.diag([along_x, along_y]) @ axes.T
+    names = list(points)
+    for _ in range(12):
+        body, origin = plate(points, names)
+        assert_plate(body, origin, 2 * (a + b), there, along_x + along_y, second[0, 1])
+        RNG.shuffle(names)
+
+
+def test_a_random_plate_is_its_hull():
+    from scipy.spatial import ConvexHull
+
+    for _ in range(20):
+        points = {f"P{k}": at for k, at in enumerate(RNG.normal(size=(9, 2)))}
+        corners = np.array(list(points.values()))[ConvexHull(np.array(list(points.values()))).vertices]
+        places, weights = rods(list(corners), 400)
+        body, origin = plate(points, list(points))
+        assert body.mass == pytest.approx(weights.sum())
+        np.testing.assert_allclose((body.com + origin)[:2], weights @ places / weights.sum(), atol=1e-12)
+        np.testing.assert_allclose(plate(points, list(points), masses={"plate": 3.0})[0].com, body.com, atol=1e-15)
 
 
 def test_points_on_a_line_make_a_single_rod():
@@ -254,6 +316,41 @@ def test_three_links_at_one_point_have_two_pins():
 def test_what_is_wrong_is_told(points, links, slots, told):
     with pytest.raises(lw.MechanismError, match=told):
         lw.Builder().linkage(points, links, slots)
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (
+            "A1B1",
+            r"has a point 'A' that is not given: a string, 'A1B1', names a point by each letter; give longer names "
+            r"as a tuple: \('A1', 'B1'\)$",
+        ),
+        ("B1", r"give longer names as a tuple: \('B1',\)$"),
+        ("A1B", r"names a point by each letter; give longer names as a tuple$"),
+        (("A1", "B"), "has a point 'B' that is not given: did you mean 'B1'"),
+        ("XY", "has a point 'X' that is not given: known: 'A1', 'B1', 'C'$"),
+    ],
+)
+def test_names_of_several_letters_are_given_as_a_tuple(own, told):
+    points = {"A1": (0, 0), "B1": (1, 0), "C": (2, 0)}
+    with pytest.raises(lw.MechanismError, match=told):
+        lw.Builder().linkage(points, {"ground": ("A1",), "x": own})
+    mech = lw.Builder().linkage(points, {"ground": ("A1",), "x": ("A1", "B1", "C")}).build("pendulum", DOWN)
+    assert mech.joint_names == ("A1",)
+
+
+def test_points_at_one_place_are_told():
+    """A crank without length is a slip of the pen; two pins of one link at one place are possible all the same."""
+    points = {"O": (0.1, 0.2), "A": (0.1, 0.2 + 1e-12), "B": (0.4, 0.2)}
+    told = r"points 'O' and 'A' of link 'crank' of the linkage are at one place, \(0.1, 0.2\): correct them"
+    with pytest.warns(lw.MechanismWarning, match=told):
+        lw.Builder().linkage(points, {"ground": "O", "crank": "OA", "rod": "AB"})
+    points = {"A": (0, 0), "B": (1, 0), "b": (1, 0), "C": (1, 1), "D": (2, 0)}
+    with pytest.warns(lw.MechanismWarning, match="points 'B' and 'b' of link 'bar'"):
+        mech = lw.Builder().linkage(points, {"ground": "A", "bar": "ABb", "c": "BC", "d": "bD"}).build("fork", DOWN)
+    assert mech.joint_names == ("A", "B", "b") and mech.parents == (-1, 0, 0)
+    assert mech.bodies[0].mass == pytest.approx(1.0)
 
 
 def test_what_is_wrong_of_slides_is_told():
