@@ -4,7 +4,8 @@
 
 Results are compared with the NumPy reference first.  Rates are billions of states (or steps) per second from CUDA
 events, the best of several rounds; writes ``benchmarks/results/gpu-<device>.md``.  ``--robots`` is the folder
-``robots`` of example-robot-data, found with Pinocchio if that is installed.
+``robots`` of example-robot-data, found with Pinocchio if that is installed.  ``--part catalogue`` checks every algorithm
+on every mechanism, which takes an hour.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import platform
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -134,17 +136,26 @@ def check(name: str, algorithm: str, dtype: str, robots: Path) -> tuple[float, f
 
 
 def checks(robots: Path) -> list[str]:
-    tasks = [(m, a, dtype) for m, names in CHECKED.items() for a in names if a in ALGORITHMS for dtype in DTYPES]
+    return checked(robots, CHECKED, CHECK_SECONDS)
+
+
+def catalogue(robots: Path) -> list[str]:
+    """Every algorithm on every mechanism: what takes an hour, and is no part of the usual run."""
+    return checked(robots, dict.fromkeys(CHECKED, tuple(ALGORITHMS)), None)
+
+
+def checked(robots: Path, chosen: dict[str, Sequence[str]], patience: float | None) -> list[str]:
+    tasks = [(m, a, dtype) for m, names in chosen.items() for a in names if a in ALGORITHMS for dtype in DTYPES]
     context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(min(14, multiprocessing.cpu_count()), mp_context=context)
     found = {pool.submit(check, *task, robots): task for task in sorted(tasks, key=lambda t: t[0] != "Talos")}
-    done, late = concurrent.futures.wait(found, timeout=CHECK_SECONDS)
+    done, late = concurrent.futures.wait(found, timeout=patience)
     for process in list(pool._processes.values()):
         process.terminate()
     lines, slow, wrong = ["## Right", "", "| mechanism | precision | checked | largest relative error | of |"], [], []
     lines += ["| --- | --- | --- | --- | --- |"]
     results = {found[future]: future.result() for future in done if not future.exception()}
-    for name in CHECKED:
+    for name in chosen:
         for dtype in DTYPES:
             own = {a: x for (m, a, d), x in results.items() if (m, d) == (name, dtype) and not isinstance(x, str)}
             if own:
@@ -155,7 +166,7 @@ def checks(robots: Path) -> list[str]:
     lines += ["", *wrong] + [
         f"- {task}: {x}" for task, x in results.items() if isinstance(x, str) and x.startswith("FAILED")
     ]
-    lines += [f"- not done after {CHECK_SECONDS} s: {', '.join(str(found[future]) for future in late)}"] if late else []
+    lines += [f"- not done after {patience} s: {', '.join(str(found[future]) for future in late)}"] if late else []
     lines += [f"- longer than 10 s to compile: {', '.join(slow)}"] if slow else []
     return lines
 
@@ -453,13 +464,14 @@ def derivatives(robots: Path) -> list[str]:
     return lines
 
 
-PARTS = {f.__name__: f for f in (checks, libraries, rates, latency, rollouts, closed, derivatives, mjx)}
+USUAL = (checks, libraries, rates, latency, rollouts, closed, derivatives, mjx)
+PARTS = {part.__name__: part for part in (*USUAL, catalogue)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--robots", type=Path)
-    parser.add_argument("--part", default=",".join(PARTS))
+    parser.add_argument("--part", default=",".join(part.__name__ for part in USUAL))
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     robots = given.robots or found_robots()
