@@ -4,8 +4,8 @@
 
 Results are compared with the NumPy reference first.  Rates are billions of states (or steps) per second from CUDA
 events, the best of several rounds; writes ``benchmarks/results/gpu-<device>.md``.  ``--robots`` is the folder
-``robots`` of example-robot-data, found with Pinocchio if that is installed.  ``--part catalogue`` checks every algorithm
-on every mechanism, which takes an hour.
+``robots`` of example-robot-data, found with Pinocchio if that is installed.  ``--part catalogue``: every algorithm on
+every mechanism.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def checks(robots: Path) -> list[str]:
 
 
 def catalogue(robots: Path) -> list[str]:
-    """Every algorithm on every mechanism: what takes an hour, and is no part of the usual run."""
+    """Every algorithm on every mechanism: too long for the usual run."""
     return checked(robots, dict.fromkeys(CHECKED, tuple(ALGORITHMS)), None)
 
 
