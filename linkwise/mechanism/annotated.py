@@ -27,9 +27,9 @@ class Annotated:
     annotations: Annotations
 
     @property
-    def notes(self) -> tuple[Note, ...]:
-        """What of the file does not act: how many, where, and what to do.  ``acting`` has what does."""
-        return self.annotations.notes
+    def notes(self: Any) -> tuple[Note, ...]:
+        """What of the file, or of contact, does not act: how many, where, and what to do.  ``acting`` has what does."""
+        return (*self.annotations.notes, *self._notes_of_contact)
 
     @property
     def looks(self) -> tuple[Look, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.mechanism import checks
-from linkwise.mechanism.annotation import Annotations
+from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, MechanismWarning
 from linkwise.mechanism.mobility_of_points import PointMobility
 from linkwise.mechanism.shapes import (
@@ -22,10 +22,12 @@ from linkwise.mechanism.shapes import (
     ContactLaw,
     ContactPair,
     Shape,
+    are_boxes,
     bumps,
     by_parts,
     can_touch,
     in_order,
+    presses_back,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +43,12 @@ BETWEEN_LINKS = (
     "lets two shapes touch, mech.with_contact(*mech.pairs_between_links) all that can"
 )
 NONE_BETWEEN_LINKS = "moving links pass through each other, and no two of their shapes could touch: " + WHAT_TOUCHES
+EDGES = "pair of boxes with edges that do not touch"
+BY_CORNERS = (
+    "boxes touch by their corners, the fixed one by its own where one of its faces fits into one of the moving box: "
+    "where neither has a corner in the other, as crossed beams or a sole across the edge of a step, they pass through "
+    "each other; capsules along edges of the moving box, by mech.with_shape and mech.with_contact, hold them"
+)
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 
 
@@ -69,10 +77,17 @@ class Touching:
 
     @property
     def contact_parts(self: Any) -> tuple[ContactPair, ...]:
-        """The pair of every elementary contact, in the order of ``lw.contact_points``: against a plane the parts of a
-        shape (ends of capsules and cylinders, corners of boxes) count one by one."""
+        """The pair of every elementary contact, in the order of ``lw.contact_points``: against planes and boxes the
+        parts of a shape (ends of capsules and cylinders, corners of boxes) count one by one; against a box those of a
+        capsule are its halves, and corners of the box itself follow where they press into a larger one."""
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
-        return tuple(pair for pair, a, b in pairs for _ in (_parts(a) if by_parts(b) else (a,)))
+        return tuple(pair for pair, a, b in pairs for _ in range(_number_of_parts(a, b)))
+
+    @property
+    def _notes_of_contact(self: Any) -> tuple[Note, ...]:
+        """What of its contacts does not act."""
+        by_corners = tuple(pair.name for pair in self.contact_pairs if are_boxes(*map(self.shape, pair.shapes)))
+        return (Note(EDGES, by_corners, BY_CORNERS),) if by_corners else ()
 
     @property
     def pairs_between_links(self: Any) -> tuple[tuple[str, str], ...]:
@@ -294,6 +309,8 @@ class Defaults:
         return self._found[shape.name]
 
 
-def _parts(shape: Shape) -> Sequence[Any]:
-    """The parts of a shape that can bear it."""
-    return () if shape.kind == PLANE else bumps(shape, shape.pose)
+def _number_of_parts(a: Shape, b: Shape) -> int:
+    """Of elementary contacts of a pair."""
+    if not by_parts(b):
+        return 1
+    return len(bumps(a, a.pose)) + (len(bumps(b, b.pose)) if presses_back(a, b) else 0)

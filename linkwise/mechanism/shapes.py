@@ -235,6 +235,17 @@ def by_parts(b: Shape) -> bool:
     return b.kind in (PLANE, "box")
 
 
+def presses_back(a: Shape, b: Shape) -> bool:
+    """Whether corners of a box b press into the faces of a box a as well: where one of its faces, the smallest, fits
+    into one of a, so that a can lie on it with all of its own corners beside it."""
+    return are_boxes(a, b) and all(x < y for x, y in zip(sorted(b.size)[:2], sorted(a.size)[1:], strict=True))
+
+
+def are_boxes(a: Shape, b: Shape) -> bool:
+    """Whether both are: their edges pass through each other."""
+    return a.kind == b.kind == "box"
+
+
 def check_shapes(mech: Mechanism) -> None:
     """Refuse shapes and pairs that do not fit the mechanism."""
     known: dict[str, Shape] = {}

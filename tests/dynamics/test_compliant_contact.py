@@ -74,6 +74,9 @@ def test_balls_and_capsules_touch_boxes():
     mech = mech.with_contact(("step", "trunk"), **(NUMBERS | {"margin": 0.5}))
     assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact_parts) == 14
     assert mech.contact_pairs[-1].shapes == ("trunk", "step")  # by the corners of what moves
+    mech = mech.with_shape("peg", "ground", "box", (0.2, 0.25, 0.3), random_pose(rng))
+    mech = mech.with_contact(("peg", "trunk"), **(NUMBERS | {"margin": 0.5}))
+    assert len(mech.contact_parts) == 30  # by the corners of both
     two = mech.with_shape("other", last, "box", (0.1, 0.1, 0.1))
     with pytest.raises(lw.MechanismError, match="a box and a box do not touch.*boxes with boxes.*fixed to the ground"):
         two.with_contact(("trunk", "other"))

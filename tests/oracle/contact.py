@@ -4,6 +4,7 @@ but the records that say which shapes touch, and by what numbers."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -56,20 +57,14 @@ class Contacts:
         a, b = (self.mech.shape(name) for name in pair.shapes)
         (body_a, rotation_a, at_a), (body_b, rotation_b, at_b) = self._placed(a), self._placed(b)
         if b.kind == "box":
-            sides, normal = [], np.zeros(3)
-            if a.kind == "box":
-                ends = [at_a + rotation_a @ corner for corner in itertools.product(*((-h, h) for h in a.size))]
-            else:
-                ends = [at_a] if a.kind == "sphere" else [at_a + s * a.size[1] * rotation_a[:, 2] for s in (-1.0, 1.0)]
-            radius = 0.0 if a.kind == "box" else a.size[0]
-            for end in ends:
-                seen = rotation_b.T @ (end - at_b)
-                nearest = np.clip(seen, -np.array(b.size), b.size)
-                distance = np.linalg.norm(seen - nearest)
-                assert distance > 0.0, "the oracle knows balls outside alone"
-                normal = rotation_b @ (seen - nearest) / distance
-                depth = radius - distance
-                point = end - normal * (radius - depth / 2.0)
+            placed = (a, rotation_a, at_a), (b, rotation_b, at_b)
+            pressed = [(1.0, *one) for one in on_a_box(*placed)]
+            if a.kind == "box" and (np.sort(b.size)[:2] < np.sort(a.size)[1:]).all():
+                pressed += [(-1.0, *one) for one in on_a_box(*placed[::-1])]
+            for side, centre, nearest, radius in pressed:
+                distance = np.linalg.norm(centre - nearest)
+                away, depth = (centre - nearest) / distance, radius - distance
+                point, normal = centre - away * (radius - depth / 2.0), side * away
                 speed = self.velocity(body_a, point) - self.velocity(body_b, point)
                 yield pair, body_a, body_b, depth, point, normal, force(pair.law, depth, normal, speed)
             return
@@ -99,6 +94,49 @@ class Contacts:
         return total
 
 
+def corners(size: Sequence[float]) -> list[np.ndarray]:
+    """Of a box, in its own axes, from its middle."""
+    return [np.array(one) for one in itertools.product(*((-h, h) for h in size))]
+
+
+Placed = tuple[lw.Shape, np.ndarray, np.ndarray]  # a shape, its rotation and its position in the world
+
+
+def on_a_box(one: Placed, other: Placed) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """The centres of what of a shape meets a box, the points of the box that these are held against, and radii."""
+    (shape, own, at), (box, rotation, at_box) = one, other
+    size = np.array(box.size)
+    if shape.kind == "capsule":
+        found = meeting(rotation.T @ (at - at_box), rotation.T @ _axis(shape, own), size)
+    else:
+        parts = corners(shape.size) if shape.kind == "box" else [np.zeros(3)]
+        seen = [rotation.T @ (at + own @ part - at_box) for part in parts]
+        found = [(point, np.clip(point, -size, size)) for point in seen]
+    assert all((np.abs(point) > size).any() for point, _ in found), "the oracle knows balls outside alone"
+    radius = 0.0 if shape.kind == "box" else shape.size[0]
+    return [(at_box + rotation @ point, at_box + rotation @ nearest, radius) for point, nearest in found]
+
+
+def meeting(middle: np.ndarray, axis: np.ndarray, size: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Towards either end a point of a segment and one of a box: the end and what is closest to it, or the closest ones
+    of the segment and of the edges on that side, or of the corner next to what is closest on the other."""
+    passed = []
+    for end in (-1.0, 1.0):
+        candidates = []
+        for k, along in enumerate(np.eye(3)):
+            four = [corner * (1.0 - along) for corner in corners(size) if corner[k] > 0.0]
+            on_this_side = [edge for edge in four if end * (axis / size**2) @ edge > 0.0]
+            edge = min(on_this_side, key=lambda at, along=along: abs(np.linalg.det([middle - at, axis, along])))
+            candidates.append(closest(middle, axis, edge, along * size[k]))
+        passed.append(min(candidates, key=lambda two: np.linalg.norm(two[0] - two[1])))
+    found = []
+    for end, own, other in ((-1.0, passed[0], passed[1]), (1.0, passed[1], passed[0])):
+        corner, tip = np.where(other[1] < 0.0, -size, size), middle + end * axis
+        at_tip, at_corner = (tip, np.clip(tip, -size, size)), closest(middle, axis, corner, np.zeros(3))
+        found.append(min((at_tip, own, at_corner), key=lambda two: np.linalg.norm(two[0] - two[1])))
+    return found
+
+
 def _axis(shape: lw.Shape, rotation: np.ndarray) -> np.ndarray:
     return rotation[:, 2] * (shape.size[1] if shape.kind == "capsule" else 0.0)
 
@@ -122,8 +160,7 @@ def closest(a: np.ndarray, u: np.ndarray, b: np.ndarray, w: np.ndarray) -> tuple
 def lowest_points(shape: lw.Shape, rotation: np.ndarray, position: np.ndarray, normal: np.ndarray) -> list[np.ndarray]:
     """The points of a shape's parts that are lowest along a normal."""
     if shape.kind == "box":
-        corners = itertools.product(*((-h, h) for h in shape.size))
-        return [position + rotation @ corner for corner in corners]
+        return [position + rotation @ corner for corner in corners(shape.size)]
     axes = {
         "ellipsoid": shape.size,
         "cylinder": (shape.size[0], shape.size[0], min(0.002 * shape.size[0], shape.size[-1])),

@@ -1,9 +1,9 @@
 """Compliant contact between shapes of a mechanism: where they touch, with what force, and the wrenches on links.
 
-Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, a ball
-against a box, or two line segments, each with a radius.  All that a plane of the ground needs of a link is its normal
-and height as the link sees them, three numbers and one that a sweep from base to tip propagates; other pairs meet in
-the world's axes.  The cost is linear in links and pairs.
+Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, a ball or
+half of a line segment with a radius against a box, or two such segments.  All that a plane of the ground needs of a
+link is its normal and height as the link sees them, three numbers and one that a sweep from base to tip propagates;
+other pairs meet in the world's axes.  The cost is linear in links and pairs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 
 from ...mechanism import PLANE, Bump, ContactPair, Pose, Shape, bumps
 from ...mechanism.elements import CONTACT_FRICTION
-from ...mechanism.shapes import by_parts
-from ..links.contact_force import Law, Response, at_least, at_most, contact_response, elastic_energy, explicit_response
+from ...mechanism.shapes import ROUND, by_parts, presses_back
+from ..links.closest_points import CENTRED, Nearest, closest_of_segments, point_from_box, segment_from_box
+from ..links.contact_force import Law, Response, at_least, contact_response, elastic_energy, explicit_response
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
@@ -31,8 +32,6 @@ from ..spatial.three import IDENTITY, ZERO
 from .kinematics import internal_poses
 
 Six = tuple[Scalar, ...]
-CENTRED = 1e-24  # square of a distance from a box or between axes, in m, that is taken for none
-PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
 class _VariedLaw(NamedTuple):
@@ -45,6 +44,14 @@ class _VariedLaw(NamedTuple):
     slip_speed: float
     smoothing: float
     margin: float
+
+
+class Placed(NamedTuple):
+    """A shape, the body that carries it (-1: the ground), and its pose in that body's link frame."""
+
+    body: int
+    pose: Pose
+    shape: Shape
 
 
 class Touch(NamedTuple):
@@ -101,17 +108,16 @@ class Contacts:
     # -- where shapes touch ---------------------------------------------------------------------------------------
 
     def _touches(self, pair: ContactPair) -> list[Touch]:
-        a, b = (self._mech.shape(name) for name in pair.shapes)
+        a, b = (Placed(*shape.placed(self._mech), shape) for shape in map(self._mech.shape, pair.shapes))
         law = self._law(pair)
-        (body_a, pose_a), (body_b, pose_b) = a.placed(self._mech), b.placed(self._mech)
-        if not by_parts(b):
-            return [self._segments(law, (body_a, pose_a, a), (body_b, pose_b, b))]
-        parts = bumps(a, pose_a)
-        if b.kind != PLANE:
-            return [self._on_a_box(law, body_a, part, body_b, pose_b, b) for part in parts]
-        if body_b < 0:
-            return [self._on_the_ground(law, body_a, part, pose_b) for part in parts]
-        return [self._on_a_plane(law, body_a, part, body_b, pose_b) for part in parts]
+        if not by_parts(b.shape):
+            return [self._segments(law, a, b)]
+        if b.shape.kind != PLANE:
+            return self._on_a_box(law, a, b)
+        parts = bumps(a.shape, a.pose)
+        if b.body < 0:
+            return [self._on_the_ground(law, a.body, part, b.pose) for part in parts]
+        return [self._on_a_plane(law, a.body, part, b.body, b.pose) for part in parts]
 
     def _law(self, pair: ContactPair) -> Law:
         """The numbers of a contact: the pair's own, but for those that differ from state to state."""
@@ -163,21 +169,53 @@ class Contacts:
         depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
-    def _on_a_box(self, law: Law, body_a: int, part: Bump, body_b: int, pose: Pose, box: Shape) -> Touch:
-        """A ball or a point against a box: at the point of the box that is closest to its middle, or, where that is
-        inside, on the closest face.  In the world's axes, or where the box is fixed to the ground in the link's own."""
-        assert part.radius is not None
-        link, axes = self._pose(body_b)[0], Matrix3.from_rows(pose[0].tolist())
-        centre = self._point(body_a, part.centre)
-        distance, normal = _from_a_box(axes.T @ (link.T @ (centre - self._point(body_b, pose[1]))), box.size)
-        depth, normal = part.radius - distance, link @ (axes @ normal)
-        point = centre - normal * (part.radius - 0.5 * depth)
-        if body_b >= 0:
-            return Touch(law, body_a, body_b, True, normal, depth, point)
-        rotation, position = self._pose(body_a)
-        return Touch(law, body_a, -1, False, rotation.T @ normal, depth, rotation.T @ (point - position))
+    def _on_a_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
+        """Balls and corners at the points of a box that are closest to them, or, where they are inside, on the closest
+        face; a capsule by either half.  A box also by its faces, in which corners of the other are."""
+        size, parts = b.shape.size, [part.centre for part in bumps(a.shape, a.pose)]
+        radius = a.shape.size[0] if a.shape.kind in ROUND else 0.0
+        if a.shape.kind == "capsule":
+            half, middle, axis = a.shape.size[1], a.pose[1], a.pose[0][:, 2] * a.shape.size[1]
+            seen, along = self._seen_by(b, self._point(a.body, middle)), self._direction_seen_by(b, a.body, axis)
+            halves = segment_from_box(seen, along, half, size)
+            places = [Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * one.along for one in halves]
+            return [self._off_a_box(law, a, b, radius, *one) for one in zip(places, halves, strict=True)]
+        nearest = [point_from_box(self._seen_by(b, self._point(a.body, centre)), size) for centre in parts]
+        places = [Vector3(*centre.tolist()) for centre in parts]
+        touches = [self._off_a_box(law, a, b, radius, *one) for one in zip(places, nearest, strict=True)]
+        return touches + (self._corners_within(law, a, b) if presses_back(a.shape, b.shape) else [])
 
-    def _segments(self, law: Law, *sides: tuple[int, Pose, Shape]) -> Touch:
+    def _off_a_box(self, law: Law, a: Placed, b: Placed, radius: float, centre: Vector3, nearest: Nearest) -> Touch:
+        """A ball about a point of a link against a box.  In the world's axes, or where the box is fixed to the ground
+        in the link's own."""
+        rotation, position = self._pose(a.body)
+        normal = self._pose(b.body)[0] @ (Matrix3.from_rows(b.pose[0].tolist()) @ nearest.normal)
+        depth, moves = radius - nearest.distance, b.body >= 0
+        normal, centre = (normal, rotation @ centre + position) if moves else (rotation.T @ normal, centre)
+        return Touch(law, a.body, b.body, moves, normal, depth, centre - normal * (radius - 0.5 * depth))
+
+    def _corners_within(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
+        """The corners of a box of the ground, in the faces of one that moves and in its link's own axes."""
+        axes, middle = Matrix3.from_rows(a.pose[0].tolist()), Vector3(*a.pose[1].tolist())
+        touches = []
+        for corner in bumps(b.shape, b.pose):
+            seen = self._seen_by(a, Vector3(*corner.centre.tolist()))
+            distance, away, _ = point_from_box(seen, a.shape.size)
+            point = axes @ (seen - away * (0.5 * distance)) + middle
+            touches.append(Touch(law, a.body, -1, False, axes @ -away, -distance, point))
+        return touches
+
+    def _seen_by(self, box: Placed, point: Vector3) -> Vector3:
+        """A point of the world in the axes of a shape, from its middle."""
+        link, axes = self._pose(box.body)[0], Matrix3.from_rows(box.pose[0].tolist())
+        return axes.T @ (link.T @ (point - self._point(box.body, box.pose[1])))
+
+    def _direction_seen_by(self, box: Placed, body: int, direction: np.ndarray) -> Vector3:
+        """A direction of a link in the axes of a shape."""
+        link, axes = self._pose(box.body)[0], Matrix3.from_rows(box.pose[0].tolist())
+        return axes.T @ (link.T @ self._direction(body, direction))
+
+    def _segments(self, law: Law, *sides: Placed) -> Touch:
         """Two balls or capsules: the points of their axes that are closest to each other."""
         (body_a, _, a), (body_b, _, b) = sides
         centres = [self._point(body, pose[1]) for body, pose, _ in sides]
@@ -185,7 +223,9 @@ class Contacts:
             self._direction(body, pose[0][:, 2] * shape.size[1]) if shape.kind == "capsule" else None
             for body, pose, shape in sides
         ]
-        closest = _closest(centres, axes, [shape.size[1] if shape.kind == "capsule" else 0.0 for *_, shape in sides])
+        closest = closest_of_segments(
+            centres, axes, [shape.size[1] if shape.kind == "capsule" else 0.0 for *_, shape in sides]
+        )
         between = closest[0] - closest[1]
         distance = sqrt(between.dot(between) + CENTRED)  # axes may meet
         normal = between * (1.0 / distance)
@@ -308,31 +348,6 @@ class Contacts:
         return rotation @ vector + position if is_point else rotation @ vector
 
 
-def _from_a_box(point: Vector3, half: Sequence[float]) -> tuple[Scalar, Vector3]:
-    """The distance of a point from the surface of a box, negative inside, and the direction away from there."""
-    outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
-    square = outside.dot(outside)
-    distance = sqrt(square + CENTRED)
-    away = outside * (1.0 / distance)
-    nearest, face = _nearest_face(point, half)
-    inside = square < CENTRED
-    normal = Vector3(*(select(inside, x, y) for x, y in zip(face, away, strict=True)))
-    return select(inside, -nearest, distance), normal
-
-
-def _nearest_face(point: Vector3, half: Sequence[float]) -> tuple[Scalar, list[Scalar]]:
-    """How far a point inside a box is from its nearest face, and the normal of that."""
-    sides = [select(x < 0.0, -1.0, 1.0) for x in point]
-    below = [h - x * side for x, side, h in zip(point, sides, half, strict=True)]
-    nearest, face = below[0], [sides[0], 0.0, 0.0]
-    for k in (1, 2):
-        closer = below[k] < nearest
-        nearest = select(closer, below[k], nearest)
-        own = [sides[k] if i == k else 0.0 for i in range(3)]
-        face = [select(closer, x, y) for x, y in zip(own, face, strict=True)]
-    return nearest, face
-
-
 def bound_of(pair: ContactPair, explicit_step: float | None) -> float:
     """1 / b for explicit steps: b is the damping that they can follow, c for those that the contact is made for."""
     return 0.0 if explicit_step is None else explicit_step / (pair.step * pair.law.damping)
@@ -352,33 +367,6 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
     columns = [point.cross(resistance.row(k)) for k in range(3)]  # of p~ C, as C is symmetric
     coupling = Matrix3(*columns).T
     return ArticulatedInertia(Symmetric3.from_rows([point.cross(row) for row in coupling]), coupling, resistance)
-
-
-def _closest(centres: Sequence[Vector3], axes: Sequence[Vector3 | None], halves: Sequence[float]) -> list[Vector3]:
-    """The points of two segments centre + s axis, -1 <= s <= 1, that are closest to each other (C. Ericson, Real-Time
-    Collision Detection, 5.1.9); a ball has no axis, the half length of an axis is known."""
-    between = centres[0] - centres[1]
-    one, other = axes
-    if one is None and other is None:
-        return list(centres)
-    if one is None or other is None:
-        k = 0 if other is None else 1
-        axis = axes[k]
-        assert axis is not None
-        along = axis.dot(between) * ((-1.0 if k == 0 else 1.0) / halves[k] ** 2)
-        points = list(centres)
-        points[k] = centres[k] + axis * _within(along)
-        return points
-    a, e = halves[0] ** 2, halves[1] ** 2
-    b, c, f = one.dot(other), one.dot(between), other.dot(between)
-    s = _within((b * f - c * e) / at_least(a * e - b * b, PARALLEL * a * e))
-    t = _within((b * s + f) * (1.0 / e))
-    s = _within((b * t - c) * (1.0 / a))
-    return [centres[0] + one * s, centres[1] + other * t]
-
-
-def _within(x: Scalar) -> Scalar:
-    return at_most(at_least(x, -1.0), 1.0)
 
 
 # -- algorithms -------------------------------------------------------------------------------------------------
