@@ -13,6 +13,7 @@ from .compiler.pipeline import compile, loaded
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import stored
 from .dynamics import closed
+from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanism import Mechanism, one_of
@@ -29,6 +30,7 @@ __all__ = [
     "product_of",
     "result_named",
     "spacing",
+    "unless_empty",
 ]
 
 Made = TypeVar("Made")

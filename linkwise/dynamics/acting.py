@@ -25,7 +25,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, MechanismError
 from . import closed, trees
-from .by_actuator import inputs_by_actuator
+from .by_actuator import inputs_by_actuator, unless_empty
 from .passive import Passive
 from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
 from .states import ByJoint, Float64Array, at_rest, real_numbers, state_arrays
@@ -154,7 +154,7 @@ def _asked(
     elements = resolved(mech, passive, implicit_step=0.0) or Resolved.nothing(mech)
     state = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
     more = []
-    ctrl = inputs_by_actuator(mech, ctrl)
+    ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
     for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
         values = np.zeros(size) if given is None else real_numbers(name, given)
         if given is not None and not size:

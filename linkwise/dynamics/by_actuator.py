@@ -12,6 +12,13 @@ from .resolved import no_controls
 from .states import real_numbers
 
 
+def unless_empty(mech: Mechanism, given: Any) -> Any:
+    """Control inputs as they are given, but None for those (..., 0) of a mechanism whose actuators are none: that is
+    what code makes which counts them."""
+    shape = (len(given),) if isinstance(given, list | tuple | Mapping) else getattr(given, "shape", ())
+    return None if tuple(shape[-1:]) == (0,) and not mech.actuator_names else given
+
+
 def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
     """(..., n_ctrl): control inputs from {actuator: numbers (...)}, those that are not named zero; anything else as it
     is."""

@@ -13,7 +13,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..frameworks import spacing
+from ..frameworks import spacing, unless_empty
 from ..simulation.step_kernels import (
     ACTIVATION,
     GAINS,
@@ -78,7 +78,7 @@ def rollout(
     if {"kp", "gain"} & {*(feedback or ())} and "target" not in (feedback or ()):
         raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
     dt = step_length(mech, dt)
-    driven = {"tau": tau, "wrenches": wrenches, "ctrl": ctrl, ACTIVATION: activation}
+    driven = {"tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl), ACTIVATION: activation}
     given = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
     _refuse_traced_names(given)
     named = arrays_by_name(mech, given)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.store import stored
-from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.compliant_contact import contact_points
 from ..dynamics.passive import Passive
@@ -70,7 +70,8 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
     their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
-    elements, ctrl = resolved(mech, passive, implicit_step=0.0), inputs_by_actuator(mech, ctrl)
+    elements = resolved(mech, passive, implicit_step=0.0)
+    ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
     if elements is None:
         for name, given in ((CTRL, ctrl), ("activation", activation)):
             if given is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..dynamics.by_actuator import unless_empty
 from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
 from ..dynamics.closed.derivatives import rate_jacobian_at
 from ..dynamics.closed.variations import State, Variations, state_of, variations
@@ -82,7 +83,7 @@ def linearize(
         return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
     found = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
     states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = found
-    given = inputs_of(mech, inputs, ctrl is not None)
+    given = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
     a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, given, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
     own = [one.name + ACTIVATION for one in mech.actuators if one.has_activation] if acting is not None else []

@@ -252,14 +252,17 @@ def look_after(
 # -- what is said about it ----------------------------------------------------------------------------
 
 
-def warn_first(ended: np.ndarray, dt: np.ndarray, what: str, advice: str) -> None:
+def warn_first(ended: np.ndarray, dt: np.ndarray, what: str, advice: str, within: int = 1) -> None:
     """Warn of the first state of a batch of which something became true: ``ended`` (...) says after how many steps,
-    -1 where it never did."""
+    -1 where it never did; in one of the last ``within`` of them, where states between were not looked at."""
     if not (ended >= 0).any():
         return
     times = np.where(ended >= 0, ended * np.abs(dt), np.inf)
     state = tuple(map(int, np.unravel_index(np.argmin(times), times.shape)))
     whose = f"in state {state}, " if state else ""
     others = f" ({int((ended >= 0).sum())} of {times.size} states)" if state else ""
-    time = float((ended * dt)[state])
-    warn_caller(f"rollout: {what}, first {whose}at t = {time:.6g} s{others}: {advice}", MechanismWarning)
+    before, time = (float(((ended - steps) * dt)[state]) + 0.0 for steps in (within, 0))  # no negative zero
+    when = f"first {whose}at t = {time:.6g} s"
+    if within > 1:
+        when = f"{whose}between t = {before:.6g} s and {time:.6g} s"
+    warn_caller(f"rollout: {what}, {when}{others}: {advice}", MechanismWarning)

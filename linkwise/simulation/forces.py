@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics import trees as tree
-from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
@@ -37,7 +37,7 @@ class Forces:
         ctrl: Any = None,
     ):
         self._mech, self._batch, self._acting = mech, batch, acting
-        given = {"control": control, "ctrl": ctrl}
+        given = {"control": control, "ctrl": unless_empty(mech, ctrl)}
         self._asked = {name: function for name, function in given.items() if isinstance(function, Held)}
         control, ctrl = (None if name in self._asked else x for name, x in given.items())
         ctrl = inputs_by_actuator(mech, ctrl)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..compiler.runtime.arrays import plain
-from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.states import otherwise, real_numbers
 from ..mechanism import Mechanism, MechanismError
@@ -103,7 +103,7 @@ def _at(
                 f"rollout: at t = {t:.6g} s {name} gives an array of shape {found.shape}, expected (..., {size})"
             )
         return found[..., None, :].astype(q.dtype)
-    given = inputs_by_actuator(mech, given) if name == "ctrl" else given
+    given = inputs_by_actuator(mech, unless_empty(mech, given)) if name == "ctrl" else given
     if given is None or isinstance(given, dict):
         return given
     values = np.asarray(plain(given))

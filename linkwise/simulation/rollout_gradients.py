@@ -27,6 +27,7 @@ from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.pipeline import load_recurrence, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
+from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import tangent_rows
 from ..dynamics.passive import Passive
@@ -104,7 +105,7 @@ def rollout_vjp(
     require_without_drives(mech)
     of_step, target = method_in(mech, coordinates, method), one_of("target", target, TARGETS)
     ALGORITHMS[step_name(mech, of_step)].check(mech)
-    parameters = by_name("parameters", parameters, "{'mass': masses}")
+    parameters, ctrl = by_name("parameters", parameters, "{'mass': masses}"), unless_empty(mech, ctrl)
     steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt, tuple(parameters))
     sizes, more = _state_sizes(mech, acting, activation), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)

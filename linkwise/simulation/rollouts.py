@@ -23,6 +23,7 @@ from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
+from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
@@ -141,7 +142,9 @@ def rollout(
     ALGORITHMS[step_name(mech, method)].check(mech)
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
     acting = acting_laws(mech, passive, method, dt, tuple(parameters))
-    own_ctrl = ctrl  # references of controllers come behind it, and do not decide on the precision
+    ctrl = own_ctrl = unless_empty(
+        mech, ctrl
+    )  # references of controllers come behind it, and do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
@@ -345,6 +348,7 @@ def _warn_of_lost(
         f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
         "numbers",
         f"take smaller steps, {other_method}or lw.simulate with method='radau'",
+        every,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array, real_numbers
@@ -71,7 +71,7 @@ def rollout_derivatives(
         wrt=("q0", "v0", by),
         wrenches=_per_step(wrenches, 2),
         feedback=feedback,
-        ctrl=_per_step(inputs_by_actuator(mech, ctrl), 1),
+        ctrl=_per_step(inputs_by_actuator(mech, unless_empty(mech, ctrl)), 1),
         passive=passive,
     )
     rows = np.concatenate([found["q0"], found["v0"]], axis=-1)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import Call, derivative_of, kept, spacing
+from ..frameworks import Call, derivative_of, kept, spacing, unless_empty
 from .steps import STEP_BY_STEP, step_by_step
 
 
@@ -51,7 +51,7 @@ def rollout(
             f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
             "linkwise.rollout takes controllers, without gradients"
         )
-    driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": ctrl}
+    driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl)}
     _refuse_controllers(driven)
     given = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None

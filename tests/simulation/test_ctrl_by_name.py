@@ -54,6 +54,31 @@ def test_precision_and_mistakes():
         lw.simulate(lw.mechanisms.double_pendulum(), None, None, 0.1, ctrl={"motor": 1.0})
 
 
+def test_no_inputs_of_no_actuators():
+    """What code gives that counts them, in batches too; numbers for nobody are refused all the same."""
+    arm, q = lw.mechanisms.double_pendulum(), np.array([[0.3, 0.2], [0.1, -0.4], [0.0, 1.0]])
+    path = lw.rollout(arm, q, None, None, 0.01, 4)
+    for ctrl in (np.zeros(0), [], np.zeros((3, 1, 0)), np.zeros((3, 0)), np.zeros((4, arm.n_ctrl)), {}):
+        np.testing.assert_array_equal(lw.rollout(arm, q, None, None, 0.01, 4, ctrl=ctrl)[0], path[0])
+        motion = lw.simulate(arm, q, None, 0.04, method="rk4", step=0.01, ctrl=ctrl)
+        np.testing.assert_allclose(motion.q[-1], path[0][:, -1], rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(lw.acting.forces(arm, q, 0 * q, ctrl), 0 * q)
+    policy = lw.held(lambda t, q, v: -q, 0.02)
+    held = [lw.rollout(arm, q, None, policy, 0.01, 4, **more)[0] for more in ({}, {"ctrl": np.zeros(0)})]
+    np.testing.assert_array_equal(*held)
+    weights = np.ones((3, 5, 2)), np.zeros((3, 5, 2))
+    found = lw.rollout_vjp(arm, *path, None, 0.01, 4, weights, ctrl=np.zeros((3, 1, 0)))
+    np.testing.assert_array_equal(found["q0"], lw.rollout_vjp(arm, *path, None, 0.01, 4, weights)["q0"])
+    single = q.astype(np.float32)
+    assert lw.rollout(arm, single, None, None, 0.01, 2, ctrl=np.zeros(0))[0].dtype == np.float32
+    assert lw.linearize(arm, q[0], ctrl=np.zeros(0)).input_names == lw.linearize(arm, q[0]).input_names
+    for refused in (np.zeros(1), np.zeros((0, 2)), lambda t, q, v: np.zeros(0)):
+        with pytest.raises(lw.MechanismError, match="no actuator of mechanism 'double_pendulum' acts"):
+            lw.simulate(arm, q[0], None, 0.1, ctrl=refused)
+    with pytest.raises(lw.MechanismError, match="ctrl"):
+        lw.simulate(ARM, START, None, 0.1, ctrl=np.zeros(0))
+
+
 def test_forces_of_actuators():
     """By hand: a servo cut off at its input, a filter, an integrator through a tendon."""
     q, v = START, SPEED

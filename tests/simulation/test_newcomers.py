@@ -162,3 +162,19 @@ def test_semi_implicit_steps_that_diverge_are_not_told_to_be_semi_implicit():
         said = [str(one.message) for one in found if "are too long for the motion" in str(one.message)]
         assert len(said) == 1 and "smaller steps" in said[0] and "radau" in said[0]
         assert ("method='semi_implicit'" in said[0]) == advised
+
+
+def test_when_motions_were_lost_is_said_as_far_as_it_is_known():
+    """Of every state the step, of others the records that it lies between, whatever the direction of time."""
+    arm, known = lw.mechanisms.planar_arm(2), {}
+    kept = {"all": {}, "some": {"every": 4}, "last": {"final_only": True}}
+    for dt in (0.01, -0.01):
+        for name, options in kept.items():
+            with pytest.warns(UserWarning, match="beyond all numbers") as found:
+                lw.rollout(arm, [[0.0, 0.0], [1.0, 0.5]], [[0, 0], [1e60, -1e60]], None, dt, 8, **options)
+            (said,) = (str(one.message) for one in found if "beyond all numbers" in str(one.message))
+            known[name] = said.split("beyond all numbers, ")[1].split(" (1 of 2 states)")[0]
+        sign = "-" * (dt < 0)
+        assert known["all"] == f"first in state (1,), at t = {sign}0.01 s"
+        assert known["some"] == f"in state (1,), between t = 0 s and {sign}0.04 s"
+        assert known["last"] == f"in state (1,), between t = 0 s and {sign}0.08 s"
