@@ -182,3 +182,36 @@ def test_semi_implicit_steps_are_those_of_mujoco(integrator, actuators):
         theirs.append(data.qpos.copy())
     assert np.ptp(theirs, axis=0).min() > 1e-4
     np.testing.assert_allclose(q[1:, order], theirs, atol=1e-11)
+
+
+@pytest.mark.parametrize("servo", ['<velocity joint="j" kv="5"/>', '<position joint="j" kp="20" kv="5"/>'])
+@pytest.mark.parametrize("damping", [0.0, 2.0])
+def test_velocity_gains_are_explicit_in_euler_steps_of_mujoco(servo, damping):
+    """One wheel, I dv/dt = kp (u - x) + kv (.. - v) - d v: its "Euler" takes d alone implicitly, "implicitfast" and
+    steps here d + kv."""
+    text = f"""<mujoco><option timestep="0.01" integrator="{{}}"/><worldbody><body>
+      <joint name="j" axis="0 0 1" damping="{damping}"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 0.1"/></body>
+      </worldbody><actuator>{servo}</actuator></mujoco>"""
+    h, inertia, ctrl, kv = 0.01, 0.1, 0.3, 5.0
+    ahead, start = (5.0 * ctrl if "velocity" in servo else 20.0 * ctrl), 2.0
+    kp = 0.0 if "velocity" in servo else 20.0
+
+    def by_hand(implicit):
+        x, v = 0.0, start
+        for _ in range(20):
+            v += h * (ahead - kp * x - (kv + damping) * v) / (inertia + h * implicit)
+            x += h * v
+        return x
+
+    found = {}
+    for integrator in ("Euler", "implicitfast"):
+        model = mujoco.MjModel.from_xml_string(text.format(integrator))
+        data = mujoco.MjData(model)
+        data.qvel[:], data.ctrl[:] = start, ctrl
+        mujoco.mj_step(model, data, nstep=20)
+        found[integrator] = data.qpos[0]
+    mech = lw.load(text.format("Euler"))
+    here = lw.rollout(mech, None, [start], None, None, 20, "semi_implicit", ctrl=[ctrl], final_only=True)[0][0]
+    np.testing.assert_allclose(found["Euler"], by_hand(damping), rtol=1e-12)
+    np.testing.assert_allclose([here, found["implicitfast"]], by_hand(kv + damping), rtol=1e-12)
+    assert abs(found["Euler"] - here) > 1e-3
