@@ -7,6 +7,7 @@ conditioned wherever they are, and lose no direction by that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,25 +21,52 @@ POSITIVE = 1e-2  # of that: by which J J* is positive for certain, round-off or 
 ORDER = 3  # of the damping: directions that are not lost feel its third power alone
 
 
-def without_lost(jacobian: Matrix, wanted: Sequence[Scalar]) -> list[Scalar]:
-    """P times ``wanted``, accelerations of a frame without unit, of the ``jacobian`` without unit: themselves, but near
-    singular positions, where the part along directions that are lost is left out.
+@dataclass(frozen=True)
+class Lost:
+    """What a frame cannot do, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but near
+    singular positions; there ``damping`` is how much J J* was damped, by its trace."""
 
-    There J J* is damped, by d (Nakamura and Hanafusa, "Inverse kinematic solutions with singularity robustness for
-    robot manipulator control", 1986), in an iteration (that of Tikhonov's regularization): P = 1 - (d (J J* + d)^-1)^3.
-    So P x is in the range of J, the joint accelerations J* (J J*)^-1 P x are finite, and along directions that are
-    not lost, where J J* is large beside d, P is the identity to about (d / J J*)^3.
-    """
-    gram = [[dot(one, other) for other in jacobian] for one in jacobian]
-    floor = sum(gram[k][k] for k in range(len(gram))) * SINGULAR
-    least = 1.0 / _trace_of_inverse(Factor.of(_raised(gram, POSITIVE * floor)))  # not above the least eigenvalue
-    missing = select(least < floor, 1.0 - least / floor, 0.0)
-    damping = floor * missing * missing
-    damped = Factor.of(_raised(gram, damping))
-    lost = list(wanted)
-    for _ in range(ORDER):
-        lost = [damping * x for x in damped.solve(lost)]
-    return [x - y for x, y in zip(wanted, lost, strict=True)]
+    share: Matrix
+    damping: Scalar
+
+    @staticmethod
+    def of(jacobian: Matrix) -> Lost:
+        """Of a ``jacobian`` J without unit.
+
+        Near singular positions J J* is damped, by d (Nakamura and Hanafusa, "Inverse kinematic solutions with
+        singularity robustness for robot manipulator control", 1986), in an iteration (that of Tikhonov's
+        regularization): 1 - P = (d (J J* + d)^-1)^3.  So P changes smoothly; it is zero along directions that are lost
+        altogether, and the identity to about (d / J J*)^3 along those where J J* is large beside d.
+        """
+        gram = [[dot(one, other) for other in jacobian] for one in jacobian]
+        floor = _trace(gram) * SINGULAR
+        least = 1.0 / _trace_of_inverse(Factor.of(_raised(gram, POSITIVE * floor)))  # not above the least eigenvalue
+        missing = select(least < floor, 1.0 - least / floor, 0.0)
+        damping = floor * missing * missing
+        damped = Factor.of(_raised(gram, damping))
+        columns: Matrix = [[1.0 if i == j else 0.0 for i in range(len(gram))] for j in range(len(gram))]
+        for _ in range(ORDER):
+            columns = [[damping * x for x in damped.solve(column)] for column in columns]
+        return Lost(columns, SINGULAR * missing * missing)
+
+    def left_of(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """P x."""
+        return [one - dot(row, x) for one, row in zip(x, self.share, strict=True)]
+
+    def factor(self, mobility: Matrix) -> Factor:
+        """Of a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
+
+        c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
+        nothing along directions that are not lost.
+        """
+        squared = [[dot(one, other) for other in self.share] for one in self.share]
+        size = self.damping * _trace(mobility)
+        return Factor.of(
+            [
+                [x + size * dot(one, other) for x, other in zip(row, squared, strict=True)]
+                for row, one in zip(mobility, squared, strict=True)
+            ]
+        )
 
 
 def length_of_arm(mech: Mechanism, frame: str) -> float:
@@ -60,6 +88,10 @@ def length_of_arm(mech: Mechanism, frame: str) -> float:
 def units_of_rates(mech: Mechanism, length: float) -> list[float]:
     """(nv,): the length for lengths, 1 for angles; velocities are these times ones without unit."""
     return np.where(lengths_among(mech, "v"), length, 1.0).tolist()
+
+
+def _trace(matrix: Matrix) -> Scalar:
+    return sum(row[k] for k, row in enumerate(matrix))
 
 
 def _raised(matrix: Matrix, by: Scalar) -> Matrix:

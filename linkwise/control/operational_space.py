@@ -20,7 +20,7 @@ from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
 from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
 from ..mechanics.algorithms.jacobians import jacobian
 from ..mechanics.algorithms.kinematics import way_to
-from ..mechanics.links.factor import Elimination, Factor
+from ..mechanics.links.factor import Elimination
 from ..mechanics.recursions.tree import Configuration, Tree
 from ..mechanics.scalar import Scalar, dot, is_zero
 from ..mechanics.spatial import IDENTITY, ZERO, Matrix3, Vector3
@@ -29,14 +29,17 @@ from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from .compiled import CompiledControl, Constant, ControlLaw, Numbers, gains
-from .lost_directions import length_of_arm, units_of_rates, without_lost
+from .lost_directions import Lost, length_of_arm, units_of_rates
 
 
 @dataclass(frozen=True)
 class OperationalSpaceLaw(ControlLaw):
-    """tau = J* (J M^-1 J*)^-1 P (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
-    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.  P is the identity, but
-    near singular positions, where it leaves out the directions that are lost (``lost_directions.py``).
+    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+
+    Near singular positions P J takes the place of J and P (...) that of what is asked for: directions that are lost
+    (``lost_directions.py``) are left out, of forces too.  With J itself, forces would hold joints that the frame hardly
+    feels any more, up to the singular position, and let go of them there: they would jump.
 
     The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
     parts alone if it is not.
@@ -72,16 +75,17 @@ class OperationalSpaceLaw(ControlLaw):
         ]
         felt = [k for k, row in enumerate(rows) if not all(map(is_zero, row))]  # planar arms never leave their plane
         units = [1.0 if first + k < 3 else self.length for k in felt]
-        rows, wanted = [rows[k] for k in felt], [wanted[k] for k in felt]
-        columns = units_of_rates(tree.mechanism, self.length)
-        unitless = [[x * c / u for x, c in zip(row, columns, strict=True)] for row, u in zip(rows, units, strict=True)]
-        possible = without_lost(unitless, [x / u for x, u in zip(wanted, units, strict=True)])
+        rows = [[x / u for x in rows[k]] for k, u in zip(felt, units, strict=True)]
+        rates_units = units_of_rates(tree.mechanism, self.length)
+        lost = Lost.of([[x * u for x, u in zip(row, rates_units, strict=True)] for row in rows])
+        columns = [lost.left_of(column) for column in zip(*rows, strict=True)]  # P J
         mass = Elimination(mass_matrix(tree, q))
-        moved = [mass.solve(row) for row in rows]
-        mobility = Factor.of([[dot(row, column) for column in moved] for row in rows], semidefinite=True)
-        force = mobility.solve([x * u for x, u in zip(possible, units, strict=True)])
+        left = list(zip(*columns, strict=True))
+        moved = [mass.solve(row) for row in left]
+        mobility = lost.factor([[dot(row, other) for other in moved] for row in left])
+        force = mobility.solve(lost.left_of([wanted[k] / u for k, u in zip(felt, units, strict=True)]))
         tau = inverse_dynamics(tree, q, v, own)
-        return [x + dot(column, force) for x, column in zip(tau, zip(*rows, strict=True), strict=True)]
+        return [x + dot(column, force) for x, column in zip(tau, columns, strict=True)]
 
     def _error(self, tree: Tree, q: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
         rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), self.frame))

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_are
+from scipy.optimize import brentq
 
 import linkwise as lw
 from linkwise import trajectories as tr
+from linkwise.control.lost_directions import length_of_arm
 
 KINDS = ("revolute", "prismatic", "spherical", "universal", "helical", "cylindrical", "planar")
 
@@ -243,6 +245,52 @@ def test_at_singular_positions_only_the_lost_direction_is_left_out():
     close = np.linspace(-0.2, 0.2, 401)[:, None] * (np.arange(6) == 4) + q
     forces = control(0.0, close, np.zeros((401, 6)))
     assert np.abs(forces).max() < 100.0 * np.abs(control(0.0, close[0], v)).max()
+
+
+def left_out(arm: lw.Mechanism, frame: str, target: np.ndarray, length: float, q: np.ndarray, v: np.ndarray):
+    """The textbook's law in the directions that a frame has at a singular position, found by singular values."""
+    units = np.array([1.0, 1.0, 1.0, length, length, length])
+    jacobian = lw.jacobian(arm, q, frame, "world_aligned") / units[:, None]
+    directions, sizes, _ = np.linalg.svd(jacobian)
+    assert sizes[-1] < 1e-12 < 0.05 < sizes[-2]
+    at, own = lw.frame_pose(arm, q, frame), 10.0 * (arm.initial - q) - 6.0 * v
+    error = np.r_[lw.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
+    bias = lw.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
+    wanted = (100.0 * error - bias) / units - jacobian @ (20.0 * v + own)
+    left = directions[:, :-1].T
+    mobility = left @ jacobian @ np.linalg.solve(lw.mass_matrix(arm, q), jacobian.T) @ left.T
+    return jacobian.T @ left.T @ np.linalg.solve(mobility, left @ wanted) + lw.inverse_dynamics(arm, q, v, own)
+
+
+@pytest.mark.parametrize(("elbow", "wrist"), [(0.3, 0.0), (-2.3, 0.9), (-1.5, 0.9)])
+def test_forces_do_not_jump_at_singular_positions(puma, elbow, wrist):
+    """Axes of the wrist in line, the wrist above the shoulder, the arm stretched: from all sides forces tend to the law
+    without the lost direction, which is that of the singular position itself."""
+
+    def determinant(angle):
+        return np.linalg.det(lw.jacobian(puma, [0.3, -1.2, angle, 0.4, 0.9, 0.3], "link6"))
+
+    angle = brentq(determinant, elbow - 0.1, elbow + 0.1, xtol=1e-15) if elbow < 0.0 else elbow
+    q, v = np.array([0.3, -1.2, angle, 0.4, wrist, 0.3]), np.array([0.3, -0.2, 0.5, 0.1, 0.2, -0.4])
+    control = lw.operational_space_control(puma, "link6", np.eye(4))
+    expected = left_out(puma, "link6", np.eye(4), length_of_arm(puma, "link6"), q, v)
+    distances = np.array([0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5])[:, None]
+    for way in np.random.default_rng(0).normal(size=(4, 6)):
+        forces = control(0.0, q + distances * way, np.tile(v, (6, 1)))
+        np.testing.assert_allclose(forces, np.tile(expected, (6, 1)), rtol=1e-4, atol=1e-2)
+        change = np.abs(np.diff(forces, axis=0)).max(axis=-1) / np.diff(distances[:, 0])
+        assert change.max() < 5e3 * np.abs(expected).max()  # steep beside a singular position, but no jump
+
+
+def test_a_motion_into_singular_positions_is_followed(puma):
+    """A target at the origin of the base: the arm folds, and two directions are lost on the way."""
+    control = lw.operational_space_control(puma, "link6", np.eye(4))
+    run = lw.simulate(puma, [0.1, -0.6, 0.4, 0.2, 0.5, 0.3], None, 1.5, control)
+    assert run.stopped == "duration" and run.evaluations < 20_000
+    sizes = np.linalg.svd(lw.jacobian(puma, run.q, "link6"), compute_uv=False)
+    assert (sizes[:, -2] < 0.02).any() and sizes[:, -1].min() < 1e-3
+    q, v = lw.rollout(puma, run.q[0], None, None, 1e-4, 15000, feedback=control, final_only=True)
+    np.testing.assert_allclose(np.r_[q, v], np.r_[run.q[-1], run.v[-1]], atol=1e-4)
 
 
 @pytest.mark.slow
