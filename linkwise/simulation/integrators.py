@@ -29,11 +29,40 @@ ADAPTIVE: dict[str, Any] = {
     "lsoda": scipy.integrate.LSODA,
 }
 MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all others may be corrected
+# A motion stalls where so many evaluations bring it on by less than this share of the time that is left, and by less
+# than so many seconds.  Steps of explicit methods are then 25 ns and less, forty thousand times in a row: stops and dry
+# friction of the lightest links ask for microseconds, and what goes on like this takes 5e9 evaluations, half a day.
+# Where forces jump to and fro, steps are of 1 ns and less, at tolerances of 1e-9.
+PATIENCE = 500_000
+LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
 class IntegrationFailed(ArithmeticError):
     """The method cannot go on; the message says why."""
+
+
+class Headway:
+    """Whether a motion to ``end`` in adaptive steps gets on, by the evaluations that it takes."""
+
+    def __init__(self, system: System, t: float, end: float):
+        self._system, self._end = system, end
+        self._t, self._evaluations = t, system.evaluations
+
+    def check(self, t: float) -> None:
+        """Refuse to go on beyond t where it stalls."""
+        spent, gained = self._system.evaluations - self._evaluations, t - self._t
+        if spent < PATIENCE:
+            return
+        if gained < min(LEAST_SHARE * (self._end - t), LEAST_TIME):
+            raise IntegrationFailed(
+                f"it stalls at t = {t:.6g} s, where {spent} evaluations have brought it on by {gained:.2g} s. Forces "
+                "seem to change faster than steps can follow, as those of a controller that switches to and fro do: "
+                "take fixed steps (method='rk4', step=1e-3), ask a controller at a rate (lw.held(control, 1e-3)), or "
+                "make the law smooth (np.tanh(x / width) in place of np.sign(x)); 'radau' follows what is smooth but "
+                "very stiff"
+            )
+        self._t, self._evaluations = t, self._system.evaluations
 
 
 @dataclass(frozen=True)

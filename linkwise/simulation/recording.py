@@ -10,7 +10,7 @@ import numpy as np
 from ..display import Bar
 from ..mechanism import MechanismError
 from .events import Occurrence, Watch
-from .integrators import Adaptive, Fixed, IntegrationFailed, Step
+from .integrators import Adaptive, Fixed, Headway, IntegrationFailed, Step
 from .systems import Chart, System
 
 AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
@@ -129,6 +129,7 @@ def run(
     """Go from where the record ends to ``end``, segment by segment, until something stops it."""
     sampler, start = Sampler(system, times), record.last
     boundaries = system.forces.boundaries(start.t, end)
+    headway = Headway(system, start.t, end) if isinstance(integrator, Adaptive) else None
     try:
         system.forces.enter(0, start.t, *start.state)
         watch.start(start.t, *start.state)
@@ -142,6 +143,8 @@ def run(
                 if record.last.stopped is not None:
                     record.stopped = record.last.stopped
                     return
+                if headway is not None:
+                    headway.check(record.last.t)
     except KeyboardInterrupt:
         record.stopped = record.last.stopped or "interrupted"
     except (IntegrationFailed, MechanismError) as failure:
