@@ -80,7 +80,8 @@ def _plural(words: str) -> str:
 class Annotations:
     """
     notes          what of the file does not act
-    initial        coordinates of joints in the configuration that the file starts from, where they are not neutral
+    initial        coordinates of joints in the configuration that the file starts from, where it says so; the others
+                   are neutral, which nobody has chosen
     postures       (name, coordinates of joints), ...: the other joints are as in ``initial``
     keyframes      (name, velocities of joints, inputs of actuators, activations of actuators), ...: what states of this
                    name have besides the posture; zero where nothing is said

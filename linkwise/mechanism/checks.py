@@ -47,7 +47,8 @@ class InertiaWarning(MechanismWarning):
 
 
 class LimitWarning(MechanismWarning):
-    """Joint limits, damping or friction that contradict themselves."""
+    """Joint limits, damping or friction that contradict themselves; starts, targets and paths beyond limits; limits
+    that no longer act."""
 
 
 class OmissionWarning(MechanismWarning):

@@ -11,42 +11,80 @@ from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
 from ..mechanics.joints.protocol import ANGLE
 from ..mechanism import Limits, LimitWarning, Mechanism, warn_caller
 
-GIVE = (
-    20.0  # by how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, 2 cm
-)
+# By how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, 2 cm.  Motions
+# made in many short rollouts start there.
+GIVE = 20.0
 MOST_NAMES = 4
 
 
 def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them by more than
-    stops give way, and than they are where the file itself starts: they push them back from the first moment on.  A
-    mechanism tells of every joint once: motions made in many short rollouts go on where the one before has ended."""
+    stops give way: they push them back from the first moment on.  What the file says of a joint is meant: it may start
+    there, beyond its limits or not.  Neutral coordinates that nobody has chosen are told where stops would not let the
+    joint be at rest.  A mechanism tells of every joint once."""
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
-    beyond = []
     least = GIVE * min(LIMIT_DEPTH.values())
     inside = (q >= mech.q_lower - least) & (q <= mech.q_upper + least)
-    if inside.all() and not mech.mimic_joints:  # the usual case, quickly
+    by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
+    if inside.all() and not mech.mimic_joints and not by_default:  # the usual case, quickly
         return
-    told = stored(mech, ("told to start beyond limits",), set)
+    told, beyond = stored(mech, ("told to start beyond limits",), set), []
     for joint in mech.acting.get("limits", ()):
-        body, own = mech.bodies[mech.body_index(joint)], mech.place(joint).positions(q)
-        limits = body.limits
-        over = _beyond(limits, own)
-        depths = [LIMIT_DEPTH.get(measure.of, LIMIT_DEPTH[ANGLE]) for measure in body.kind.position_measures]
-        meant = np.maximum(_beyond(limits, mech.place(joint).positions(mech.initial)), 0.0)
-        if joint not in told and (over > meant + GIVE * np.array(depths)).any():
+        limits, own = mech.bodies[mech.body_index(joint)].limits, mech.place(joint).positions(q)
+        over, depths = _beyond(limits, own), _depths(mech, joint)
+        far = (over > GIVE * depths) & ~_meant(mech, joint, own, GIVE * depths)
+        if joint in by_default:
+            far |= (over > depths) & (own == mech.place(joint).positions(mech.initial))
+        if joint not in told and far.any():
             told.add(joint)
-            state = np.unravel_index(int(np.argmax(over)), over.shape)
+            state = np.unravel_index(int(np.argmax(np.where(far, over, -np.inf))), over.shape)
             at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
             beyond.append(f"{joint!r} at {at:.4g}, outside {bounds[0]:.4g} .. {bounds[1]:.4g}")
     if beyond:
         more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
+        clipped = "mech.with_initial(np.clip(mech.initial, mech.q_lower, mech.q_upper)) starts so by default"
+        always = f"; {clipped}" if by_default else ""
         warn_caller(
             f"the motion of mechanism {mech.name!r} starts beyond limits that act, and is pushed back: "
-            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them",
+            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them{always}",
             LimitWarning,
         )
+
+
+def _beyond_by_default(mech: Mechanism) -> frozenset[str]:
+    """Joints with limits that act, and that are beyond them in neutral, which is where they start: no file says where,
+    and nobody else has."""
+    found = []
+    for joint in mech.acting.get("limits", ()):
+        start = mech.place(joint).positions(mech.initial)
+        over = _beyond(mech.bodies[mech.body_index(joint)].limits, start)
+        if _leader(mech, joint) not in dict(mech.annotations.initial) and (over > _depths(mech, joint)).any():
+            found.append(joint)
+    return frozenset(found)
+
+
+def _meant(mech: Mechanism, joint: str, own: np.ndarray, give: np.ndarray) -> np.ndarray:
+    """Which coordinates of a joint are where the file, or a posture, puts it, as nearly as noise may leave them."""
+    leader, known = _leader(mech, joint), mech.annotations
+    places = [mech.initial] if leader in dict(known.initial) else []
+    places += [mech.postures[name] for name, posture in known.postures if leader in dict(posture)]
+    meant = np.zeros(own.shape, dtype=bool)
+    for place in places:
+        meant |= np.abs(own - mech.place(joint).positions(place)) <= give
+    return meant
+
+
+def _leader(mech: Mechanism, joint: str) -> str:
+    """The joint that says where this one is: itself, or the one it mimics."""
+    mimic = mech.bodies[mech.body_index(joint)].mimic
+    return mimic.joint if mimic else joint
+
+
+def _depths(mech: Mechanism, joint: str) -> np.ndarray:
+    """How deep a joint is pressed into the stops of each of its coordinates, at most, by its motors."""
+    measures = mech.bodies[mech.body_index(joint)].kind.position_measures
+    return np.array([LIMIT_DEPTH.get(measure.of, LIMIT_DEPTH[ANGLE]) for measure in measures])
 
 
 def _beyond(limits: Limits, q: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
-from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP
+from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP, configuration
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.mechanism.looks import MESH
 from linkwise.mechanism.welding import composed
@@ -297,7 +297,7 @@ def _note_the_rest(mech: Mechanism, report: Report) -> None:
     for what, names in (("posture", mech.postures), ("group of joints", mech.groups)):
         for name in names:
             report.omit(what, name)
-    if mech.annotations.initial:
+    if not np.array_equal(mech.initial, configuration(mech.bodies)):
         report.omit("initial configuration")
     if mech.timestep not in (None, USUAL_TIMESTEP):
         report.omit(f"time step of {mech.timestep:g} s")

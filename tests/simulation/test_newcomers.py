@@ -49,6 +49,50 @@ def test_the_pose_of_the_file_is_meant():
         lw.rollout(mech, [-0.5], None, None, 1e-3, 2)
 
 
+URDF = """<robot name="arm"><link name="base"/><link name="rod"><inertial><origin xyz="0.3 0 0"/><mass value="1"/>
+  <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+  <limit lower="LOWER" upper="5.4" effort="9" velocity="5"/></joint></robot>"""
+
+
+def test_neutral_of_a_urdf_is_nobodys_choice():
+    """Nor is the other side of the limits, nor what is nearer to them than neutral."""
+    text = URDF.replace("LOWER", "0.82")
+    for q in (None, [0.0], [0.5], [-0.15], [6.0], [-0.3], [-2.0]):
+        at = 0.0 if q is None else q[0]
+        with pytest.warns(lw.LimitWarning, match=rf"'hinge' at {at:g}, outside 0.82 .. 5.4; np.clip.*with_initial"):
+            lw.simulate(lw.load(text), q, None, 0.001)
+    arm = lw.load(text)
+    with pytest.warns(lw.LimitWarning) as told:
+        lw.rollout(arm, None, None, None, 1e-3, 2)
+        lw.rollout(arm, [[0.0], [6.0]], None, None, 1e-3, 2)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        within = np.clip(arm.initial, arm.q_lower, arm.q_upper)
+        for mech, q in ((arm, within), (arm, [0.7]), (arm.with_initial(within), None), (arm.with_initial([0.5]), None)):
+            lw.simulate(mech.with_gravity((0, 0, -9.0)), q, None, 0.001)
+        lw.simulate(lw.load(URDF.replace("LOWER", "0.009")), None, None, 0.001)  # stops are pressed in as deep
+    with pytest.warns(lw.LimitWarning, match="'hinge' at 0, outside 0.07 .. 5.4"):
+        lw.simulate(lw.load(URDF.replace("LOWER", "0.07")), None, None, 0.001)
+
+
+def test_a_place_of_the_file_is_meant_for_its_joint_and_side_alone():
+    """Two hinges beyond their limits by the file, one of them in a keyframe; what is as far outside elsewhere is not
+    meant."""
+    body = '<body><joint name="{}" axis="0 1 0" range="{}"/><geom size="0.1" pos="0.5 0 0" contype="0"/>{}</body>'
+    tree = body.format("hip", "60 120", body.format("knee", "-30 30", ""))
+    key = '<keyframe><key name="bent" qpos="1.5 2"/></keyframe>'
+    mech = lw.load(f'<mujoco><compiler autolimits="true"/><worldbody>{tree}</worldbody>{key}</mujoco>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.simulate(mech, None, None, 0.001)  # the hip at zero, where the file has it
+        lw.simulate(mech, mech.postures["bent"], None, 0.001)
+        lw.rollout(mech, [[0.0, 2.0], [0.1, 0.0]], None, None, 1e-3, 2)
+    with pytest.warns(lw.LimitWarning, match="'hip' at 3.1, outside 1.047 .. 2.094, 'knee' at -2, outside"):
+        lw.rollout(mech, [[0.0, -2.0], [3.1, 2.0]], None, None, 1e-3, 2)
+
+
 def test_springs_of_joints_leave_limits_as_they_are(hinge):
     still = hinge.with_gravity((0, 0, 0))
     springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})

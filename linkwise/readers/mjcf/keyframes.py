@@ -17,11 +17,12 @@ Coordinates = tuple[tuple[str, tuple[float, ...]], ...]
 
 
 def initial_of(bodies: list[Node], joints: Mapping[str, list[BodyJoint]]) -> Coordinates:
-    """MuJoCo's ``qpos0``: hinges and slides at their references, free bodies where the file has them."""
+    """MuJoCo's ``qpos0``: hinges and slides at their references, free bodies where the file has them.  A reference of
+    zero is one too: the author has put the bodies so."""
     found = []
     for body in bodies:
         for joint in joints.get(body.name, []):
-            if isinstance(joint.kind, (Revolute, Prismatic)) and joint.reference:
+            if isinstance(joint.kind, (Revolute, Prismatic)):
                 found.append((joint.name, (joint.reference,)))
             elif isinstance(joint.kind, Floating):
                 rotation, position = body.world_pose
