@@ -30,8 +30,8 @@ BATCHES = (1, 10, 100, 1_000, 10_000, 100_000)
 #: differ in second order, by the frame in which velocities are added up.
 TOLERANCE, OF_ROLLOUTS = 1e-6, 1e-4
 #: Seconds that making a peer, or compiling code of every size of batch, may take: beyond, larger batches and mechanisms
-#: are not tried.
-PATIENCE = 30.0
+#: are not tried; and that one call may: beyond a tenth of it is measured once, beyond all of it is the last.
+PATIENCE, LONG_CALL = 20.0, 5.0
 MEMORY = 400_000_000  # bytes of results in a batch
 
 
@@ -198,13 +198,17 @@ def _peer_rows(
     yield Row(name, mech.nv, task, peer.library, 0, alone, error, f"{peer.how} (ready in {seconds:.1f} s)")
     for row, compiling in _batches(name, mech, task, peer, states, sizes, timed, error):
         yield row
-        seconds, larger = seconds + compiling, [n for n in sizes if n > row.batch]
+        seconds, one_call = seconds + compiling, row.seconds * min(row.batch, peer.most)
         if seconds > PATIENCE:
             tired.setdefault((library, task), f"{name} took {seconds:.0f} s to compile")
-            for n in larger[:1]:
-                note = f"larger batches not tried after {seconds:.0f} s of compiling"
-                yield replace(row, batch=n, seconds=float("nan"), note=note)
-            return
+            note = f"larger batches not tried after {seconds:.0f} s of compiling"
+        elif one_call > LONG_CALL:
+            note = f"larger batches not tried: a call takes {one_call:.0f} s"
+        else:
+            continue
+        for n in [n for n in sizes if n > row.batch][:1]:
+            yield replace(row, batch=n, seconds=float("nan"), note=note)
+        return
 
 
 def _batches(
@@ -221,7 +225,11 @@ def _batches(
                 begun = time.perf_counter()
                 call()
                 compiling = time.perf_counter() - begun
-                measured[asked] = timed(call, repeats=_repeats(asked))[0] / asked
+                begun = peer.clock()
+                call()
+                once = peer.clock() - begun
+                is_long = once > 0.1 * LONG_CALL
+                measured[asked] = (once if is_long else timed(call, repeats=_repeats(asked))[0]) / asked
             except Exception as trouble:  # as above
                 note = f"batches failed: {type(trouble).__name__}: {str(trouble)[:100]}"
                 yield Row(name, mech.nv, task, peer.library, n, float("nan"), error, note=note), 0.0
