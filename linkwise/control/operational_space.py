@@ -13,6 +13,7 @@ import numpy as np
 from ..dynamics.actuation import require_motors
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.frames import frame_acceleration, frame_velocity
+from ..dynamics.given_poses import checked_rotations, is_pair, rotation_and_position
 from ..dynamics.states import Float64Array, in_brief, real_numbers
 from ..dynamics.trees import frame_pose
 from ..mechanics.algorithms.configuration import difference
@@ -109,9 +110,10 @@ def operational_space_control(
     """A controller that leads a frame to a pose or position, or along a motion, as if it were a free body: its errors
     obey d2e/dt2 + kd de/dt + kp e = 0; what the frame does not feel leads to a posture.
 
-    target     a pose (4, 4) or a position (3,) in the world; or a function of t that gives it, or a tuple of it, the
-               frame's velocity and its acceleration: [omega; v] in world axes at its origin, (6,), or (3,) with a
-               position; or a motion of all joints, planned or simulated, of which the frame's is followed
+    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t that gives
+               it, or a tuple of it, the frame's velocity and its acceleration: [omega; v] in world axes at its origin,
+               (6,), or (3,) with a position; or a motion of all joints, planned or simulated, of which the frame's is
+               followed
     kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
                x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
@@ -179,18 +181,31 @@ def _numbers(frame: str, given: Any) -> Float64Array:
             f"the target of {frame!r} must be a pose (4, 4), a position (3,) or a function of t that gives one, not "
             f"{given!r}; targets with weights and directions, lw.FrameTarget, are for lw.inverse_kinematics"
         )
-    where, *rates = given if isinstance(given, tuple) and np.ndim(given[0]) > 0 else (given,)
-    pose = real_numbers(f"the target of {frame!r}", where)
-    if pose.shape not in ((4, 4), (3,)):
-        raise MechanismError(
-            f"the target of {frame!r} must be a pose (4, 4) or a position (3,), got shape {pose.shape}"
-        )
-    count = 6 if pose.ndim == 2 else 3
-    changes = [real_numbers(f"the target of {frame!r}", x) for x in rates] + [np.zeros(count)] * (2 - len(rates))
+    with_rates = isinstance(given, tuple) and not is_pair(given) and len(given) > 0 and np.ndim(given[-1]) > 0
+    where, *rates = given if with_rates else (given,)
+    what, place = f"the target of {frame!r}", _place(frame, where, rates)
+    count = 6 if len(place) == 2 else 3
+    changes = [real_numbers(what, x) for x in rates] + [np.zeros(count)] * (2 - len(rates))
     if [x.shape for x in changes] != [(count,)] * 2:
-        raise MechanismError(f"velocity and acceleration of the target of {frame!r} must have shape ({count},)")
-    place = [pose[:3, 3], pose[:3, :3].ravel()] if count == 6 else [pose]
-    numbers = np.concatenate([*place, *changes])
+        raise MechanismError(f"velocity and acceleration of {what} must have shape ({count},)")
+    numbers = np.concatenate([*(x.ravel() for x in place), *changes])
     if not np.isfinite(numbers).all():
-        raise MechanismError(f"the target of {frame!r} must be finite")
+        raise MechanismError(f"{what} must be finite")
     return numbers
+
+
+def _place(frame: str, where: Any, rates: Sequence[Any]) -> tuple[Float64Array, ...]:
+    """Position and rotation, or a position alone; ``rates`` are given behind it."""
+    what = f"the target of {frame!r}"
+    pose = rotation_and_position(what, where)
+    rotation, position = (None, real_numbers(what, where)) if pose is None else pose
+    if rotation is None and position.shape == (3, 3) and rates:
+        raise MechanismError(
+            f"{what} has a rotation in place of a pose: write ((rotation, position), velocity, acceleration)"
+        )
+    if position.shape != (3,) or (rotation is not None and rotation.shape != (3, 3)):
+        got = position.shape if rotation is None else f"{rotation.shape} and {position.shape}"
+        raise MechanismError(
+            f"{what} must be a pose (4, 4) or a position (3,), or (rotation (3, 3), position (3,)), got shape {got}"
+        )
+    return (position,) if rotation is None else (position, checked_rotations(f"the rotation of {frame!r}", rotation))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..dynamics.given_poses import checked_rotations
 from ..dynamics.states import Float64Array, real_numbers
 from ..mechanics.algorithms.kinematics import homogeneous
 from ..mechanics.scalar import Matrix, Scalar
@@ -18,7 +19,7 @@ from ..mechanics.spatial import Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanism import MechanismError
 from .compiled import Compiled
-from .so3 import checked_rotations, skew
+from .so3 import skew
 
 __all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..dynamics.given_poses import checked_rotations
 from ..dynamics.states import Float64Array, real_numbers
 from ..mechanics.spatial import Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
@@ -33,7 +34,6 @@ __all__ = [
     "to_rpy",
 ]
 
-TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
 LOCKED = 1e-9  # cosine of the pitch from which on roll and yaw are one rotation
 
 _exp = Compiled("so3_exp", lambda vector: quat.rotation_matrix(quat.exponential(Vector3(*vector))), vector=(3,))
@@ -130,32 +130,8 @@ def to_rpy(rotation: ArrayLike) -> Float64Array:
     return np.stack([roll, np.arctan2(-zx, level), yaw], axis=-1)
 
 
-def checked_rotations(what: str, given: Any) -> Float64Array:
-    """(..., 3, 3): matrices, or ``scipy.spatial.transform.Rotation``, that are rotations."""
-    array = real_numbers(what, given.as_matrix() if hasattr(given, "as_matrix") else given)
-    if array.shape[-2:] != (3, 3):
-        raise MechanismError(f"{what} must have shape (..., 3, 3), got {array.shape}")
-    off = _distance_from_rotations(array)
-    if not off < TOLERANCE:
-        raise MechanismError(
-            f"{what} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
-            "linkwise.so3.exp and scipy.spatial.transform.Rotation make rotations"
-        )
-    return array
-
-
 def _three_by_three(given: Any) -> Float64Array:
     array = real_numbers("rotation", given.as_matrix() if hasattr(given, "as_matrix") else given)
     if array.shape[-2:] != (3, 3):
         raise MechanismError(f"a rotation must have shape (..., 3, 3), got {array.shape}")
     return array
-
-
-def _distance_from_rotations(matrices: np.ndarray) -> float:
-    """The largest of what x x - 1, y y - 1, x y and x cross y - z are for rows x, y, z; not finite if they are not."""
-    if not matrices.size:
-        return 0.0
-    (a, b, c), (d, e, f), (g, h, i) = np.ascontiguousarray(np.moveaxis(matrices, (-2, -1), (0, 1)))
-    lengths = (a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f)
-    across = (b * f - c * e - g, c * d - a * f - h, a * e - b * d - i)
-    return float(max(np.abs(x).max() for x in (*lengths, *across)))

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.given_poses import checked_rotations, rotation_and_position
 from ..dynamics.states import Float64Array, common_batch, real_numbers
 from ..dynamics.trees import center_of_mass, frame_pose
 from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanism import Mechanism, MechanismError
-from .so3 import TOLERANCE, checked_rotations
 
-LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 FORMS = "a pose (..., 4, 4) or (rotation, position), a position (..., 3) or a linkwise.FrameTarget"
 AXES = "xyz"
 Goals = tuple[Goal | CenterOfMassGoal, ...]
@@ -205,18 +204,11 @@ def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal,
 
 
 def _from_array(frame: str, given: Any) -> FrameTarget:
-    if isinstance(given, tuple) and len(given) == 2:
-        pair = [real_numbers(f"the target of {frame!r}", part) for part in given]
-        if {part.shape[-2:] == (3, 3) for part in pair} == {True, False}:  # a rotation and a position, or the reverse
-            position, rotation = sorted(pair, key=lambda part: part.shape[-2:] == (3, 3))
-            return FrameTarget(position, rotation)
+    pose = rotation_and_position(f"the target of {frame!r}", given)
+    if pose is not None:
+        rotation, position = pose
+        return FrameTarget(position, rotation)
     array = real_numbers(f"the target of {frame!r}", given)
-    if array.shape[-2:] == (4, 4):
-        if not np.isfinite(array).all():
-            raise MechanismError(f"the target of {frame!r} must be finite, and has {array[~np.isfinite(array)][0]}")
-        if not np.abs(array[..., 3, :] - LAST_ROW).max(initial=0.0) < TOLERANCE:
-            raise MechanismError(f"the target of {frame!r} is no pose: its last row must be 0 0 0 1")
-        return FrameTarget(array[..., :3, 3], array[..., :3, :3])
     if array.shape[-1:] == (3,) and array.shape[-2:] != (3, 3):
         return FrameTarget(array)
     hint = ": for a rotation or three positions write linkwise.FrameTarget" if array.shape[-2:] == (3, 3) else ""

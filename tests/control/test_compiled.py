@@ -282,6 +282,43 @@ def test_forces_do_not_jump_at_singular_positions(puma, elbow, wrist):
         assert change.max() < 5e3 * np.abs(expected).max()  # steep beside a singular position, but no jump
 
 
+def test_targets_that_are_no_poses_are_refused_as_by_inverse_kinematics(puma):
+    q, rest = np.array([0.1, -0.6, 0.4, 0.2, 0.5, 0.3]), np.zeros(6)
+    pose = lw.frame_pose(puma, q, "link6")
+    scaled, mirrored = pose.copy(), pose.copy()
+    scaled[:3, :3] *= 2.0
+    mirrored[:, 0] *= -1.0
+    for wrong in (pose.T, scaled, mirrored, np.diag([2.0, 1.0, 1.0, 1.0]), np.nan * pose, (2.0 * pose[:3, :3], q[:3])):
+        with pytest.raises(lw.MechanismError) as known:
+            lw.inverse_kinematics(puma, {"link6": wrong}, q)
+        later = lw.operational_space_control(puma, "link6", lambda t, wrong=wrong: pose if t < 0.5 else wrong)
+        for ask in (
+            lambda wrong=wrong: lw.operational_space_control(puma, "link6", wrong),
+            lambda wrong=wrong: lw.operational_space_control(puma, "link6", lambda t: (wrong, rest, rest)),
+            lambda later=later: later(1.0, q, rest),
+        ):
+            with pytest.raises(lw.MechanismError) as refused:
+                ask()
+            assert str(refused.value) == str(known.value)
+
+
+def test_targets_may_be_a_rotation_and_a_position(puma):
+    q, rest, v = np.array([0.1, -0.6, 0.4, 0.2, 0.5, 0.3]), np.zeros(6), np.full(6, 0.2)
+    pose = lw.frame_pose(puma, q + 0.1, "link6")
+    rotation, position = pose[:3, :3], pose[:3, 3]
+    expected = lw.operational_space_control(puma, "link6", pose)(0.0, q, v)
+    pair = (rotation, position)
+    for target in (pair, pair[::-1], (rotation.tolist(), position.tolist()), (pair, rest), (pair, rest, rest)):
+        for given in (target, lambda t, target=target: target):
+            assert np.array_equal(lw.operational_space_control(puma, "link6", given)(0.0, q, v), expected)
+    with pytest.raises(lw.MechanismError, match=r"write \(\(rotation, position\), velocity, acceleration\)"):
+        lw.operational_space_control(puma, "link6", (rotation, position, rest))
+    with pytest.raises(lw.MechanismError, match=r"or \(rotation \(3, 3\), position \(3,\)\), got shape \(3, 3\)"):
+        lw.operational_space_control(puma, "link6", rotation)
+    with pytest.raises(lw.MechanismError, match=r"got shape \(0,\)"):
+        lw.operational_space_control(puma, "link6", ())
+
+
 def test_a_motion_into_singular_positions_is_followed(puma):
     """A target at the origin of the base: the arm folds, and two directions are lost on the way."""
     control = lw.operational_space_control(puma, "link6", np.eye(4))

@@ -1,0 +1,63 @@
+"""Rotations and poses that callers give as arrays, checked: targets of frames, in inverse kinematics and in control."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import MechanismError
+from .states import Float64Array, real_numbers
+
+TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
+LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+def checked_rotations(what: str, given: Any) -> Float64Array:
+    """(..., 3, 3): matrices, or ``scipy.spatial.transform.Rotation``, that are rotations."""
+    array = real_numbers(what, given.as_matrix() if hasattr(given, "as_matrix") else given)
+    if array.shape[-2:] != (3, 3):
+        raise MechanismError(f"{what} must have shape (..., 3, 3), got {array.shape}")
+    off = _distance_from_rotations(array)
+    if not off < TOLERANCE:
+        raise MechanismError(
+            f"{what} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
+            "linkwise.so3.exp and scipy.spatial.transform.Rotation make rotations"
+        )
+    return array
+
+
+def is_pair(given: Any) -> bool:
+    """Whether it is a tuple (rotation, position), or the reverse, by its shapes: (..., 3, 3) and (..., 3)."""
+    if not (isinstance(given, tuple) and len(given) == 2):
+        return False
+    try:
+        return {np.shape(part)[-2:] == (3, 3) for part in given} == {True, False}
+    except ValueError:  # ragged
+        return False
+
+
+def rotation_and_position(what: str, given: Any) -> tuple[Float64Array, Float64Array] | None:
+    """A rotation (..., 3, 3), not yet checked to be one, and a position (..., 3): of a pose (..., 4, 4), or of a tuple
+    of the two, in either order; None for what is neither."""
+    if is_pair(given):
+        position, rotation = sorted(given, key=lambda part: np.shape(part)[-2:] == (3, 3))
+        return real_numbers(what, rotation), real_numbers(what, position)
+    array = real_numbers(what, given)
+    if array.shape[-2:] != (4, 4):
+        return None
+    if not np.isfinite(array).all():
+        raise MechanismError(f"{what} must be finite, and has {array[~np.isfinite(array)][0]}")
+    if not np.abs(array[..., 3, :] - LAST_ROW).max(initial=0.0) < TOLERANCE:
+        raise MechanismError(f"{what} is no pose: its last row must be 0 0 0 1")
+    return array[..., :3, :3], array[..., :3, 3]
+
+
+def _distance_from_rotations(matrices: np.ndarray) -> float:
+    """The largest of what x x - 1, y y - 1, x y and x cross y - z are for rows x, y, z; not finite if they are not."""
+    if not matrices.size:
+        return 0.0
+    (a, b, c), (d, e, f), (g, h, i) = np.ascontiguousarray(np.moveaxis(matrices, (-2, -1), (0, 1)))
+    lengths = (a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f)
+    across = (b * f - c * e - g, c * d - a * f - h, a * e - b * d - i)
+    return float(max(np.abs(x).max() for x in (*lengths, *across)))
