@@ -11,9 +11,7 @@ from ..spatial.three import CYCLE
 from .contact_force import at_least, at_most
 
 CENTRED = 1e-24  # square of a distance from a box or between axes, in m, that is taken for none
-ROUNDING = (
-    1e-5  # relative: what is no further beyond a face of a box counts as inside, as in passing an edge it is on one
-)
+ROUNDING = 1e-5  # relative: no further beyond a face of a box counts as inside, as in passing an edge it is on one
 PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
 
