@@ -7,19 +7,26 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from .compiler.ir.program import reachable
 from .compiler.kernel import Kernel
 from .compiler.pipeline import compile, loaded
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import stored
 from .dynamics import closed
+from .dynamics.acting import algorithm_of
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
+from .dynamics.resolved import Resolved, no_controls, resolved
 from .mechanics.algorithms.catalogue import ALGORITHMS
-from .mechanism import Mechanism, one_of
+from .mechanics.elements.law import Acting
+from .mechanism import Mechanism, MechanismError, one_of
 
 __all__ = [
     "COTANGENT",
+    "ActingCall",
+    "ActingFunctions",
     "Call",
     "Namespace",
     "algorithm_named",
@@ -103,6 +110,116 @@ class Namespace:
         made = self._named(name, True)
         setattr(self, name, made)
         return made
+
+
+class ActingCall(NamedTuple):
+    """What is asked of all that acts on a mechanism: "forces" or "actuator_forces" of
+    ``dynamics.acting.algorithm_of``."""
+
+    what: str
+
+    @property
+    def algorithm(self) -> str:
+        """By which messages name it."""
+        return f"acting.{self.what}"
+
+    def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
+        return compile(algorithm_of(self.what, mech, _acting_on(mech)), mech, dtype, target)
+
+
+def _acting_on(mech: Mechanism) -> Acting:
+    return (resolved(mech, None, implicit_step=0.0) or Resolved.nothing(mech)).acting
+
+
+def _zeros(size: int, beside: Any) -> Any:
+    """What is left out: a tensor beside tensors, which ``torch.compile`` follows; else an array that is exact, and
+    decides on no precision."""
+    return beside.new_zeros(size) if hasattr(beside, "new_zeros") else np.zeros(size, np.float32)
+
+
+class ActingFunctions:
+    """``acting`` of a module: the functions of ``linkwise.acting`` of its arrays, with derivatives by all of them.
+
+    evaluated   runs the kernel of a call on arrays: ``evaluated(mech, call, arrays)``
+    named       makes the array function of a name, of loops or not
+    """
+
+    def __init__(
+        self,
+        evaluated: Callable[[Mechanism, ActingCall, tuple[Any, ...]], Any],
+        named: Callable[[str, bool], Callable[..., Any]],
+    ):
+        self._evaluated = evaluated
+        self._accelerations = {of_loops: named("forward_dynamics", of_loops) for of_loops in (False, True)}
+        self._missing = named("inverse_dynamics", False)
+        self._calls = {what: ActingCall(what) for what in ("forces", "actuator_forces")}
+
+    def forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
+        """(nv,): the joint forces of all that acts, as tau."""
+        return self._of("forces", mech, q, v, ctrl, activation)[..., : mech.nv]
+
+    def activation_rates(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
+        """(n_activation,): the rates of the activations."""
+        return self._of("forces", mech, q, v, ctrl, activation)[..., mech.nv :]
+
+    def actuator_forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
+        """(n_ctrl,): the force of each actuator that acts."""
+        if not mech.n_ctrl:
+            raise MechanismError(f"actuator_forces: no actuator of mechanism {mech.name!r} acts")
+        return self._of("actuator_forces", mech, q, v, ctrl, activation)
+
+    def forward_dynamics(
+        self,
+        mech: Mechanism,
+        q: Any,
+        v: Any = None,
+        tau: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
+        wrenches: Any = None,
+    ) -> Any:
+        """(nv,): accelerations under joint forces ``tau`` and all that acts; loops are kept closed."""
+        v = _zeros(mech.nv, q) if v is None else v
+        total = self.forces(mech, q, v, ctrl, activation)
+        total = total if tau is None else total + tau
+        return self._accelerations[bool(mech.loops)](mech, q, v, total, wrenches=wrenches)
+
+    def inverse_dynamics(
+        self,
+        mech: Mechanism,
+        q: Any,
+        v: Any = None,
+        a: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
+        wrenches: Any = None,
+    ) -> Any:
+        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``; of trees."""
+        v, a = (_zeros(mech.nv, q) if x is None else x for x in (v, a))
+        if mech.loops:
+            raise MechanismError(
+                f"acting.inverse_dynamics: mechanism {mech.name!r} has loops, whose joint forces are no algorithm with "
+                "derivatives: linkwise.acting.inverse_dynamics has them without"
+            )
+        needed = self._missing(mech, q, v, a, wrenches=wrenches)
+        return needed - self.forces(mech, q, v, ctrl, activation)
+
+    def _of(self, what: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
+        acting = _acting_on(mech)
+        arrays = [q, _zeros(mech.nv, q) if v is None else v]
+        for name, given, size in (
+            ("ctrl", unless_empty(mech, ctrl), acting.n_ctrl),
+            ("activation", activation, acting.n_activation),
+        ):
+            if isinstance(given, Mapping):
+                raise TypeError(
+                    f"acting.{what}: {name} must be an array here: {size} numbers, in the order of actuators"
+                )
+            if given is not None and not size:
+                raise MechanismError(no_controls(mech, name))
+            if size:
+                arrays.append(_zeros(size, q) if given is None else given)
+        return self._evaluated(mech, self._calls[what], tuple(arrays))
 
 
 def asked(

@@ -20,7 +20,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import stored
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.actuators import Actuation
-from ..mechanics.elements.law import Situation
+from ..mechanics.elements.law import Acting, Situation
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, MechanismError
@@ -69,21 +69,28 @@ def actuator_forces(
     elements, given = _asked(mech, q, v, ctrl, activation, None)
     if not elements.n_ctrl:
         return np.zeros((*np.broadcast_shapes(given[0].shape[:-1], given[1].shape[:-1]), 0))
-    sizes = {"ctrl": (elements.n_ctrl,), "activation": (elements.n_activation,), "forces": (elements.n_ctrl,)}
-    inputs = [name for name in INPUTS if name not in sizes or sizes[name][0]]
-    (law,) = (one for one in elements.acting.laws if isinstance(one, Actuation))
+    algorithm = algorithm_of("actuator_forces", mech, elements.acting)
+    function = stored(mech, ("actuator_forces", elements.acting), lambda: compile(algorithm, mech).function)
+    named = dict(zip(INPUTS, given, strict=True))
+    return np.asarray(function(*(named[name] for name in algorithm.inputs)))
+
+
+def algorithm_of(what: str, mech: Mechanism, acting: Acting) -> Algorithm:
+    """Of q, v and, where there are any, ctrl and activation: the "forces" (nv + n_activation,) of all that acts, behind
+    them the rates of activations, or the "actuator_forces" (n_ctrl,)."""
+    sizes = {"ctrl": (acting.n_ctrl,), "activation": (acting.n_activation,)}
+    inputs = tuple(name for name in INPUTS if name not in sizes or sizes[name][0])
 
     def run(tree: Tree, *arrays: Any) -> list[Scalar]:
         named = dict(zip(inputs, arrays, strict=True))
-        driven = law.driven(Situation(tree, named["q"], named["v"]), named["ctrl"], named.get("activation", ()))
-        return [one.force for one in driven]
+        driving = named.get("ctrl", ()), named.get("activation", ())
+        if what == "forces":
+            return list(acting.joint_forces(tree, named["q"], named["v"], *driving))
+        (law,) = (one for one in acting.laws if isinstance(one, Actuation))
+        return [one.force for one in law.driven(Situation(tree, named["q"], named["v"]), *driving)]
 
-    def make() -> Any:
-        algorithm = Algorithm("actuator_forces", tuple(inputs), "forces", run, reason=LAW, sizes=sizes)
-        return compile(algorithm, mech).function
-
-    named = dict(zip(INPUTS, given, strict=True))
-    return np.asarray(stored(mech, ("actuator_forces", law), make)(*(named[name] for name in inputs)))
+    size = acting.n_ctrl if what == "actuator_forces" else mech.nv + acting.n_activation
+    return Algorithm(f"acting_{what}", inputs, "forces", run, reason=LAW, sizes={**sizes, "forces": (size,)})
 
 
 def derivatives(

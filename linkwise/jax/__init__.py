@@ -16,21 +16,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..frameworks import Namespace
+from ..frameworks import ActingFunctions, Namespace
 
 try:
     from .inertias import Inertias
     from .kernels import differentiable
-    from .named import named_function
+    from .named import evaluated, named_function
     from .rollouts import rollout
 except ModuleNotFoundError as missing:
     if missing.name not in ("jax", "jaxlib"):
         raise
     raise ModuleNotFoundError("linkwise.jax needs JAX: pip install 'linkwise[jax]'", name="jax") from missing
 
-__all__ = ["Inertias", "closed", "differentiable", "rollout"]
+__all__ = ["Inertias", "acting", "closed", "differentiable", "rollout"]
 
 closed = Namespace(named_function)
+acting = ActingFunctions(evaluated, named_function)
 
 if not TYPE_CHECKING:
 

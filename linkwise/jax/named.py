@@ -7,7 +7,7 @@ from typing import Any
 
 import linkwise as lw
 
-from ..frameworks import Call, algorithm_named, asked, kept, result_named
+from ..frameworks import ActingCall, Call, algorithm_named, asked, kept, result_named
 from .kernels import differentiable
 from .signatures import precision_of, usual_target
 
@@ -38,5 +38,10 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     return function
 
 
-def _function(mech: lw.Mechanism, call: Call, dtype: str) -> Callable[..., Any]:
+def evaluated(mech: lw.Mechanism, call: ActingCall, arrays: tuple[Any, ...]) -> Any:
+    """What acts on a mechanism, of JAX's arrays."""
+    return _function(mech, call, precision_of(call.algorithm, arrays))(*arrays)
+
+
+def _function(mech: lw.Mechanism, call: Call | ActingCall, dtype: str) -> Callable[..., Any]:
     return kept(mech, ("jax", call, dtype), lambda: differentiable(call.compiled(mech, dtype, usual_target())))

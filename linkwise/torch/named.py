@@ -10,7 +10,7 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import Call, algorithm_named, asked, kept, result_named
+from ..frameworks import ActingCall, Call, algorithm_named, asked, kept, result_named
 from .kernels import DTYPES, PLAIN, differentiable
 from .operators import call_operator
 from .signatures import DEVICES
@@ -32,15 +32,7 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         usual = arguments and wrenches is None and not parameters and not options
         if not (usual and type(arguments[0]) in PLAIN and type(arguments[-1]) in PLAIN):  # names follow the arrays
             call, tensors = asked(algorithm, arguments, wrenches, parameters, options)
-        first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
-        if torch.compiler.is_compiling():
-            found = call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
-            return found if gives is None else gives(found)
-        try:
-            made = mech._kernels[call, first.dtype, first.is_cpu]
-        except (KeyError, AttributeError, TypeError):
-            made = _function(mech, call, first.dtype, first.device.type)
-        found = made(*tensors)
+        found = evaluated(mech, call, tensors)
         return found if gives is None else gives(found)
 
     function.__name__ = name
@@ -51,17 +43,29 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
     return function
 
 
-def _function(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
+def evaluated(mech: lw.Mechanism, call: Call | ActingCall, tensors: tuple[Any, ...]) -> Any:
+    """What a call gives of tensors, of which the first decides on precision and device."""
+    first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
+    if torch.compiler.is_compiling():
+        return call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
+    try:
+        made = mech._kernels[call, first.dtype, first.is_cpu]
+    except (KeyError, AttributeError, TypeError):
+        made = _function(mech, call, first.dtype, first.device.type)
+    return made(*tensors)
+
+
+def _function(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
     return kept(mech, (call, dtype, device == "cpu"), lambda: _made(mech, call, dtype, device))
 
 
 @torch.compiler.assume_constant_result
-def _handle(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> str:
+def _handle(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, device: str) -> str:
     """How operators call the kernel of the function, found while a graph is made."""
     return vars(_function(mech, call, dtype, device))["handle"]
 
 
-def _made(mech: lw.Mechanism, call: Call, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
+def _made(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:
     if dtype not in DTYPES:
         raise TypeError(f"{call.algorithm}: tensors of {dtype}: all must be torch.float64, or all torch.float32")
     if device not in DEVICES:

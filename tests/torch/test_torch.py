@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.acting_arm import ACTIVATION, CTRL, TAU, Q, V
+from tests.acting_arm import ARM as ACTING
 
 torch = pytest.importorskip("torch")
 import linkwise.torch as lwt  # noqa: E402
@@ -38,6 +40,30 @@ def test_gradients_of_kinematics_energies_and_steps():
     assert torch.autograd.gradcheck(lambda x: lwt.potential_energy(TREE, x), (q,))
     step = torch.tensor(0.01, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda x, y: lwt.integrate(TREE, x, y, step), (q, v))
+
+
+def test_what_acts():
+    """Springs, a stop, a servo, a filter and contact: numbers of ``lw.acting``, gradients against differences."""
+    given = [torch.tensor(x, requires_grad=True) for x in (Q, V, TAU, CTRL, ACTIVATION)]
+    plain = [x.detach().numpy() for x in given]
+    for name in ("forward_dynamics", "inverse_dynamics"):
+
+        def function(*arrays, name=name):
+            return getattr(lwt.acting, name)(ACTING, *arrays)
+
+        np.testing.assert_allclose(
+            function(*given).detach(), getattr(lw.acting, name)(ACTING, *plain), rtol=1e-12, atol=1e-12
+        )
+        assert torch.autograd.gradcheck(function, given, rtol=1e-4)
+        seen = torch.compile(function, fullgraph=True, backend="eager")
+        torch.testing.assert_close(seen(*given), function(*given))
+        torch.testing.assert_close(seen(given[0]), function(given[0]))
+    state = given[0], given[1], given[3], given[4]
+    for name in ("forces", "activation_rates", "actuator_forces"):
+        found = getattr(lwt.acting, name)(ACTING, *state)
+        expected = getattr(lw.acting, name)(ACTING, *(x.detach().numpy() for x in state))
+        np.testing.assert_allclose(found.detach(), expected, rtol=1e-12)
+    assert lwt.acting.forward_dynamics(ACTING, given[0].float()).dtype == torch.float32
 
 
 def test_gradients_of_gradients():

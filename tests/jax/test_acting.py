@@ -1,0 +1,69 @@
+"""What acts, as functions of JAX: numbers of ``lw.acting``, derivatives against differences and ``lw.acting``'s own."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.acting_arm import ACTIVATION, ARM, CTRL, TAU, Q, V
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+import linkwise.jax as lwj  # noqa: E402
+
+
+def test_numbers_are_those_of_linkwise():
+    assert (lw.contact_points(ARM, Q, V).gap.min(axis=-1) < 0).tolist() == [False, True, True]
+    driving = CTRL, ACTIVATION
+    for name in ("forces", "activation_rates", "actuator_forces"):
+        found, expected = (getattr(where.acting, name)(ARM, Q, V, *driving) for where in (lwj, lw))
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+    for name in ("forward_dynamics", "inverse_dynamics"):
+        for given in ((Q, V, TAU, *driving), (Q,)):
+            found, expected = (getattr(where.acting, name)(ARM, *given) for where in (lwj, lw))
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    mapped = jax.jit(jax.vmap(lambda q: lwj.acting.forward_dynamics(ARM, q, V, TAU, *driving)))(Q)
+    np.testing.assert_allclose(mapped, lw.acting.forward_dynamics(ARM, Q, V, TAU, *driving), rtol=1e-12)
+    assert lwj.acting.forward_dynamics(ARM, Q.astype(np.float32)).dtype == np.float32
+    push = np.random.default_rng(0).normal(size=(2, 6))
+    found, expected = (where.acting.forward_dynamics(ARM, Q, V, TAU, *driving, push) for where in (lwj, lw))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_derivatives():
+    for q in Q:
+        check_grads(lambda *x: lwj.acting.forward_dynamics(ARM, *x), (q, V, TAU, CTRL, ACTIVATION), 1, rtol=1e-4)
+        by_q, by_v, by_ctrl, by_activation = jax.jacfwd(lambda *x: lwj.acting.forces(ARM, *x), (0, 1, 2, 3))(
+            q, V, CTRL, ACTIVATION
+        )
+        known = lw.acting.derivatives(ARM, q, V, CTRL, ACTIVATION)
+        for found, expected in zip((by_q, by_v, by_ctrl, by_activation), known, strict=True):
+            np.testing.assert_allclose(found, expected[:2], rtol=1e-10, atol=1e-10)
+    check_grads(lambda *x: lwj.acting.inverse_dynamics(ARM, *x), (Q[0], V, TAU, CTRL, ACTIVATION), 2, rtol=1e-3)
+
+
+def test_variants_have_their_own_numbers():
+    for variant in (ARM.with_damping(shoulder=3.0), ARM.with_payload("fore", 2.0), ARM.with_acting("actuators")):
+        found, expected = (where.acting.forward_dynamics(variant, Q, V, ctrl=CTRL) for where in (lwj, lw))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_mechanisms_on_which_nothing_acts_and_closed_ones():
+    bare, bars = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
+    np.testing.assert_array_equal(lwj.acting.forces(bare, Q, V, jnp.zeros(0)), 0.0 * Q)
+    assert lwj.acting.activation_rates(bare, Q).shape == (3, 0)
+    q = lw.closed.assemble(bars, {bars.joint_names[0]: 0.4})
+    np.testing.assert_allclose(
+        lwj.acting.forward_dynamics(bars, q), lw.acting.forward_dynamics(bars, q), rtol=1e-9, atol=1e-9
+    )
+    for refused, message in (
+        (lambda: lwj.acting.forces(bare, Q, V, CTRL), "no actuator of mechanism 'planar_arm_2' acts"),
+        (lambda: lwj.acting.forces(bare, Q, V, None, ACTIVATION), "has dynamics: leave it out"),
+        (lambda: lwj.acting.actuator_forces(bare, Q, V), "no actuator of mechanism 'planar_arm_2' acts"),
+        (lambda: lwj.acting.forces(ARM, Q, V, {"servo": 1.0}), "ctrl must be an array here: 2 numbers"),
+        (lambda: lwj.acting.forces(ARM, Q, V, np.zeros(3)), "ctrl"),
+        (lambda: lwj.acting.inverse_dynamics(bars, q), "has loops"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            refused()
