@@ -181,7 +181,7 @@ def driven_motion(
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
+    with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decompose(jacobian), chosen)
@@ -252,7 +252,7 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
         example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
         raise MechanismError(
             f"{names} {given} input{'s' * (given != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
-            + hint(mech, q, rates=True) * (given < needed)
+            + hint(mech, q, rates=True, named=named) * (given < needed)
         ) from None
 
 

@@ -324,7 +324,7 @@ def null_space(
     method = "svd" if method == "elimination" else method
     jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
     svd = decompose(jacobian, LOOPS.rank if tolerance is None else tolerance)
-    with told_of_idle_motions(mech, q):
+    with told_of_idle_motions(mech, q, independent):
         chosen = independent_at(mech, q, independent)
         basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
+from ...mechanism.checks import names_of
 from .. import trees as tree
 from .constraints import counted_jacobian, refuse_structure
 from .decomposition import decompose
@@ -22,20 +23,23 @@ class IdleMotion(NamedTuple):
     """What a link can do while all others stand still.
 
     link       its name
+    joint      that carries it
     words      what the motion is, for messages
     position   the name in ``q_names`` of the coordinate that moves most, which can be held
     rate       the same in ``v_names``
     """
 
     link: str
+    joint: str
     words: str
     position: str
     rate: str
 
 
-def idle_motions(mech: Mechanism, q: np.ndarray) -> list[IdleMotion]:
-    """Of all links that have just one at q (nq,)."""
-    null = decompose(counted_jacobian(mech, q)).null
+def idle_motions(mech: Mechanism, q: np.ndarray, null: np.ndarray | None = None) -> list[IdleMotion]:
+    """Of all links that have just one at q (nq,), of all motions that loops allow or those of which ``null`` (nv, p) is
+    a basis."""
+    null = decompose(counted_jacobian(mech, q)).null if null is None else null
     twists = tree.link_velocities(mech, q, null.T) / np.repeat([1.0, units(mech).length], 3)
     found = []
     for body, link in enumerate(mech.link_names):
@@ -46,27 +50,33 @@ def idle_motions(mech: Mechanism, q: np.ndarray) -> list[IdleMotion]:
             v = null @ alone[:, 0]
             rates = tree.coordinate_rates(mech, q, v)
             names = (mech.q_names[np.argmax(np.abs(rates))], mech.v_names[np.argmax(np.abs(v))])
-            found.append(IdleMotion(link, _words(link, alone[:, 0] @ twists[:, body]), *names))
+            found.append(IdleMotion(link, mech.bodies[body].joint, _words(link, alone[:, 0] @ twists[:, body]), *names))
     return found
 
 
-def hint(mech: Mechanism, q: np.ndarray, rates: bool = False) -> str:
+def hint(mech: Mechanism, q: np.ndarray, rates: bool = False, named: Any = (), null: np.ndarray | None = None) -> str:
     """What to say of them where there are more degrees of freedom than expected; q (..., nq), of which the first state
-    is looked at.  The coordinate that is named is one of velocities, or of positions."""
-    motions = idle_motions(mech, q.reshape(-1, mech.nq)[0]) if q.size else []
-    said = [(one.words, f"name {one.rate!r} too" if rates else f"{one.position!r} holds it") for one in motions]
+    is looked at.  The coordinate to name is one of velocities, or of positions; those that are ``named`` already, by
+    their joint or by themselves, are no news."""
+    motions = idle_motions(mech, q.reshape(-1, mech.nq)[0], null) if q.size else []
+    known = {name for name in names_of(named) if isinstance(name, str)} if isinstance(named, (str, Sequence)) else set()
+    said = [
+        (one.words, f"name {one.rate!r} too" if rates else f"{one.position!r} holds it")
+        for one in motions
+        if known.isdisjoint((one.rate, one.joint))
+    ]
     return "".join(f"; one of the degrees of freedom is {words}: {remedy}" for words, remedy in said)
 
 
 @contextlib.contextmanager
-def told_of_idle_motions(mech: Mechanism, q: np.ndarray) -> Iterator[None]:
-    """Name them where coordinates do not suffice; say so where nothing moves at all."""
+def told_of_idle_motions(mech: Mechanism, q: np.ndarray, named: Any = ()) -> Iterator[None]:
+    """Name them where coordinates, those that are ``named``, do not suffice; say so where nothing moves at all."""
     try:
         yield
     except UnsuitableCoordinates as error:
         if not error.dofs:
             refuse_structure(mech)
-        raise MechanismError(f"{error}{hint(mech, q, rates=True)}") from None
+        raise MechanismError(f"{error}{hint(mech, q, rates=True, named=named)}") from None
 
 
 def _words(link: str, twist: np.ndarray) -> str:

@@ -20,9 +20,10 @@ from .contacts import RefusedStates, by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
 from .formulations import basis_by
-from .idle_motions import hint, told_of_idle_motions
+from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error, redundancy
 from .tolerances import LOOPS
+from .undriven_motions import advice
 
 
 def inverse_dynamics(
@@ -218,13 +219,19 @@ def _forces_for(
             poor,
             f": {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
-                "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
-                + hint(mech, q, rates=True)
+                advice(mech, *_first(poor, q, svd.null), driven)
                 if distribution is None
                 else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
             ),
         )
     return tau
+
+
+def _first(states: np.ndarray, q: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q (nq,) and ``null`` (nv, p) of the first state of a batch for which ``states`` is true."""
+    state = tuple(np.argwhere(states)[0])
+    batch = np.shape(states)
+    return np.broadcast_to(q, batch + q.shape[-1:])[state], np.broadcast_to(null, batch + null.shape[-2:])[state]
 
 
 def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
@@ -262,7 +269,7 @@ def _all_accelerations(
         found, unknown = _following_freely(at, svd, rows, a, force, driven)
         if (unknown == dofs - count).all():
             return found
-    with told_of_idle_motions(mech, q):
+    with told_of_idle_motions(mech, q, independent):
         basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
     return times(basis[..., : a.shape[-1]], a) + offset
 
