@@ -142,9 +142,7 @@ def rollout(
     ALGORITHMS[step_name(mech, method)].check(mech)
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
     acting = acting_laws(mech, passive, method, dt, tuple(parameters))
-    ctrl = own_ctrl = unless_empty(
-        mech, ctrl
-    )  # references of controllers come behind it, and do not decide on the precision
+    ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     every, more = stride(steps, every, final_only), {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
