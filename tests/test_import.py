@@ -67,6 +67,8 @@ def test_public_modules_are_imported_as_modules():
 def test_names_of_other_libraries_lead_to_ours(name):
     with pytest.raises(AttributeError, match=f"{name!r}: it is linkwise"):
         getattr(lw, name)
+    with pytest.raises(ValueError, match=f"unknown algorithm {name!r}: it is linkwise"):
+        lw.compile(name, lw.mechanisms.cart_pole())
     ours = re.match(r"[\w.]+", OTHER_LIBRARIES[name])[0]
     assert operator.attrgetter(ours)(lw) is not None
 

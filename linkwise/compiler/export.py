@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..mechanism import Mechanism, MechanismError
+from ..mechanics.joints.protocol import QUATERNION
+from ..mechanism import Body, Mechanism, MechanismError
 from .kernel import Kernel
 from .pipeline import compile, emit
 from .targets.c_expressions import RESERVED, identifier
@@ -39,8 +40,8 @@ def export_c(
                          or a kernel of ``mech``, such as one made by ``jacobian_of``, in which all that is settled
 
     The file holds ``void NAME(inputs, outputs)`` for one state and ``void NAME_batch(size_t n, inputs, outputs)`` for
-    n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint.  It needs
-    the C library's mathematics only (link with ``-lm``).
+    n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint, and in
+    which order.  It needs the C library's mathematics only (link with ``-lm``).
     """
     source = c_file(algorithm, mech, name, **options)
     target = Path(path)
@@ -85,6 +86,16 @@ def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:
         follows = f", follows {_quoted(body.mimic.joint)}" if body.mimic else ""
         kind = type(body.kind).__name__.lower()
         yield f"  {' '.join(places)} {_quoted(body.joint)} ({kind}{follows}) moves {_quoted(body.link)}"
+        if body.kind.nq > 1 and not body.mimic:
+            yield f"    {_order(mech, body)}"
+
+
+def _order(mech: Mechanism, body: Body) -> str:
+    """Which number is which, of a joint with several: "q: x y angle; v: x y angle"."""
+    at = {"q": mech.q_names[mech.q_index(body.joint)], "v": mech.v_names[mech.v_index(body.joint)]}
+    own = [f"{array}: {' '.join(name[len(body.joint) + 1 :] for name in names)}" for array, names in at.items()]
+    quaternion = " (a unit quaternion, scalar first; velocities along the axes of the link, angular first)"
+    return "; ".join(own) + quaternion * any(one.of == QUATERNION for one in body.kind.measures("q"))
 
 
 def _quoted(name: str) -> str:

@@ -14,7 +14,7 @@ from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_
 from ..mechanism.family import Numbers
 from .ir.looped import AnyProgram
 from .ir.program import Array, Program
-from .registry import NAME_ALIASES, array_function
+from .registry import NAME_ALIASES, OTHER_LIBRARIES, array_function
 
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 OF_JOINTS = ("armature", *OF_SPRINGS_AND_FRICTION)  # one number per degree of freedom
@@ -35,6 +35,8 @@ def algorithm_of(asked: Any) -> Algorithm:
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
     name = NAME_ALIASES.get(asked.lower(), asked)
+    if name not in ALGORITHMS and name in OTHER_LIBRARIES:
+        raise ValueError(f"unknown algorithm {asked!r}: it is linkwise.{OTHER_LIBRARIES[name]} here")
     return ALGORITHMS[one_of("algorithm", name, (*ALGORITHMS, *NAME_ALIASES), MAIN_ALGORITHMS)]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..dynamics.actuation import actuated_coordinates, gravity_held
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
 from ..mechanics.algorithms import expressions as ex
@@ -17,7 +18,7 @@ from ..mechanics.algorithms.configuration import difference as difference_on
 from ..mechanics.operators.plan import apply
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
-from ..mechanism import Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
+from ..mechanism import LimitWarning, Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
 from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
 
@@ -108,7 +109,7 @@ def joint_feedback(
     """Proportional and derivative control of the actuated joints towards the configuration ``target`` (nq,).
 
     target     or {joint: coordinates}: the other joints are as in ``mech.initial``, and where there are loops as
-               ``closed.assemble`` puts them
+               ``closed.assemble`` puts them.  A ``LimitWarning`` names joints that kp pulls beyond limits that act
     kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; those of joints
                without motor are not used.  Or {joint: number, or one per degree of freedom}, zero for the others
     gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
@@ -144,7 +145,24 @@ def joint_feedback(
         if isinstance(gain, Mapping):
             _refuse_without_motor(mech, name, gain, driven)
         gains.append(np.where(driven, values, 0.0))
+    _warn_of_targets_beyond_limits(mech, target, gains[0])
     return JointFeedback.of(mech, target, gains[0], gains[1], bool(gravity), driven)
+
+
+def _warn_of_targets_beyond_limits(mech: Mechanism, target: np.ndarray, kp: np.ndarray) -> None:
+    """One warning that names joints which springs of the controller pull beyond limits that act."""
+    stopped = {
+        joint
+        for joint in mech.acting.get("limits", ())
+        if joint not in mech.mimic_joints and kp[mech.v_index(joint)].any()
+    }
+    beyond = beyond_limits(mech, target[None], lambda body: body.joint in stopped)
+    if beyond:
+        warn_caller(
+            f"the target of joint_feedback of mechanism {mech.name!r} is beyond joint limits, whose stops hold it off: "
+            f"{beyond}; np.clip(target, mech.q_lower, mech.q_upper) is within them",
+            LimitWarning,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,3 +227,17 @@ def test_libraries_that_are_missing(library, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ModuleNotFoundError, match=rf"pip install 'linkwise\[{library}\]'"):
         importlib.import_module(f"linkwise.{library}")
+
+
+@pytest.mark.parametrize("kind", [casadi.SX, casadi.MX])
+def test_array_functions_send_symbols_here(kind):
+    arm = lw.mechanisms.planar_arm(2)
+    q = kind.sym("q", 2)
+    for ask in (
+        lambda: lw.forward_dynamics(arm, q, q, q),
+        lambda: lw.mass_matrix(arm, q),
+        lambda: lw.compile("forward_dynamics", arm)(q, q, q),
+        lambda: lw.simulate(arm, q, None, 0.1),
+    ):
+        with pytest.raises(ValueError, match=r"q0? is a symbol of CasADi.*call that of linkwise\.casadi, such as"):
+            ask()

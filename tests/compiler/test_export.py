@@ -81,6 +81,9 @@ def test_writes_one_file_and_returns_its_path(tmp_path):
     assert lw.compile("mass_matrix", lw.mechanisms.cart_pole()).source("c") in path.read_text()
 
 
+ORDER = "(a unit quaternion, scalar first; velocities along the axes of the link, angular first)"
+
+
 def test_the_head_tells_whose_coordinates_are_where(tmp_path):
     builder = lw.Builder().link("body", 1.0, (0, 0, 0), (1, 1, 1)).link("fin", 1.0, (0, 0, 0), (1, 1, 1))
     builder.link("flap", 1.0, (0, 0, 0), (1, 1, 1)).joint("free", lw.Floating(), "ground", "body")
@@ -93,9 +96,24 @@ def test_the_head_tells_whose_coordinates_are_where(tmp_path):
         " * bias_force of mechanism 'fish', written by linkwise",
         " * joints in order, with their places in q and v, and the links they move:",
         " *   q[0..6] v[0..5] 'free' (floating) moves 'body'",
+        f" *     q: qw qx qy qz x y z; v: wx wy wz vx vy vz {ORDER}",
         " *   q[7] v[6] 'hinge * / / *\\n' (revolute) moves 'fin'",
         " *   q[7] v[6] 'tie' (revolute, follows 'hinge * / / *\\n') moves 'flap'",
         " ",
+    ]
+
+
+def test_the_head_tells_the_order_within_joints(tmp_path):
+    builder = lw.Builder()
+    kinds = (lw.Spherical(), lw.Universal((1, 0, 0), (0, 1, 0)), lw.Planar(), lw.Cylindrical((0, 0, 1)))
+    for k, kind in enumerate(kinds):
+        builder.link(f"link{k}", 1.0, (0, 0, 0), (1, 1, 1)).joint(f"joint{k}", kind, "ground", f"link{k}")
+    head = lw.export_c("bias_force", builder.build("many"), tmp_path / "many.c").read_text().split("*/")[0]
+    assert [line[7:] for line in head.splitlines() if line.startswith(" *     ")] == [
+        f"q: qw qx qy qz; v: wx wy wz {ORDER}",
+        "q: 1 2; v: 1 2",
+        "q: x y angle; v: x y angle",
+        "q: angle distance; v: angle distance",
     ]
 
 

@@ -138,3 +138,21 @@ def test_effort_limits_of_zero_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.saturated(arm, control, {"j": 5.0})
+
+
+def test_targets_beyond_limits_that_act_are_told():
+    """Of joints that a spring pulls there; paths that are planned tell the same."""
+    arm = lw.mechanisms.planar_arm(2).with_limits(joint1=lw.Limits(-1.0, 1.0), joint2=lw.Limits(-0.5, 0.5))
+    told = "target of joint_feedback .* beyond joint limits.*: 'joint2' to 0.7, outside -0.5 .. 0.5; np.clip"
+    for target in ([0.0, 0.7], {"joint2": 0.7}):
+        with pytest.warns(lw.LimitWarning, match=told):
+            lw.joint_feedback(arm, target, kp=10.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.joint_feedback(arm, [1.0, -0.5], kp=10.0)
+        lw.joint_feedback(arm, [0.0, 0.7])  # gravity held, nothing else
+        lw.joint_feedback(arm, [0.0, 0.7], kp={"joint1": 10.0})
+        lw.joint_feedback(arm, [0.0, 0.7], kp=10.0, actuated=["joint1"])
+        lw.joint_feedback(arm.with_acting(limits=False), [0.0, 0.7], kp=10.0)
+    with pytest.warns(lw.LimitWarning, match="'joint2' to 0.7, outside -0.5 .. 0.5"):
+        lw.trajectories.point_to_point(arm, [0.0, 0.0], [0.0, 0.7], 1.0)

@@ -90,6 +90,10 @@ def test_attributes_that_are_called_otherwise_elsewhere_are_named():
     for name, here in (
         ("lowerPositionLimit", "here: q_lower"),
         ("njoints", "here: n_links"),
+        ("lower_limits", "here: q_lower"),
+        ("q_max", "here: q_upper"),
+        ("torque_limits", "here: effort_limit"),
+        ("dof", "here: nv"),
         ("limits", "here: q_lower, q_upper"),
         ("getFrameId", "functions take those of frames"),
         ("copy", "mechanisms do not change"),

@@ -17,6 +17,11 @@ TRACED_BY_JAX = (
     "linkwise.jax, which it can"
 )
 
+SYMBOL_OF_CASADI = (
+    "is a symbol of CasADi, which has no numbers that this function could compute with: call that of linkwise.casadi, "
+    "such as linkwise.casadi.forward_dynamics(mech, q, v, tau), which takes symbols"
+)
+
 
 class UnreadableArrayError(ValueError):
     """An array of another library whose numbers functions of the CPU cannot read; the message goes on after its name.
@@ -74,6 +79,8 @@ def _obstacle(x: Any) -> str:
         return REQUIRES_GRAD
     if type(x).__module__.partition(".")[0] == "jax" and type(x).__name__.endswith("Tracer"):
         return TRACED_BY_JAX
+    if type(x).__module__.partition(".")[0] == "casadi" and type(x).__name__ in ("SX", "MX"):
+        return SYMBOL_OF_CASADI
     if on_device(x):
         device = getattr(x, "device", None)
         where = f"the device {device}" if device is not None else "a device"

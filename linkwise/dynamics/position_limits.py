@@ -1,0 +1,28 @@
+"""Configurations beyond the position limits of joints, in words: of paths that are planned, and of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..mechanism import Body, Mechanism
+
+MOST_NAMES = 4
+ROUNDING = 1e-9
+
+
+def beyond_limits(mech: Mechanism, q: np.ndarray, counts: Callable[[Body], bool] = lambda body: True) -> str:
+    """The joints that configurations (n, nq) take beyond their limits, of those that count, and how far; empty if there
+    are none."""
+    beyond = []
+    for body in filter(counts, mech.bodies):
+        own, limits = mech.place(body.joint).positions(q), body.limits
+        over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
+        if over.size and over.max() > ROUNDING:
+            row, k = np.unravel_index(int(np.argmax(over)), over.shape)
+            beyond.append(
+                f"{body.joint!r} to {own[row, k]:.4g}, outside {limits.lower[k]:.4g} .. {limits.upper[k]:.4g}"
+            )
+    more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
+    return ", ".join(beyond[:MOST_NAMES]) + more
