@@ -21,6 +21,7 @@ from .protocol import ROLLOUT, STEP, STEPS, TASKS, Calls, Peer, is_fixed_arm
 LONGEST = 20  # joints: beyond, XLA takes minutes for unrolled recursions, and once took 21 GB
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 SCHEDULER = "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"  # asked for by frax, from JAX 0.9.1 on
+MOST = 1_000  # states in a batch: each size is compiled by itself
 Function = Callable[..., Any]
 
 
@@ -46,7 +47,7 @@ def _peer(library: str, package: str, jax: Any, function: Function, how: str, ta
     one, many = jax.jit(function), jax.jit(function if takes_batches else jax.vmap(function))
     name = f"{library} {importlib.metadata.version(package)}"
     how = f"{how}; jit, batches {'as it takes them' if takes_batches else 'by vmap'}"
-    return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), how, 10_000, time.perf_counter)
+    return Peer(name, lambda *x: calls(one, x), lambda *x: calls(many, x), how, MOST, time.perf_counter)
 
 
 def _tasks(jax: Any, parts: dict[str, Function], takes_batches: bool = False) -> dict[str, Function]:
