@@ -29,7 +29,8 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
 
 def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
     """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
-    coordinates ``joint[k]``.  The row of a mimic joint is its ratio times that of the joint it mimics."""
+    coordinates, ``joint[k]`` or as in ``v_names``.  The row of a mimic joint is its ratio times that of the joint it
+    mimics."""
     names = names_of(names)
     found: list[str] = []
     rows: list[Float64Array] = []
@@ -43,9 +44,9 @@ def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[
             single_name = own.v_index.stop - own.v_index.start == 1
             found += [name] if single_name else known[own.v_index]
             rows += list(own.ratio * units[own.v_index])
-        elif name in known:
-            found.append(name)
-            rows.append(units[known.index(name)])
+        elif (place := mech.coordinate_place("v", name)) is not None:
+            found.append(known[place])
+            rows.append(units[place])
         elif single and single[1] in mech.joint_names:
             raise MechanismError(f"{what} names {name!r}: " + did_you_mean(name, known))
         else:
@@ -97,7 +98,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
         chosen = _partition(null)
     elif isinstance(wanted, str) and wanted == "null_space":
         return numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
-    elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known):
+    elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known, *mech.v_names):
         choices = (*AUTOMATIC, *mech.joint_names)
         raise MechanismError(
             f"unknown choice of independent coordinates {wanted!r}: "

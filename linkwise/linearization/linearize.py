@@ -52,9 +52,9 @@ def linearize(
                   but for ``mech.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; those of
                   velocities where constraints are on velocities alone (wheels): positions then have more, well chosen
-    inputs        joints that are driven, all by default; ``joint[k]`` is one coordinate of a joint with several; a
-                  mimic joint drives the one it mimics, as an output it has its own coordinate; actuators by name, all
-                  with "ctrl", which is the default where ``ctrl`` is given
+    inputs        joints that are driven, all by default; ``joint[k]``, or a name of ``mech.v_names``, is one coordinate
+                  of a joint with several; a mimic joint drives the one it mimics, as an output it has its own
+                  coordinate; actuators by name, all with "ctrl", which is the default where ``ctrl`` is given
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act

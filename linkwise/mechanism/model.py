@@ -210,6 +210,9 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
     def _joint_hint(self, name: str) -> str:
         """What may have been meant where a joint was asked for."""
+        if any(self.coordinate_place(quantity, name) is not None for quantity in "qv"):
+            joint = self.joint_of_coordinate(name)
+            return f"that is one coordinate of joint {joint!r}; name the joint here, with a number for each coordinate"
         if (told := self.loop_hint(name)) or name not in self.frames:  # pins of linkages are called like their frames
             return told or checks.did_you_mean(name, self._body_of_joint)
         body = self.frames[name].body

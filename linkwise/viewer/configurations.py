@@ -59,7 +59,14 @@ def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarr
         return q
     try:
         return lw.closed.project(mech, q, None)[0]
-    except lw.MechanismError:  # too far off, or singular: as they were
+    except lw.MechanismError:  # too far off, or singular: one by one, and as they were where that fails
+        return np.array([_closed_if_possible(mech, one) for one in q])
+
+
+def _closed_if_possible(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+    try:
+        return lw.closed.assemble(mech, q, tries=1)
+    except lw.MechanismError:
         return q
 
 

@@ -29,6 +29,7 @@ OPEN = 1e-6  # metres and sines of angles: a loop with a larger error is drawn a
 LARGEST_DOT = 90.0  # square points, for the heaviest link
 MARGIN = 0.05  # of the extent, around what is in a picture
 FAINTEST = 0.1  # strength of the earliest of many snapshots
+USUAL_COUNT = 6  # positions in one picture
 SAME_PLACE = 1e-6  # of how far links go
 OFFSETS = (0.0, 0.5, 1.0)  # of strokes from the ends of a rail, in units of the radius of a pin
 Trail = str | tuple[str, Sequence[float]] | None  # a frame's origin, or a point in a frame
@@ -113,7 +114,7 @@ def snapshots(
     t: Any = None,
     path: str | Path | None = None,
     ax: Any = None,
-    count: int = 6,
+    count: int | None = None,
     view: str = "auto",
     trail: Trail = None,
     ticks: bool = True,
@@ -129,15 +130,20 @@ def snapshots(
     mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory or a range of motion
                  in place of ``mech``
     count        positions drawn, at even times from the first to the last; of a motion that comes back to where it
-                 began, such as a full turn, the last is not drawn a second time
+                 began, such as a full turn, the last is not drawn a second time.  By default six, or the given
+                 configurations themselves where these are no more
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     passive      elements that are drawn, as of ``draw``; those of a trajectory by default
     shapes       the floor and what touches, as of ``draw``
     """
     motion = several_configurations(mech, q, t)
-    if count < 1:
+    if count is not None and count < 1:
         raise ValueError(f"at least one position is needed, not count = {count}")
-    chosen = motion.at(np.linspace(motion.t[0], motion.t[-1], count, endpoint=not _comes_back(motion)))
+    if count is None and motion.between is None and len(motion.q) <= USUAL_COUNT:
+        chosen = motion.q
+    else:
+        times = np.linspace(motion.t[0], motion.t[-1], count or USUAL_COUNT, endpoint=not _comes_back(motion))
+        chosen = motion.at(times)
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
     sketches = [skeleton.at(one) for one in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
@@ -150,8 +156,8 @@ def snapshots(
     size = symbol_size(sketches[0], box, symbols)
     painted.fineness = fineness(size, box)
     for painted.layer, sketch in enumerate(sketches):
-        painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / count)
-        details = Details(axes=False, masses=painted.layer == count - 1, shapes=box if shapes else None)
+        painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / len(chosen))
+        details = Details(axes=False, masses=painted.layer == len(chosen) - 1, shapes=box if shapes else None)
         paint(painted, motion.mech, sketch, size, details)
     paint_trail(painted, path_of_trail)
     finish(painted, box, size, ticks, title, own=ax is None)

@@ -379,3 +379,18 @@ def test_the_derivatives_of_loops_cost_the_same_for_every_loop():
 
     two, four, six = (operations(n) for n in (2, 4, 6))
     assert six - four == four - two
+
+
+def test_inputs_are_single_coordinates_by_either_name():
+    mech = lw.Builder().link("block", 1.0, inertia=(0.1, 0.1, 0.1)).joint("j", lw.Planar(), "ground", "block").build()
+    q = lw.neutral(mech)
+    named, numbered = (lw.linearize(mech, q, inputs=one).B for one in ("j.x", "j[0]"))
+    np.testing.assert_array_equal(named, numbered)
+    assert lw.find_equilibrium(mech, q, solve_for="tau", actuated="j.x").tau.shape == (3,)
+    for wrong in (
+        lambda: lw.Passive.springs({"j.x": 5.0}).forces(mech, q, np.zeros(3)),
+        lambda: mech.with_damping({"j.x": 1.0}),
+        lambda: lw.joint_feedback(mech, q, kp=1.0, kd=1.0, actuated=("j[0]",)),
+    ):
+        with pytest.raises(lw.MechanismError, match="one coordinate of joint 'j'; name the joint here"):
+            wrong()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.viewer.configurations import several_configurations
 from linkwise.viewer.skeleton import Skeleton
 from linkwise.viewer.symbols import symbol
 from linkwise.viewer.views import view_of
@@ -443,3 +444,16 @@ def test_the_path_of_a_point_as_far_as_it_goes():
         lw.viewer.draw(lw.mechanisms.planar_arm(2), trail="tip")
     figure = lw.viewer.snapshots(mech, {"crank_joint": np.linspace(0.0, 1.0, 5)}, count=2)
     assert sum(one.get_gid() == "bars" for one in figure.axes[0].collections) == 2
+
+
+def test_snapshots_of_few_configurations_are_these_and_loops_stay_closed_between():
+    points = {"A": (0, 0), "B": (0, 0.1), "C": (0.4, 0.25), "D": (0.4, 0)}
+    links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
+    mech = lw.Builder().linkage(points, links, density=1.0).build("four")
+    q = lw.closed.follow_path(mech, None, {"A": np.array([0.0, 1.0, 2.0, 3.0])})
+    apart = several_configurations(mech, q[[0, 3]]).at(np.linspace(0.0, 1.0, 7))
+    assert np.abs(lw.closed.position_error(mech, apart)).max() < 1e-9
+    few = lw.viewer.snapshots(mech, q).axes[0]
+    as_many = lw.viewer.snapshots(mech, q, count=4).axes[0]
+    many = lw.viewer.snapshots(mech, q, count=6).axes[0]
+    assert len(few.get_children()) == len(as_many.get_children()) < len(many.get_children())
