@@ -22,6 +22,8 @@ REASONS = {
     "wide": "straight-line code of this size leaves the instruction cache and the registers",
 }
 
+IN_A_ROW = 4  # panels of a picture
+
 
 def written(comparison: Comparison, folder: Path) -> Path:
     """Write ``comparison.md`` and its plots into a folder."""
@@ -159,41 +161,54 @@ def plots(comparison: Comparison, folder: Path) -> list[str]:
         tasks = list(dict.fromkeys(row.task for row in rows))
         if len({row.batch for row in rows}) < 2 or not tasks:
             continue
-        figure, axes = pyplot.subplots(1, len(tasks), figsize=(3.2 * len(tasks), 3.2), squeeze=False, sharey=True)
-        for axis, task in zip(axes[0], tasks, strict=True):
+        figure, axes = _panels(pyplot, len(tasks))
+        for axis, task in zip(axes, tasks, strict=True):
             for library in dict.fromkeys(row.library for row in rows if row.task == task):
                 points = [(row.batch, 1e9 * row.seconds) for row in rows if (row.task, row.library) == (task, library)]
                 _line(axis, points, library)
-            axis.set(title=_words(task), xlabel="states in the batch", xscale="log", yscale="log")
-        axes[0][0].set_ylabel("ns per state")
-        axes[0][-1].legend(fontsize=7)
+            axis.set(
+                title=_words(task), xlabel="states in the batch", ylabel="ns per state", xscale="log", yscale="log"
+            )
         made.append(_saved(figure, folder, f"batches_{_file_name(name)}", pyplot))
     chains = [row for row in comparison.rows if row.mechanism.startswith("chain of") and not math.isnan(row.seconds)]
     if len({row.nv for row in chains}) > 1:
         largest = max(row.batch for row in chains if row.nv == min(row.nv for row in chains))
         at = [row for row in chains if row.batch == min(largest, 1000)]
         tasks = list(dict.fromkeys(row.task for row in at))
-        figure, axes = pyplot.subplots(1, len(tasks), figsize=(4.0 * len(tasks), 3.2), squeeze=False, sharey=True)
-        for axis, task in zip(axes[0], tasks, strict=True):
+        figure, axes = _panels(pyplot, len(tasks))
+        for axis, task in zip(axes, tasks, strict=True):
             for library in dict.fromkeys(row.library for row in at if row.task == task):
                 points = [
                     (row.nv, 1e9 * row.seconds / row.nv) for row in at if (row.task, row.library) == (task, library)
                 ]
                 _line(axis, points, library)
-            axis.set(title=_words(task), xlabel="links", xscale="log", yscale="log")
-        axes[0][0].set_ylabel("ns per state and link")
-        axes[0][-1].legend(fontsize=7)
+            axis.set(title=_words(task), xlabel="links", ylabel="ns per state and link", xscale="log", yscale="log")
         made.append(_saved(figure, folder, "chains", pyplot))
     return made
 
 
+def _panels(pyplot: Any, count: int) -> tuple[Any, list[Any]]:
+    """A figure with so many panels, and room for what the colours mean."""
+    columns = min(count, IN_A_ROW)
+    rows = -(-count // columns)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(3.2 * columns + 1.6, 3.0 * rows), squeeze=False, sharey=True)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, list(axes.flat[:count])
+
+
 def _line(axis: Any, points: Sequence[tuple[float, float]], library: str) -> None:
-    width = 2.5 if library == US else 1.0
-    axis.plot(*zip(*points, strict=True), marker=".", label=library, linewidth=width)
+    """A library has one colour in all panels, whichever others are there."""
+    name, width = library.split()[0], 2.5 if library == US else 1.0
+    colour = f"C{(US, *ALL).index(name)}"
+    axis.plot(*zip(*points, strict=True), marker=".", label=name, linewidth=width, color=colour)
 
 
 def _saved(figure: Any, folder: Path, name: str, pyplot: Any) -> str:
-    figure.tight_layout()
+    found = {label: line for axis in figure.axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    labels = [label for label in (US, *ALL) if label in found]
+    figure.tight_layout(rect=(0.0, 0.0, 1.0 - 1.4 / figure.get_figwidth(), 1.0))
+    figure.legend([found[label] for label in labels], labels, loc="center right", fontsize=8)
     figure.savefig(folder / f"{name}.png", dpi=110)
     pyplot.close(figure)
     return f"{name}.png"
