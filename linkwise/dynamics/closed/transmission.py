@@ -77,6 +77,8 @@ def transmission_angle(
         raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
     (q,) = checked_arrays(mech, q=q)
     given, found, motion, known = _rates(mech, q, (driver, driven), hold)
+    if not q.size:
+        return np.zeros(q.shape[:-1])
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
     forces = found[..., None] * driver.rows(q) - given[..., None] * driven.rows(q)
     joint = _joint_of(mech, output)

@@ -98,6 +98,13 @@ def test_singular_positions_have_no_transmission_and_no_rates():
     np.testing.assert_allclose(beside.of_joint("D")[1], 1.0, atol=1e-9)
 
 
+def test_batches_without_states():
+    q = np.zeros((2, 0, 3, PARALLELOGRAM.nq))
+    assert np.shape(lw.closed.transmission_angle(PARALLELOGRAM, q, "A", "D")) == (2, 0, 3)
+    assert np.shape(lw.closed.mechanical_advantage(PARALLELOGRAM, q, "A", "D")) == (2, 0, 3)
+    assert lw.closed.driven_motion(PARALLELOGRAM, q, {"A": 1.0}).v.shape == (2, 0, 3, PARALLELOGRAM.nv)
+
+
 def test_a_dead_centre_can_be_the_goal():
     """The slider of a slider-crank to where its range ends, and no further."""
     mech = lw.mechanisms.slider_crank()
