@@ -36,7 +36,7 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     if not plain or not (free or of_kinds(mech, lw.Revolute, lw.Prismatic)) or mech.loops:
         return None
     if len(mech.bodies) > MOST:
-        raise MemoryError(f"compiling more than {MOST} bodies takes minutes")
+        raise TimeoutError(f"compiling more than {MOST} bodies takes minutes")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.MechanismWarning)  # what acts is switched off
