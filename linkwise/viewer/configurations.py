@@ -77,7 +77,7 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
     if q is None:
         return closed_near(mech, mech.initial)
     if isinstance(q, Mapping):  # by joint
-        q = lw.closed.assemble(mech, q, hold=tuple(q))
+        q = lw.configuration(mech, q)
     values = _numbers(mech, q)
     if values.ndim > 1:
         raise ValueError(

@@ -70,11 +70,12 @@ def assemble(
     if isinstance(q_guess, Mapping):
         named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
         q_guess = coordinates_by_joint(mech, "q_guess", joints)
-        if not hold and held_by(mech, named).free.any():
+        if set(hold) <= set(named) and held_by(mech, named).free.any():
             if tries > 1 and (on_branch := _on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
                 return on_branch
-            with contextlib.suppress(AssemblyError):
-                return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
+            if not hold:
+                with contextlib.suppress(AssemblyError):
+                    return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
     (guess,) = checked_arrays(mech, q=q_guess)
     return assembled(mech, guess, hold, wanted, tolerance, max_steps, tries)
 

@@ -55,6 +55,8 @@ def test_one_position_is_on_the_branch_of_many(name):
         there = lw.closed.follow(mech, lw.neutral(mech), {"crank_joint": angle})
         np.testing.assert_allclose(lw.configuration(mech, crank_joint=angle), there, atol=1e-9)
         np.testing.assert_allclose(lw.closed.assemble(mech, {"crank_joint": angle}), there, atol=1e-9)
+        held = lw.closed.assemble(mech, {"crank_joint": angle}, hold="crank_joint")
+        np.testing.assert_allclose(held, there, atol=1e-9)
         np.testing.assert_allclose(
             lw.closed.driven_motion(mech, {"crank_joint": angle}, {"crank_joint": 1.0}).q, there, atol=1e-9
         )
