@@ -84,6 +84,8 @@ def _words(link: str, twist: np.ndarray) -> str:
     angular, linear = twist[:3], twist[3:]
     slides = np.linalg.norm(angular) < STILL
     axis = linear if slides else angular
-    along = ", ".join(f"{x + 0.0:.3g}" for x in (axis / np.linalg.norm(axis)).round(6))
+    axis = (axis / np.linalg.norm(axis)).round(6)
+    axis = axis * np.sign(axis[np.flatnonzero(axis)[0]])  # either sense is meant: the first number is positive
+    along = ", ".join(f"{x + 0.0:.3g}" for x in axis)
     way = "translation of link {} along ({})" if slides else "rotation of link {} about ({})"
     return f"the {way.format(repr(link), along)} of its frame, in which nothing else moves"
