@@ -170,6 +170,20 @@ class Elimination:
         return [[lower[max(i, j), min(i, j)] for j in reversed(range(n))] for i in reversed(range(n))]
 
 
+def _parents(lower: Matrix) -> list[int | None]:
+    """On which each row hangs: the first after it that L couples it with, or that another coupled with both would
+    couple it with, had nothing cancelled."""
+    n = len(lower)
+    coupled = [{k for k in range(j + 1, n) if not is_zero(lower[k][j])} for j in range(n)]
+    parents = []
+    for rows in coupled:
+        parent = min(rows, default=None)
+        parents.append(parent)
+        if parent is not None:
+            coupled[parent] |= rows - {parent}
+    return parents
+
+
 def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
     """The lower half of (L d L*)^-1, without the inverse of L (Takahashi, Fagan and Chin 1973).
 
@@ -182,7 +196,7 @@ def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
     last.  Half as many values wait in memory as when L is inverted first.
     """
     n, lower = len(factor.pivots), factor.lower
-    parents = [next((k for k in range(j + 1, n) if not is_zero(lower[k][j])), None) for j in range(n)]
+    parents = _parents(lower)
     branchings = {k for k, children in Counter(parents).items() if children > 1}
     ancestors: list[list[int]] = [[] for _ in range(n)]  # from the base on
     by_trunk: list[dict[int, Scalar]] = [{} for _ in range(n)]  # motion by that of each coordinate of the trunk

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+import linkwise as lw
+
 from linkwise.mechanics.links.factor import Elimination
 
 TREES = {
@@ -45,3 +47,27 @@ def test_zeros_between_coordinates_of_one_branch():
     """Where L is zero between a coordinate and its parent, it hangs on the one before."""
     matrix = np.array([[4.0, 1.0, 1.0], [1.0, 3.0, 0.0], [1.0, 0.0, 2.0]])
     np.testing.assert_allclose(Elimination(matrix.tolist()).inverse(), np.linalg.inv(matrix), atol=1e-14)
+
+
+def test_couplings_that_cancel():
+    """Where L is zero between two coordinates that a third is coupled with, as inertias cancel, both carry it."""
+    matrix = np.array([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
+    elimination = Elimination(matrix.tolist())
+    assert elimination.factor.lower[2][1] == 0.0 and elimination.factor.lower[2][0] == 1.0
+    np.testing.assert_allclose(elimination.inverse(), np.linalg.inv(matrix), atol=1e-14)
+
+
+FREE_JOINTS_BEYOND_OTHERS = [(9, 4, True), (8, 161, False), (8, 371, True), (9, 242, True), (10, 63, False)]
+
+
+@pytest.mark.parametrize("size, seed, floating", FREE_JOINTS_BEYOND_OTHERS)
+def test_inverse_mass_matrices_of_trees_in_which_inertias_cancel(size: int, seed: int, floating: bool):
+    """What a link that moves freely asks of those before it is nothing."""
+    mech = lw.mechanisms.random_tree(size, seed, floating_base=floating)
+    q, v = lw.random_state(mech, np.random.default_rng(0), (3,))
+    mass = lw.mass_matrix(mech, q)
+    accuracy = 1e-13 * np.linalg.cond(mass).max()
+    np.testing.assert_allclose(lw.mass_matrix_inverse(mech, q) @ mass, np.eye(mech.nv) + 0 * mass, atol=accuracy)
+    accelerations = lw.forward_dynamics(mech, q, 0 * v, v) - lw.forward_dynamics(mech, q, 0 * v, 0 * v)
+    found = (lw.mass_matrix_inverse(mech, q) @ v[..., None])[..., 0]
+    np.testing.assert_allclose(found, accelerations, atol=1e-12 * np.linalg.cond(mass).max())
