@@ -45,7 +45,7 @@ from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, threaded
 from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
-from .trace import inline, trace
+from .trace import inline, trace, trace_with_loops
 
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
@@ -231,7 +231,8 @@ def trace_with_plan(
 
     try:
         with logged(log):
-            program = trace(run, [*own, *extra], algorithm.outputs, algorithm.name, listen)
+            traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
+            program = trace_with_loops(*traced, choice.repetitions_pay) if loops is None else trace(*traced)
     except ZeroDivisionError:
         raise MechanismError(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "

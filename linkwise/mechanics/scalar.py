@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 __all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
@@ -47,6 +48,19 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def select(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     """``then`` where ``condition`` holds, else ``otherwise``; both are evaluated."""
     return (then if condition else otherwise) if isinstance(condition, bool) else condition.select(then, otherwise)
+
+
+Function = Callable[[list[Scalar]], list[Scalar]]
+
+
+def each(items: Sequence[list[Scalar]], *functions: Function, alike: bool = False) -> list[list[Scalar]]:
+    """Each item, a list of numbers, after all functions in turn.  Said where there are many, and nothing else is done
+    to them: each function may then be one loop for those items that have the same constants, or, if they are ``alike``
+    and constants save little, for all of them."""
+    traced = next((x for item in items for x in item if hasattr(x, "each")), None)
+    if traced is not None:
+        return traced.each(items, functions, alike)
+    return [reduce(lambda numbers, function: function(numbers), functions, item) for item in items]
 
 
 def dot(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:

@@ -205,8 +205,10 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
     assert has_loops("inverse_dynamics_derivatives", lw.mechanisms.chain(30))
     assert not has_loops("mass_matrix", lw.mechanisms.chain(24))
     humanoid = lw.mechanisms.random_tree(30, 0, ["revolute"], floating_base=True)  # few of its links are alike
-    for name in ("mass_matrix", "mass_matrix_inverse", "forward_dynamics_derivatives"):
+    for name in ("mass_matrix", "mass_matrix_inverse", "inverse_dynamics_derivatives"):
         assert not has_loops(name, humanoid)
+    columns = trace_with_plan(ALGORITHMS["forward_dynamics_derivatives"], humanoid, loops=None).program
+    assert columns.special and not columns.is_nested  # loops over columns alone, not over links
     assert has_loops("forward_dynamics_derivatives", lw.mechanisms.chain(40))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -52,6 +52,26 @@ class Body:
     program: Program
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
+
+
+def body_between(results: Sequence[Node], writes: Sequence[Place], leaves: Mapping[Node, Place], name: str) -> Body:
+    """What computes ``results`` of another program from what is at the places of ``leaves``."""
+    seen, stack = set[Node](), list(results)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(() if node in leaves else node.args)
+    builder, reads = Builder(), dict[Place, int]()
+    new: dict[Node, Node] = {}
+    for node in sorted(seen, key=lambda node: node.index):  # operands first
+        if node in leaves:
+            new[node] = builder.input(0, reads.setdefault(leaves[node], len(reads)))
+        else:
+            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
+    found = (tuple(new[node] for node in results),)
+    arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
+    return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +177,7 @@ class LoopedProgram:
     numbers   the table
     sparse    results are zero where no loop writes; else all are written
     results   of each output, the cells that its elements are in at the end, -1: zero; None: loops write outputs
+    special   constants are in the code, as in straight-line code; else all that differs is in tables
     """
 
     inputs: tuple[Array, ...]
@@ -167,6 +188,7 @@ class LoopedProgram:
     name: str = "kernel"
     sparse: bool = False
     results: tuple[np.ndarray, ...] | None = None
+    special: bool = False
 
     @property
     def op_counts(self) -> dict[str, int]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from ..ir import ops
-from ..ir.builder import Builder
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
-from ..ir.program import Array, Node, Program, reachable
+from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Loop, LoopedProgram, Place, body_between
+from ..ir.program import Node, Program
 
 
 def iterate(program: Program, state: str, row: str, table: np.ndarray) -> LoopedProgram:
@@ -44,9 +41,9 @@ def iterate(program: Program, state: str, row: str, table: np.ndarray) -> Looped
                 leaves[node] = (states if array == x else rows)[element]
             else:
                 given[node] = leaves[node] = Place(INPUT, position[array], None, element)
-    start = _body([*first, *kept], [*states, *cells.values()], given, "first")
-    stage = _body(following, states, leaves, "next")
-    end = _body(result, [Place(OUTPUT, 0, None, k) for k in range(len(result))], leaves, "result")
+    start = body_between([*first, *kept], [*states, *cells.values()], given, "first")
+    stage = body_between(following, states, leaves, "next")
+    end = body_between(result, [Place(OUTPUT, 0, None, k) for k in range(len(result))], leaves, "result")
     once, zero = np.zeros((1, 1), int), np.zeros(1, int)
     loops = (
         Loop("before all iterations", (start,), zero, once),
@@ -56,28 +53,3 @@ def iterate(program: Program, state: str, row: str, table: np.ndarray) -> Looped
     numbers = np.asarray(table, float).ravel()
     inputs = tuple(program.inputs[k] for k in position)
     return LoopedProgram(inputs, program.outputs[:1], loops, width + len(kept), numbers, program.name)
-
-
-def _body(results: Sequence[Node], writes: Sequence[Place], leaves: Mapping[Node, Place], name: str) -> Body:
-    """What computes ``results`` from what is at the places of ``leaves``."""
-    builder, reads = Builder(), dict[Place, int]()
-    new: dict[Node, Node] = {}
-    for node in _between(results, leaves):
-        if node in leaves:
-            new[node] = builder.input(0, reads.setdefault(leaves[node], len(reads)))
-        else:
-            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
-    found = (tuple(new[node] for node in results),)
-    arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
-    return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))
-
-
-def _between(results: Sequence[Node], leaves: Mapping[Node, Place]) -> list[Node]:
-    """Nodes that ``results`` depend on, back to ``leaves``, operands first."""
-    seen, stack = set[Node](), list(results)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(() if node in leaves else node.args)
-    return sorted(seen, key=lambda node: node.index)

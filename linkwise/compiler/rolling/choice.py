@@ -17,6 +17,10 @@ SHARES_OF_NESTED_BODIES = ((60_000, 0.03), (300_000, 0.15), (1_500_000, 0.5))
 #: without have so many at least; or whatever they have, beyond what can be waited for.
 FACTORS_OF_OPERATIONS = ((150_000, 2.5), (600_000, math.inf))
 
+#: Functions of many lists, such as the columns of a matrix, are loops from so many operations on whose text is saved:
+#: code that does not fit into the second-level cache beside its values is fetched from the third, state by state.
+SAVED_BY_REPETITIONS = 15_000
+
 
 def may_pay(links: int, without: float | None) -> bool:
     """Whether it is worth trying; ``without`` are the operations of another algorithm, if that is used otherwise."""
@@ -30,3 +34,8 @@ def pay(program: LoopedProgram, without: float | None) -> bool:
     bodies = sum(body.program.size for body, _ in program.bodies)
     shares = SHARES_OF_NESTED_BODIES if program.is_nested else SHARES_OF_BODIES
     return any(program.size >= least and bodies <= part * program.size for least, part in shares)
+
+
+def repetitions_pay(saved: int) -> bool:
+    """Whether functions of many lists are loops, if so many operations need no text of their own then."""
+    return saved >= SAVED_BY_REPETITIONS

@@ -57,6 +57,8 @@ class LoopedBody:
             yield from _table(f"{table} int _results{number}", map(str, places.tolist()))
         for number, loop in enumerate(program.loops):
             tables = {"bases": loop.bases, "bodies": loop.which}
+            if not _has_positions(loop):
+                del tables["bases"]
             if loop.inner is not None:
                 rows = loop.inner.rows
                 tables |= {"row_bases": rows.bases, "row_bodies": rows.which}
@@ -78,7 +80,8 @@ class LoopedBody:
 
     def _loop(self, number: int, loop: Loop) -> list[str]:
         lines = [f"/* {loop.label} */", f"for (int _t = 0; _t < {len(loop.which)}; ++_t) {{"]
-        lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
+        if _has_positions(loop):
+            lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
         lines += [f"    {line}" for line in self._choice(loop, f"_bodies{number}[_t]")]
         if loop.inner is not None:
             rows = loop.inner.rows
@@ -117,6 +120,12 @@ class LoopedBody:
             return f"{'_cells' if place.space == CELL else '_numbers'}[{base} + {place.offset}]"
         names = self.outputs if place.space == OUTPUT else self.inputs
         return self._address(names[place.array], place.offset, base)
+
+
+def _has_positions(loop: Loop) -> bool:
+    """Whether iterations differ in where they read and write."""
+    places = (place for body in loop.bodies for place in (*body.reads, *body.writes))
+    return loop.inner is not None or any(place.base is not None for place in places)
 
 
 def _table(name: str, values: Iterable[str]) -> list[str]:

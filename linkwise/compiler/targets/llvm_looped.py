@@ -18,9 +18,10 @@ from ..ir import ops
 from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
 from ..ir.program import Node, Program
 from .llvm_operations import Writer
-from .llvm_scratch import LoopScratch
+from .llvm_scratch import Fixed, LoopScratch, is_straight
+from .llvm_straight import parts
 from .llvm_vector import VectorType
-from .register_assignment import assigned
+from .register_assignment import assigned, registers
 
 Pointer = tuple[str, int, int | None, int | None]  # space, array, base, position of the loop around it
 
@@ -30,19 +31,27 @@ SPILLED = "spilled"  # the space of values that had to leave their registers
 
 
 def looped(
-    program: LoopedProgram, vector: VectorType, count: int, attributes: str
+    program: LoopedProgram, vector: VectorType, features: str, attributes: str
 ) -> tuple[LoopScratch, list[str], list[str]]:
     """The layout of the scratch area, the calls that compute, and the functions that these need."""
     scratch = LoopScratch(program, vector)
     starts = iter(_starts(program))
-    functions = []
+    calls, functions = [], []
     for number, loop in enumerate(program.loops):
         own = [next(starts) for _ in _tables_of(loop)]
+        if is_straight(loop):
+            (body,) = loop.bodies
+            room = Fixed(body, scratch, scratch.cells_written_after(number))
+            made, texts = parts(body.program, room, features, attributes, prefix=f"straight{number}.")
+            calls += made
+            functions += texts
+            continue
+        calls.append(f"  call void @loop{number}(ptr %scratch, ptr %data)")
         functions.append(_loop(number, loop, scratch, [*own, _starts(program)[-1]], attributes))
+        count = registers(features)
         for level in loop.levels:
             prefix = f"{number}.{'' if level is loop else 'row'}"
             functions += [_body(f"{prefix}{k}", body, vector, count, attributes) for k, body in enumerate(level.bodies)]
-    calls = [f"  call void @loop{number}(ptr %scratch, ptr %data)" for number in range(len(program.loops))]
     calls += [
         f"  %places_of_out{number} = getelementptr i8, ptr %data, i64 {start}"
         for number, start in enumerate(places_of_results(program))

@@ -11,31 +11,38 @@ from functools import cached_property
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import LoopedProgram
+from ..ir.looped import CELL, INPUT, Body, Loop, LoopedProgram, Place
 from ..ir.program import Array, Node, Program
 from .llvm_vector import VectorType
+
+LONG_BODY = 2000  # operations of a body that runs once from which on it is straight-line code
 
 
 def identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LoopScratch:
-    """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells."""
+    """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells, constants, and slots
+    for values of long straight-line code that had to leave their registers."""
 
     program: LoopedProgram
     vector: VectorType
+    spilled: int = 0
 
     @property
     def in_order(self) -> bool:
         """Whether loops write results as they are in their arrays; else these are in cells."""
         return self.program.results is None
 
-    @property
+    @cached_property
     def constants(self) -> dict[int, float]:
-        """After the cells a zero, for results that are."""
-        return {} if self.in_order else {self.cells + self.program.cells: 0.0}
+        """After the cells a zero, for results that are; and what straight-line code leaves in cells."""
+        zero = {} if self.in_order else {self.cells + self.program.cells: 0.0}
+        return zero | {
+            slot: x for body in straight_bodies(self.program) for slot, x in Fixed(body, self).constants.items()
+        }
 
     @property
     def places(self) -> list[np.ndarray]:
@@ -58,7 +65,20 @@ class LoopScratch:
 
     @property
     def bytes(self) -> int:
-        return (self.cells + self.program.cells + len(self.constants)) * self.vector.bytes
+        return (self.first_spilled + self.spilled) * self.vector.bytes
+
+    @property
+    def first_spilled(self) -> int:
+        return self.cells + self.program.cells + (not self.in_order)
+
+    def cells_written_after(self, number: int) -> list[int]:
+        """Cells that only loops after this one write, for every group of states; the first come last."""
+        written = [np.zeros(self.program.cells, bool) for _ in range(2)]
+        for place, loop in enumerate(self.program.loops):
+            for _, _, _, elements in loop.elements(CELL):
+                written[place > number][elements] = True
+        found = np.flatnonzero(~written[0] & written[1])[::-1].tolist()
+        return [cell for cell in found if self.cells + cell not in self.constants]
 
     @property
     def preparation(self) -> list[str]:
@@ -76,6 +96,52 @@ class LoopScratch:
             f"  %zeros = getelementptr i8, ptr %scratch, i64 {self.output_offsets[0] * self.vector.bytes}",
             f"  call void @llvm.memset.p0.i64(ptr %zeros, i8 0, i64 {size}, i1 false)",
         ]
+
+
+def straight_bodies(program: LoopedProgram) -> list[Body]:
+    """Bodies that run once and are long: they are straight-line code, at fixed places."""
+    return [loop.bodies[0] for loop in program.loops if is_straight(loop)]
+
+
+def is_straight(loop: Loop) -> bool:
+    if len(loop.which) != 1 or len(loop.bodies) != 1 or loop.inner is not None:
+        return False
+    (body,) = loop.bodies
+    places = (*body.reads, *body.writes)
+    is_fixed = all(place.base is None and place.space in (INPUT, CELL) for place in places)
+    return is_fixed and body.program.size > LONG_BODY and not set(body.reads) & set(body.writes)
+
+
+class Fixed:
+    """Where the values of a body that runs once lie in the scratch area.  Values that leave their registers wait in
+    cells that later loops are the first to write, then in slots of their own."""
+
+    def __init__(self, body: Body, scratch: LoopScratch, unused: Sequence[int] = ()):
+        self.vector, self.input_names, self._scratch = scratch.vector, ("value",), scratch
+        inputs = [node for node in body.program.nodes if node.op is ops.INPUT]
+        self.slots = {node: self._slot(body.reads[node.value[1]]) for node in inputs}
+        self.destinations: dict[Node, list[int]] = {}
+        self.constants: dict[int, float] = {}
+        for place, node in zip(body.writes, body.program.results[0], strict=True):
+            if node.op is ops.CONST:
+                self.constants[self._slot(place)] = node.value
+            else:
+                self.destinations.setdefault(node, []).append(self._slot(place))
+        self._taken, self._free = 0, [scratch.cells + cell for cell in unused]
+
+    def _slot(self, place: Place) -> int:
+        start = self._scratch.cells if place.space == CELL else self._scratch.input_offsets[place.array]
+        return start + place.offset
+
+    def take(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self._taken += 1
+        self._scratch.spilled = max(self._scratch.spilled, self._taken)
+        return self._scratch.first_spilled + self._taken - 1
+
+    def give_back(self, slot: int) -> None:
+        self._free.append(slot)
 
 
 class Scratch:

@@ -3,6 +3,10 @@ operation is one instruction, and no compiler has to look at the code again.
 
 LLVM takes 50 us for an operation, its assembler one.  That pays for long programs; short ones are LLVM's.  As LLVM
 does, operations are ordered so that few wait for the one before (``apart``).
+
+Code that does not come back to itself is as fast as it is fetched, some 16 bytes in a cycle.  An operand in memory
+takes three bytes less within 8 kB of an address in a register: registers point to where the values lie that are used
+next (``_Windows``).
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import itertools
 import math
 import struct
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from ..ir import ops
@@ -21,6 +26,10 @@ from .register_assignment import AHEAD, COMPUTE, FORGET, LOAD, STORE, Action
 NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
 SCRATCH, AHEAD_OF = "%rdi", "%rsi"  # the arguments of a function
 STATE = "%rax"  # where a state's results will be stored
+WINDOWS = ("%rcx", "%rdx", "%r8", "%r9", "%r10")  # addresses in the scratch area
+CONSTANTS = "%r11"  # where those of a function are
+NEAR = 128  # vectors, or numbers, on either side of an address that a short operand can reach
+STRETCH, WORTH = 512, 4  # actions for which windows are chosen, and operands in one for which it is set
 CLOSE = 50  # operations between others that are not worth a part of their own
 TEMPORARY = 31  # a register that holds no value
 _TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
@@ -93,11 +102,41 @@ def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | 
     return f"declare void @{name}(ptr, ptr)\n{text}\n"
 
 
+class _Windows:
+    """Parts of the scratch area to which registers point, so that operands there are short."""
+
+    def __init__(self, vector: VectorType):
+        self._bytes = vector.bytes
+        self._registers: dict[int, str] = {}  # by number of the window
+
+    def moved(self, actions: Sequence[Action]) -> list[str]:
+        """Instructions that set windows to where the operands of some actions are."""
+        uses = Counter(slot // (2 * NEAR) for kind, _, slot in actions if kind in (LOAD, STORE))
+        wanted = [window for window, count in uses.most_common(len(WINDOWS)) if count >= WORTH]
+        kept = {window: register for window, register in self._registers.items() if window in wanted}
+        free = [register for register in WINDOWS if register not in kept.values()]
+        free.sort(key=lambda register: register in self._registers.values())  # those that point nowhere first
+        new = dict(zip((window for window in wanted if window not in kept), free, strict=False))
+        left = {window: register for window, register in self._registers.items() if register in free[len(new) :]}
+        self._registers = kept | new | left
+        return [f"leaq {self._middle(window) * self._bytes}({SCRATCH}), {register}" for window, register in new.items()]
+
+    def operand(self, slot: int) -> str:
+        window = slot // (2 * NEAR)
+        if window in self._registers:
+            return f"{(slot - self._middle(window)) * self._bytes}({self._registers[window]})"
+        return f"{slot * self._bytes}({SCRATCH})"
+
+    @staticmethod
+    def _middle(window: int) -> int:
+        return 2 * NEAR * window + NEAR
+
+
 class _Writer:
     """Writes the instructions of one function.
 
     registers   of values
-    folded      values that are operands in memory of the next instruction, and where
+    folded      values that are operands in memory of the next instruction, and their slots
     """
 
     def __init__(self, name: str, vector: VectorType):
@@ -105,13 +144,16 @@ class _Writer:
         self.kind = "pd" if vector.bits == 64 else "ps"
         self.lines: list[str] = []
         self.registers: dict[Node, int] = {}
-        self.folded: dict[Node, str] = {}
+        self.folded: dict[Node, int] = {}
         self.free = list(range(TEMPORARY - 1, -1, -1))
-        self.constants: dict[str, str] = {}  # bits -> label
+        self.constants: dict[str, int] = {}  # bits -> number
+        self.windows = _Windows(vector)
 
     def written(self, actions: Sequence[Action]) -> list[str]:
         asked = None
         for position, (kind, node, slot) in enumerate(actions):
+            if position % STRETCH == 0:
+                self.lines += self.windows.moved(actions[position : position + STRETCH])
             if kind == AHEAD:
                 if slot[0] != asked:
                     asked = slot[0]
@@ -120,30 +162,32 @@ class _Writer:
                 continue
             assert node is not None
             if kind == LOAD:
-                place = f"{slot * self.vector.bytes}({SCRATCH})"
                 if not self.folded and _is_used_once(actions, position):
-                    self.folded[node] = place
+                    self.folded[node] = slot
                 else:
                     self.registers[node] = self.free.pop()
-                    self._write("vmovap", place, self.registers[node])
+                    self._write("vmovap", self.windows.operand(slot), self.registers[node])
             elif kind == STORE:
-                self._write("vmovap", self.registers[node], f"{slot * self.vector.bytes}({SCRATCH})")
+                self._write("vmovap", self.registers[node], self.windows.operand(slot))
             elif kind == FORGET:
                 if self.folded.pop(node, None) is None and node in self.registers:
                     self.free.append(self.registers.pop(node))
             else:
                 self._compute(node, {a.node for a in _forgotten_after(actions, position)})
         number = ".quad" if self.vector.bits == 64 else ".long"
+        table = f".L{self.name}_constants"
         return [
             ".text",
             ".p2align 4",
             f"{self.name}:",
+            *([f"leaq {table}+{NEAR * self.vector.bits // 8}(%rip), {CONSTANTS}"] if self.constants else []),
             *self.lines,
             "vzeroupper",
             "ret",
             ".section .rodata",
             ".p2align 3",
-            *(f"{label}: {number} {bits}" for bits, label in self.constants.items()),
+            f"{table}:",
+            *(f"{number} {bits}" for bits in self.constants),
             ".text",
         ]
 
@@ -155,14 +199,14 @@ class _Writer:
     def _operand(self, node: Node) -> str | int:
         if node.op is ops.CONST:
             return self._constant(node.value)
-        return self.folded[node] if node in self.folded else self.registers[node]
+        return self.windows.operand(self.folded[node]) if node in self.folded else self.registers[node]
 
     def _constant(self, value: float) -> str:
         """A number in memory that is spread over the lanes."""
         format, whole = ("<d", "<Q") if self.vector.bits == 64 else ("<f", "<I")
         bits = hex(struct.unpack(whole, struct.pack(format, self.vector.round(value)))[0])
-        label = self.constants.setdefault(bits, f".L{self.name}_{len(self.constants)}")
-        return f"{label}(%rip){{1to{self.vector.lanes}}}"
+        number = self.constants.setdefault(bits, len(self.constants))
+        return f"{(number - NEAR) * self.vector.bits // 8}({CONSTANTS}){{1to{self.vector.lanes}}}"
 
     def _in_register(self, operand: str | int, register: int = TEMPORARY) -> int:
         """The operand in a register, which is not its own if it had none."""

@@ -11,6 +11,7 @@ from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node, Program, reachable
 
+Function = Callable[[list[Any]], list[Any]]  # of a list of floats and symbols
 NUMBERS = (float, int, np.floating, np.integer)
 
 
@@ -123,6 +124,18 @@ class Symbol:
     def select(self, then: Symbol | float, otherwise: Symbol | float) -> Symbol | float:
         return self._wrap(self.builder.select(self.node, self._lift(then), self._lift(otherwise)))
 
+    def each(self, items: Sequence[list[Any]], functions: Sequence[Function], alike: bool) -> list[list[Any]]:
+        if self.builder.repetitions is not None:
+            return self.builder.repetitions.each(items, functions, alike)
+        return [applied(functions, item) for item in items]
+
+
+def applied(functions: Sequence[Function], numbers: list[Any]) -> list[Any]:
+    """A list of numbers after all functions in turn."""
+    for function in functions:
+        numbers = function(numbers)
+    return numbers
+
 
 def symbols(inputs: Sequence[Array], builder: Builder) -> list[np.ndarray]:
     """Arrays of symbols shaped like ``inputs``."""
@@ -147,12 +160,22 @@ def trace(
     ``function`` returns one array (or scalar) per name in ``outputs``.  ``on_section``, if given,
     receives a setter through which the caller names the section under way.
     """
-    builder = Builder()
+    arrays, nodes = run_on_symbols(function, inputs, outputs, Builder(), on_section)
+    return Program(tuple(inputs), arrays, reachable(nodes), nodes, name)
+
+
+def run_on_symbols(
+    function: Callable[..., Sequence[np.ndarray]],
+    inputs: Sequence[Array],
+    outputs: Sequence[str],
+    builder: Builder,
+    on_section: Callable[[Callable[[str], None]], None] | None,
+) -> tuple[tuple[Array, ...], tuple[tuple[Node, ...], ...]]:
+    """The outputs, and the nodes of their elements."""
     if on_section is not None:
         on_section(lambda label: setattr(builder, "section", label))
     results = [np.asarray(result, dtype=object) for result in function(*symbols(inputs, builder))]
     nodes = tuple(
         tuple(x.node if isinstance(x, Symbol) else builder.const(x) for x in result.ravel()) for result in results
     )
-    shapes = tuple(Array(label, result.shape) for label, result in zip(outputs, results, strict=True))
-    return Program(tuple(inputs), shapes, reachable(nodes), nodes, name)
+    return tuple(Array(label, result.shape) for label, result in zip(outputs, results, strict=True)), nodes

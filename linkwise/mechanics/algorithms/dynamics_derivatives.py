@@ -23,7 +23,7 @@ from ..links.link import JointKinematics
 from ..recursions.pairs import Dof
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Matrix, Scalar, dot, is_zero
+from ..scalar import Matrix, Scalar, dot, is_zero, transposed
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .dynamics import inverse_dynamics, mass_matrix
@@ -170,23 +170,25 @@ class Accelerations:
 
     def derivatives(self) -> list[Matrix]:
         """Three of (nv, nv): by position, velocity and joint forces."""
+        columns = {}
+        for which, matrix in enumerate((self.of_position, self.of_velocity)):
+            for k, column in enumerate(zip(*matrix, strict=True)):
+                if k not in self.answered[which]:
+                    columns[which, k] = [-x for x in column]
+        solved = dict(zip(columns, self.mass.solve_each(list(columns.values())), strict=True))
         by_q, by_v = (
-            self.mass.solve_columns([[-x for x in row] for row in matrix], answered)
-            for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True)
+            transposed(answered.get(k) or solved[which, k] for k in range(len(self.values)))
+            for which, answered in enumerate(self.answered)
         )
         return [by_q, by_v, self.mass.inverse()]
 
-    def pulled_back(self, row: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """Three of (nv,): minus a row times each of these derivatives, which need not be there for that."""
-        of_tau = self._times_inverse(row)
-        of_position, of_velocity = (
-            [
-                -dot(row, answered[k]) if k in answered else dot(of_tau, column)
-                for k, column in enumerate(zip(*matrix, strict=True))
-            ]
-            for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True)
-        )
-        return of_position, of_velocity, [-x for x in of_tau]
+    def pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
+        """(3 nv,): minus a row times each of these derivatives, which need not be there for that."""
+        of_tau, found = self._times_inverse(row), []
+        for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True):
+            for k, column in enumerate(zip(*matrix, strict=True)):
+                found.append(-dot(row, answered[k]) if k in answered else dot(of_tau, column))
+        return [*found, *(-x for x in of_tau)]
 
     def _times_inverse(self, row: Sequence[Scalar]) -> list[Scalar]:
         """M^-1 times a row; of a multiple of a unit vector a multiple of what ``_inverse`` has."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..joints.protocol import Joint
 from ..recursions.tree import Tree
-from ..scalar import Scalar, cos, is_zero, select, sin, sqrt
+from ..scalar import Scalar, cos, each, is_zero, select, sin, sqrt
 from .configuration import drift, integrate, kick_bias
 from .dynamics_derivatives import Accelerations, accelerations_with_changes
 from .integration import Method, Splitting, Tableau, refuse_lost_orders, step_rates
@@ -149,26 +149,45 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
         stages.append(_Stage(u, speed, motion.there(there, speed)))
         rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
 
-    n = len(v)
-    unit, nothing = np.eye(n).astype(object), np.full((n, n), 0.0, dtype=object)
-    ends, speeds = np.concatenate([unit, nothing]), np.concatenate([nothing, unit])  # rows of q and of v at the end
-    by_q, by_u = _before_moving(motion, step(method.weights), ends)
-    by_v, by_tau = speeds, np.concatenate([nothing, nothing])
-    of_rates: list[np.ndarray] = [_scaled(by_u, weight, h) for weight in method.weights]
-    of_slopes: list[np.ndarray] = [_scaled(speeds, -weight, h) for weight in method.weights]  # negative
-    for number in reversed(range(len(stages))):
-        stage, coefficients = stages[number], method.stages[number]
-        of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, of_slopes[number])
-        by_speed, by_u = _before_rates(motion, stage, of_rates[number])
-        by_speed = by_speed + of_velocity
-        by_place, further = _before_moving(motion, stage.u, of_position) if number else (of_position, nothing)
-        by_q, by_v, by_tau = by_q + by_place, by_v + by_speed, by_tau + of_tau
-        for earlier, coefficient in enumerate(coefficients):
-            if coefficient:
-                of_rates[earlier] = of_rates[earlier] + _scaled(by_u + further, coefficient, h)
-                of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
-    whole = np.concatenate([by_q, by_v, by_tau], axis=1)
+    n, end = len(v), step(method.weights)
+    backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
+    rows = []
+    for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
+        by_q, by_u = _before_moving(motion, end, unit[:, :n])
+        nothing = np.full((n, n), 0.0, dtype=object)
+        felt = [nothing] * 2 * len(stages)
+        starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
+        rows += each([[*row, h] for row in starts.tolist()], *backwards, alike=True)
+    whole = np.array(rows, dtype=object)[:, : 3 * n]
     return whole[:n], whole[n:]
+
+
+class _Backwards:
+    """One stage, backwards, for a row of the result: what the end of the step feels of q, v and tau at its start, by
+    all later stages; of the step's u and its velocity, which goes to all stages by their weights; of the rates and,
+    negative, of the slopes of each stage, by later stages; and the length of the step."""
+
+    def __init__(self, method: Tableau, motion: _Motion, stages: Sequence[_Stage], number: int):
+        self.method, self.motion, self.stages, self.number = method, motion, stages, number
+
+    def __call__(self, row: list[Scalar]) -> list[Scalar]:
+        number, stage, h = self.number, self.stages[self.number], row[-1]
+        weight, count = self.method.weights[number], len(self.stages)
+        by_q, by_v, by_tau, of_u, of_speed, *felt = np.split(_array(row[:-1])[None], 5 + 2 * count, axis=1)
+        of_rates, of_slopes = felt[:count], felt[count:]
+        slopes = of_slopes[number] + _scaled(of_speed, -weight, h)
+        of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, slopes)
+        by_speed, by_u = _before_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
+        by_speed = by_speed + of_velocity
+        if number:
+            of_position, further = _before_moving(self.motion, stage.u, of_position)
+            by_u = by_u + further
+        for earlier, coefficient in enumerate(self.method.stages[number]):
+            if coefficient:
+                of_rates[earlier] = of_rates[earlier] + _scaled(by_u, coefficient, h)
+                of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
+        found = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
+        return [*np.concatenate(found, axis=1)[0].tolist(), h]
 
 
 def _sum(start: np.ndarray, terms: Iterable[tuple[float, np.ndarray]], h: Scalar) -> np.ndarray:
@@ -181,14 +200,11 @@ def _scaled(numbers: np.ndarray, coefficient: float, h: Scalar) -> np.ndarray:
     return numbers * _array([h * coefficient]) if coefficient else np.full_like(numbers, 0.0)
 
 
-def _pulled_back(accelerations: Accelerations, rows: np.ndarray) -> list[np.ndarray]:
-    """Minus rows times the derivatives of the accelerations."""
-    found = np.full((3, *rows.shape), 0.0, dtype=object)
-    for k, row in enumerate(rows.tolist()):
-        if not all(map(is_zero, row)):
-            for matrix, part in zip(found, accelerations.pulled_back(row), strict=True):
-                matrix[k] = _array(part)
-    return list(found)
+def _pulled_back(accelerations: Accelerations, row: np.ndarray) -> list[np.ndarray]:
+    """Minus a row times the derivatives of the accelerations."""
+    if all(map(is_zero, row[0])):
+        return [np.full_like(row, 0.0)] * 3
+    return np.split(_array(accelerations.pulled_back(row[0].tolist()))[None], 3, axis=1)
 
 
 def _before_moving(motion: _Motion, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

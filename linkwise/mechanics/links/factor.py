@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..scalar import Matrix, Scalar, dot, is_zero, select, sqrt
+from ..scalar import Matrix, Scalar, dot, each, is_zero, select, sqrt
 
 DEPENDENT = 1e-11  # what is left of a diagonal entry, by its size, below which the row depends on those before it
 SINGULAR = 1e-13  # the same, below which nothing is left but round-off
@@ -143,13 +143,9 @@ class Elimination:
         """M^-1 x, by substitution: W is not needed."""
         return self.factor.solve(list(x)[::-1])[::-1]
 
-    def solve_columns(self, matrix: Matrix, known: Mapping[int, list[Scalar]] | None = None) -> Matrix:
-        """M^-1 times a matrix, through W, which meets the zeros of each column before any of them is filled; ``known``
-        are columns of the result that need no solution."""
-        known = known or {}
-        given = zip(*matrix, strict=True)
-        columns = [known[j] if j in known else self._through_rows(column) for j, column in enumerate(given)]
-        return [list(row) for row in zip(*columns, strict=True)]
+    def solve_each(self, columns: Sequence[list[Scalar]]) -> list[list[Scalar]]:
+        """M^-1 times each column, through W, which meets the zeros of a column before any of them is filled."""
+        return each(columns, self._through_rows)
 
     def _through_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
         n, given = len(x), list(x)[::-1]

@@ -10,7 +10,7 @@ import pytest
 from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.runtime import llvm_loader
-from linkwise.compiler.targets import llvm_simd, x86_assembly
+from linkwise.compiler.targets import llvm_simd, llvm_straight, x86_assembly
 from linkwise.compiler.targets.lines_ahead import with_lines_ahead
 from linkwise.compiler.targets.llvm_vector import VectorType
 from linkwise.compiler.targets.protocol import Options
@@ -57,7 +57,7 @@ def test_small_results_are_not_asked_for():
 
 @pytest.mark.parametrize("nodes", [0, 10**6])  # in assembly, where the machine has AVX-512, and in LLVM
 def test_results_are_the_same(nodes, monkeypatch):
-    monkeypatch.setattr(llvm_simd, "NODES_FOR_LLVM", nodes)
+    monkeypatch.setattr(llvm_straight, "NODES_FOR_LLVM", nodes)
     program, here = powers(1500, 600), llvm_loader.host_options()
     by_hand = nodes == 0 and x86_assembly.available(here.features, VectorType("float64", here.lanes))
     asked = r"prefetcht1 (\d+)\(%rax\)" if by_hand else r"@llvm\.prefetch\.p0\(ptr %state\d+\.(\d+), i32 0"

@@ -10,7 +10,7 @@ from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.compiler.runtime import llvm_loader
-from linkwise.compiler.targets import llvm_loop, llvm_operations, llvm_simd, numpy_reference
+from linkwise.compiler.targets import llvm_loop, llvm_operations, llvm_simd, llvm_straight, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from tests.work import lines_run
 
@@ -43,7 +43,7 @@ def test_random_programs_for_all_lane_counts_and_tails(lanes, dtype):
 
 
 def test_long_programs_are_cut_into_parts(monkeypatch):
-    monkeypatch.setattr(llvm_simd, "NODES_PER_PART", 7)
+    monkeypatch.setattr(llvm_straight, "NODES_PER_PART", 7)
     for seed in range(8):
         program = random_program(seed, size=120)
         assert llvm_simd.emit(program, Options(lanes=4)).count("define internal void @part") > 3
@@ -139,7 +139,7 @@ def test_constants_and_inputs_as_outputs():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_constants_stay_between_computed_results(lanes, dtype, monkeypatch):
     """Constants are written once, before all groups; parts that hand on values must not touch them."""
-    monkeypatch.setattr(llvm_simd, "NODES_PER_PART", 7)
+    monkeypatch.setattr(llvm_straight, "NODES_PER_PART", 7)
     given = random_program(3, size=120)
     builder = Builder()
     new = {}
@@ -215,7 +215,7 @@ def test_results_that_are_stored_in_many_places_are_cut_into_parts():
     arrays = Array("outer", (40, 40)), Array("copies", (40, 40))
     program = Program((Array("x", (40,)), Array("y", (40,))), arrays, reachable(results), results)
     parts = llvm_simd.emit(program, Options(lanes=8)).split("define internal void @part")[1:]
-    limit = llvm_simd.NODES_PER_PART / llvm_simd.NODES_PER_RESULT
+    limit = llvm_straight.NODES_PER_PART / llvm_straight.NODES_PER_RESULT
     assert max(part.split("ret void")[0].count("  store ") for part in parts) <= limit
     assert_same(program, compiled(program), arrays_for(program, (9,)))
 

@@ -13,7 +13,7 @@ from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.ir.recurrence import Recurrence
 from linkwise.compiler.pipeline import load_recurrence
 from linkwise.compiler.runtime import cache, gufunc, llvm_loader
-from linkwise.compiler.targets import llvm_loop, llvm_simd, numpy_reference
+from linkwise.compiler.targets import llvm_loop, llvm_simd, llvm_straight, numpy_reference
 from tests.compiler.targets.sample_programs import random_program
 
 SHAPES = ((4,), (2, 3), (), (2, 3, 2), (4,))  # two that are fed back, two that are new for each run, one that stays
@@ -119,7 +119,7 @@ def test_results_that_are_inputs_and_constants():
 
 def test_scratch_from_the_heap_and_long_programs(monkeypatch):
     monkeypatch.setattr(llvm_loop, "STACK_LIMIT", 64)
-    monkeypatch.setattr(llvm_simd, "NODES_PER_PART", 7)
+    monkeypatch.setattr(llvm_straight, "NODES_PER_PART", 7)
     program = program_of(4)
     assert "@PyMem_RawMalloc(i64 " in llvm_simd.emit(program, llvm_loader.host_options(), RECURRENCE)
     arrays = arrays_for((21,), 2, 3)

@@ -12,7 +12,7 @@ from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.passes.fuse_multiply_add import fuse_multiply_add
 from linkwise.compiler.runtime import llvm_loader
-from linkwise.compiler.targets import llvm_simd, numpy_reference, x86_assembly
+from linkwise.compiler.targets import llvm_simd, llvm_straight, numpy_reference, x86_assembly
 from linkwise.compiler.targets.llvm_vector import VectorType
 
 from .compiled import compiled
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def all_in_assembly(monkeypatch):
-    monkeypatch.setattr(llvm_simd, "NODES_FOR_LLVM", 0)
+    monkeypatch.setattr(llvm_straight, "NODES_FOR_LLVM", 0)
 
 
 def assert_same(program: Program, dtype: str = "float64") -> None:
@@ -54,6 +54,27 @@ def test_a_recursion(dtype):
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_with_parts_that_are_llvm_s(seed):
     assert_same(fuse_multiply_add(random_program(seed)))
+
+
+@pytest.mark.parametrize("stretch, near", [(1, 4), (3, 4), (7, 32), (512, 128)])
+@pytest.mark.parametrize("dtype", ("float64", "float32"))
+def test_registers_that_point_to_what_is_used_next(stretch, near, dtype, monkeypatch):
+    """Set often, at narrow parts of the scratch area: between a load and its use, too."""
+    monkeypatch.setattr(x86_assembly, "STRETCH", stretch)
+    monkeypatch.setattr(x86_assembly, "NEAR", near)
+    monkeypatch.setattr(x86_assembly, "WORTH", 1)
+    program = fuse_multiply_add(forward_dynamics(12))
+    set_to = [line for line in in_assembly(program) if line.startswith('module asm "leaq') and "(%rdi)" in line]
+    assert len(set_to) >= {1: 300, 3: 150, 7: 4, 512: 1}[stretch]
+    assert_same(program, dtype)
+
+
+def test_operands_are_short():
+    """Within 128 vectors of a register: the displacement takes one byte."""
+    lines = in_assembly(fuse_multiply_add(forward_dynamics(20)))
+    far = [line for line in lines if "(%rdi)" in line and "leaq" not in line]
+    near = [line for line in lines if any(f"({register})" in line for register in x86_assembly.WINDOWS)]
+    assert len(near) > 20 * len(far) and len(near) > 1000
 
 
 @pytest.mark.parametrize("op", (ops.FMA, ops.FMS, ops.FNMA), ids=lambda op: op.name)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-
 from linkwise.mechanics.links.factor import Elimination
 
 TREES = {
@@ -38,7 +37,7 @@ def test_inverse_of_trees(name: str):
 def test_the_same_inverse_from_rows_that_are_at_hand(name: str):
     matrix = matrix_of_tree(TREES[name], 4)
     elimination = Elimination(matrix.tolist())
-    solved = elimination.solve_columns(np.eye(len(matrix)).tolist())
+    solved = elimination.solve_each(np.eye(len(matrix)).tolist())
     np.testing.assert_allclose(elimination.inverse(), solved, atol=1e-12 * np.abs(solved).max())
     np.testing.assert_allclose(Elimination(matrix.tolist()).inverse(), solved, atol=1e-12 * np.abs(solved).max())
 

@@ -1,0 +1,364 @@
+"""Functions that a trace applies to many lists of numbers, as loops: a solution for each column of a matrix.
+
+Such a function is traced once for all lists with the same constants, on parameters in place of the other numbers.  What
+it does with them is the body of a loop; what does not depend on them is computed before, once.  Its results are leaves
+of the trace under way.  The program is then straight-line code up to the loops, the loops, straight-line code that
+needs their results, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import ops
+from ..ir.builder import Builder
+from ..ir.looped import CELL, INPUT, NUMBER, AnyProgram, Loop, LoopedProgram, Place, body_between
+from ..ir.program import Array, Node, Program, is_zero, reachable
+from .tracer import Function, Symbol, applied, run_on_symbols
+
+PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are no inputs of the program
+FEWEST = 3  # lists for which a loop is worth its start
+
+
+def trace_with_loops(
+    function: Callable[..., Sequence[np.ndarray]],
+    inputs: Sequence[Array],
+    outputs: Sequence[str],
+    name: str,
+    on_section: Callable[[Callable[[str], None]], None] | None,
+    pay: Callable[[int], bool],
+) -> AnyProgram:
+    """What ``trace`` gives, with loops for repetitions where ``pay`` says so, of the operations that need no text of
+    their own then."""
+    builder = Builder()
+    repetitions = builder.repetitions = Repetitions(builder, pay)
+    arrays, nodes = run_on_symbols(function, inputs, outputs, builder, on_section)
+    if repetitions.found:
+        return _Assembly(repetitions.found).program(tuple(inputs), arrays, nodes, name)
+    return Program(tuple(inputs), arrays, reachable(nodes), nodes, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """One function of many lists.
+
+    parameters   what stands for the elements that differ, as far as they are used
+    needed       what the function needs besides these
+    results      what depends on them, each once
+    arguments    of every list, the elements that differ
+    first        number of the leaf that is the first result of the first list; all others follow one another
+    """
+
+    parameters: tuple[Node, ...]
+    needed: tuple[Node, ...]
+    results: tuple[Node, ...]
+    arguments: tuple[tuple[Node, ...], ...]
+    first: int
+
+    @property
+    def size(self) -> int:
+        """How many leaves are its results."""
+        return len(self.results) * len(self.arguments)
+
+
+class Repetitions:
+    """The repetitions of one trace."""
+
+    def __init__(self, builder: Builder, pay: Callable[[int], bool]):
+        self._builder, self._pay = builder, pay
+        self._depends: dict[Node, bool] = {}  # on parameters
+        self.found: list[Repetition] = []
+
+    def each(self, items: Sequence[list[Any]], functions: Sequence[Function], alike: bool) -> list[list[Any]]:
+        """Each item after all functions in turn: function by function if that makes loops, else item by item."""
+        groups: dict[tuple, list[int]] = {}
+        for number, item in enumerate(items):
+            constants = tuple(None if isinstance(x, Symbol) else float(x) for x in item)
+            groups.setdefault(() if alike else constants, []).append(number)
+        many = [members for members in groups.values() if len(members) >= FEWEST]
+        self._builder.repetitions = None  # within one, functions are done list by list
+        saved = sum((len(members) - 1) * self._operations(functions, [items[k] for k in members]) for members in many)
+        pays = bool(many) and self._pay(saved)
+        found: list[list[Any]] = [[] for _ in items]
+        for members in groups.values():
+            lists = [items[k] for k in members]
+            if pays and members in many:
+                for function in functions:
+                    lists = self._repeated(function, lists)
+            else:
+                lists = [applied(functions, item) for item in lists]
+            for k, values in zip(members, lists, strict=True):
+                found[k] = values
+        self._builder.repetitions = self
+        return found
+
+    def _operations(self, functions: Sequence[Function], items: Sequence[list[Any]]) -> int:
+        """Of the functions, for one list."""
+        total, given = 0, self._parameters(items)
+        for function in functions:
+            results = function(given)
+            total += len(self._varying(x.node for x in results if isinstance(x, Symbol)))
+            unknown = [isinstance(x, Symbol) and self._is_varying(x.node) for x in results]
+            given = [
+                self._parameter(k) if is_unknown else x
+                for k, (x, is_unknown) in enumerate(zip(results, unknown, strict=True))
+            ]
+        return total
+
+    def _parameters(self, items: Sequence[list[Any]]) -> list[Any]:
+        """What all lists have in common, and parameters in place of what differs."""
+        columns = [{self._node(x): x for x in column} for column in zip(*items, strict=True)]
+        return [
+            self._parameter(k) if len(column) > 1 else next(iter(column.values())) for k, column in enumerate(columns)
+        ]
+
+    def _parameter(self, k: int) -> Symbol:
+        return Symbol(self._builder.input(PARAMETERS, k), self._builder)
+
+    def _repeated(self, function: Function, items: list[list[Any]]) -> list[list[Any]]:
+        """A function of all items, by a loop.  What it leaves as it is, stays what it was."""
+        given = self._parameters(items)
+        results = function(given)
+        places = {self._node(x): k for k, x in enumerate(given) if _is_leaf(self._node(x), PARAMETERS)}
+        nodes = [x.node for x in results if isinstance(x, Symbol)]
+        once = dict.fromkeys(node for node in nodes if self._is_varying(node) and node not in places)
+        varying = self._varying(once)
+        used = {node: k for node, k in places.items() if node in varying}
+        arguments = tuple(tuple(self._node(item[k]) for k in used.values()) for item in items)
+        besides = {arg for node in varying for arg in node.args if arg not in varying and arg.op is not ops.CONST}
+        needed = tuple(sorted(besides, key=lambda node: node.index))
+        leaf = sum(repetition.size for repetition in self.found)
+        if once:
+            self.found.append(Repetition(tuple(used), needed, tuple(once), arguments, leaf))
+        found = []
+        for item in items:
+            known: dict[Node, Any] = {node: item[k] for node, k in places.items()}
+            for node in once:
+                known[node] = Symbol(self._builder.input(RESULTS, leaf), self._builder)
+                leaf += 1
+            found.append([known.get(x.node, x) if isinstance(x, Symbol) else x for x in results])
+        return found
+
+    def _node(self, x: Any) -> Node:
+        return x.node if isinstance(x, Symbol) else self._builder.const(x)
+
+    def _is_varying(self, node: Node) -> bool:
+        """Whether a value depends on parameters."""
+        for one in _operands_first([node], self._depends):
+            self._depends[one] = _is_leaf(one, PARAMETERS) or any(self._depends[arg] for arg in one.args)
+        return self._depends[node]
+
+    def _varying(self, results: Iterable[Node]) -> set[Node]:
+        """Nodes that depend on parameters, of all that ``results`` depend on."""
+        found: set[Node] = set()
+        stack = [node for node in results if self._is_varying(node)]
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack += [arg for arg in node.args if self._depends[arg]]
+        return found
+
+
+def _operands_first(nodes: Iterable[Node], done: dict[Node, Any]) -> Iterable[Node]:
+    """All that ``nodes`` depend on, and themselves, but what is ``done``; each is put there before the next comes."""
+    stack = [(node, False) for node in nodes]
+    while stack:
+        node, is_ready = stack.pop()
+        if is_ready:
+            if node not in done:
+                yield node
+        elif node not in done:
+            stack.append((node, True))
+            stack += [(arg, False) for arg in node.args]
+
+
+def _is_leaf(node: Node, array: int) -> bool:
+    return node.op is ops.INPUT and node.value[0] == array
+
+
+@dataclass(eq=False)
+class _Layout:
+    """Where the lists of a repetition are.
+
+    places    of its parameters and of its results
+    columns   the positions of each list, one after the other
+    """
+
+    places: dict[Node, Place] = field(default_factory=dict)
+    columns: list[np.ndarray] = field(default_factory=list)
+
+    def past(self, positions: np.ndarray) -> int:
+        """The number of such positions, which are new or not."""
+        for number, column in enumerate(self.columns):
+            if np.array_equal(column, positions):
+                return number
+        self.columns.append(positions)
+        return len(self.columns) - 1
+
+
+@dataclass(eq=False)
+class _Assembly:
+    """Straight-line code and loops in turn.  Level k is the straight-line code that needs results of loops of lower
+    levels alone, then the loops that need that code.
+
+    levels        of values
+    loop_levels   of repetitions
+    layouts       of repetitions
+    leaf_cells    where results of loops lie
+    cells         where values lie that are needed elsewhere than in the code that computes them
+    copies        where values lie as elements of lists, whose cells follow one another
+    count         how many cells there are
+    numbers       constants that differ from list to list
+    """
+
+    repetitions: Sequence[Repetition]
+    levels: dict[Node, int] = field(default_factory=dict)
+    loop_levels: dict[Repetition, int] = field(default_factory=dict)
+    layouts: dict[Repetition, _Layout] = field(default_factory=dict)
+    leaf_cells: list[int] = field(default_factory=list)
+    cells: dict[Node, int] = field(default_factory=dict)
+    copies: dict[Node, list[int]] = field(default_factory=dict)
+    count: int = 0
+    numbers: list[float] = field(default_factory=list)
+
+    def program(
+        self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], results: Sequence[Sequence[Node]], name: str
+    ) -> LoopedProgram:
+        for repetition in self.repetitions:  # as they were traced: each needs those before it alone
+            given = (node for arguments in repetition.arguments for node in arguments)
+            self.loop_levels[repetition] = self._level([*repetition.needed, *given])
+            self.layouts[repetition] = self._laid_out(repetition)
+        last = self._level([node for group in results for node in group])
+        for repetition in self.repetitions:
+            self._keep(repetition.needed)
+        places = [[-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results]
+        for node, level in self.levels.items():
+            self._keep(arg for arg in node.args if self.levels[arg] < level)
+        loops = []
+        for level in range(max(last, *self.loop_levels.values()) + 1):
+            loops += self._straight_line(level)
+            loops += [self._loop(one) for one, at in self.loop_levels.items() if at == level]
+        found = tuple(np.array(group, dtype=np.int32) for group in places)
+        numbers = np.array(self.numbers)
+        return LoopedProgram(inputs, outputs, tuple(loops), self.count, numbers, name, results=found, special=True)
+
+    def _level(self, nodes: Sequence[Node]) -> int:
+        """The first at which all ``nodes`` are known."""
+        for node in _operands_first(nodes, self.levels):
+            if _is_leaf(node, RESULTS):
+                self.levels[node] = 1 + self.loop_levels[self._giving(node)]
+            else:
+                self.levels[node] = max((self.levels[arg] for arg in node.args), default=0)
+        return max((self.levels[node] for node in nodes), default=0)
+
+    def _giving(self, leaf: Node) -> Repetition:
+        return next(one for one in reversed(self.repetitions) if one.first <= leaf.value[1])
+
+    # -- where values lie -------------------------------------------------------------------------------
+
+    def _taken(self, count: int) -> range:
+        """Cells that follow one another."""
+        self.count += count
+        return range(self.count - count, self.count)
+
+    def _laid_out(self, repetition: Repetition) -> _Layout:
+        """Parameters are read where they are: constants in the table, results of another loop where that leaves them.
+        Others are copied, so that those of one list lie side by side."""
+        layout, copied, constant = _Layout(), [], []
+        for k, parameter in enumerate(repetition.parameters):
+            column = [arguments[k] for arguments in repetition.arguments]
+            if all(node.op is ops.CONST for node in column):
+                constant.append((parameter, column))
+            elif not self._is_handed_on(layout, parameter, column):
+                copied.append((parameter, column))
+        lists = np.arange(len(repetition.arguments))
+        for number, (parameter, _) in enumerate(constant):
+            past = layout.past(len(self.numbers) + len(constant) * lists)
+            layout.places[parameter] = Place(NUMBER, 0, past, number)
+        self.numbers += [column[k].value for k in lists for _, column in constant]
+        cells = self._taken(len(copied) * len(lists))
+        for number, (parameter, column) in enumerate(copied):
+            past = layout.past(cells.start + len(copied) * lists)
+            layout.places[parameter] = Place(CELL, 0, past, number)
+            for node, start in zip(column, cells[number :: len(copied)], strict=True):
+                self.copies.setdefault(node, []).append(start)
+        cells = self._taken(repetition.size)
+        self.leaf_cells += cells
+        past = layout.past(cells.start + len(repetition.results) * lists)
+        layout.places |= {node: Place(CELL, 0, past, k) for k, node in enumerate(repetition.results)}
+        return layout
+
+    def _is_handed_on(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
+        """Whether a parameter is, of all lists, the same result of another loop; its place is known then."""
+        if not all(_is_leaf(node, RESULTS) for node in column):
+            return False
+        other = self._giving(column[0])
+        width = len(other.results)
+        list_of, which = np.divmod([node.value[1] - other.first for node in column], width)
+        if (which != which[0]).any() or list_of.max() >= len(other.arguments) or list_of.min() < 0:
+            return False
+        past = layout.past(self.leaf_cells[other.first] + width * list_of)
+        layout.places[parameter] = Place(CELL, 0, past, int(which[0]))
+        return True
+
+    def _keep(self, nodes: Iterable[Node]) -> None:
+        """Give values a cell, if they have none.  Conditions are no numbers: they are computed again where they are
+        needed."""
+        for node in nodes:
+            if node.op.result == "bool":
+                self._keep(node.args)
+            elif node.args and node not in self.cells:
+                self.cells[node] = self._own_cell(node)
+
+    def _own_cell(self, node: Node) -> int:
+        return self.copies[node][0] if node in self.copies else self._taken(1).start
+
+    def _result_cell(self, node: Node) -> int:
+        """The cell of a result, which may be an input or a constant, too."""
+        if _is_leaf(node, RESULTS):
+            return self.leaf_cells[node.value[1]]
+        if node not in self.cells:
+            self.cells[node] = self._own_cell(node)
+        return self.cells[node]
+
+    def _known_before(self, level: int) -> dict[Node, Place]:
+        """Where values are read that code of a level does not compute: inputs, and what lower levels have kept."""
+        found = {}
+        for node, at in self.levels.items():
+            if _is_leaf(node, RESULTS):
+                found[node] = Place(CELL, 0, None, self.leaf_cells[node.value[1]])
+            elif node.op is ops.INPUT:
+                found[node] = Place(INPUT, node.value[0], None, node.value[1])
+            elif at < level and node in self.cells and node.op is not ops.CONST:
+                found[node] = Place(CELL, 0, None, self.cells[node])
+        return found
+
+    # -- what is computed -------------------------------------------------------------------------------
+
+    def _straight_line(self, level: int) -> list[Loop]:
+        """The values of a level that are needed elsewhere, if there are any."""
+        wanted = {node: [cell] for node, cell in self.cells.items() if self.levels[node] == level}
+        for node, cells in self.copies.items():
+            if self.levels[node] == level:
+                wanted[node] = [*dict.fromkeys([*wanted.get(node, ()), *cells])]
+        if not wanted:
+            return []
+        nodes = [node for node, cells in wanted.items() for _ in cells]
+        places = [Place(CELL, 0, None, cell) for cells in wanted.values() for cell in cells]
+        body = body_between(nodes, places, self._known_before(level), f"level_{level}")
+        return [Loop("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))]
+
+    def _loop(self, repetition: Repetition) -> Loop:
+        layout = self.layouts[repetition]
+        leaves = self._known_before(self.loop_levels[repetition] + 1)
+        leaves |= {node: layout.places[node] for node in repetition.parameters}
+        writes = [layout.places[node] for node in repetition.results]
+        body = body_between(repetition.results, writes, leaves, "repeated")
+        label = next((node.section for node in body.program.nodes if node.section), "each of many lists")
+        bases = np.column_stack(layout.columns).astype(np.int32)
+        return Loop(label, (body,), np.zeros(len(bases), np.int32), bases)
