@@ -35,7 +35,7 @@ from .closed_rollouts import (
 from .functions import Held
 from .held_rollouts import asking_controllers
 from .momentum_rollouts import in_momenta, run_in_momenta, side_by_side
-from .repeated_rollouts import key_of, remember, repeated
+from .repeated_rollouts import given_values, key_of, remember, repeated
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -116,11 +116,11 @@ def rollout(
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
     must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
     """
-    arrays = (q0, v0, tau, wrenches, ctrl, activation)
-    names = feedback is parameters is passive is None and (method, target, coordinates)
-    key = key_of(arrays, dt, steps, every, final_only, names) if names else None
+    values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
+    usual = values and parameters is passive is None
+    key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None
     if known := repeated(mech, key):
-        return known(mech, arrays, out, return_activation)
+        return known(mech, values, out, return_activation)
     require_without_drives(mech)
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
@@ -136,10 +136,31 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    every_state, vectors = every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
-    kernel = partial(
-        recurrence_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state, vectors
-    )
+    form = dtype, every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
+    kernel = partial(recurrence_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
+    counts, keep = (steps, every, final_only), partial(remember, mech, key, values) if key else None
+    found = _motion(mech, method, acting, kernel, target, device, given, parameters, passive, dtype, counts, out, keep)
+    return returned(found, return_activation)
+
+
+def _motion(
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    kernel: Callable[..., Any],
+    target: str,
+    device: DeviceCall | None,
+    given: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    passive: Passive | None,
+    dtype: str,
+    counts: tuple[int, int, bool],
+    out: Any,
+    keep: Callable[..., None] | None,
+) -> Any:
+    """The records of a rollout; ``keep`` is told what later calls need not find out again."""
+    steps, every, final_only = counts
+    every_state = every == 1 and not final_only
     run, inputs, of_variant = kernel(target)
     given = {**given, **of_variant, TRUSTED: NONE_YET}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
@@ -150,10 +171,10 @@ def rollout(
     if device:
         work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
     found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
-    if key is not None and device is None and not (mech.loops or in_momenta(method, target)):
-        counts = {"batch": batch, "shapes": shapes, "steps": steps, "every": every, "final_only": final_only}
-        remember(mech, key, arrays, run, named, method=method, acting=acting, **counts)
-    return returned(found, return_activation)
+    if keep and device is None and not (mech.loops or in_momenta(method, target)):
+        lengths = {"steps": steps, "every": every, "final_only": final_only}
+        keep(run, named, batch=batch, shapes=shapes, method=method, acting=acting, **lengths)
+    return found
 
 
 def _run(

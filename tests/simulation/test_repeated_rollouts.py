@@ -44,6 +44,7 @@ def decided(monkeypatch):
     return calls
 
 
+POSTURES, GAINS = states(TREE, (STEPS,), 5)[0], numbers(3, 1 + TREE.nv, seed=6)
 CALLS = {
     "one state": (TREE, (), {}, lambda n: None),
     "forces": (TREE, (), {}, lambda n: numbers(n)),
@@ -60,6 +61,20 @@ CALLS = {
     "wrenches": (TREE, (5,), {"wrenches": numbers(STEPS, TREE.n_links, 6)}, lambda n: None),
     "actuators": (MUSCLES, (3,), {"ctrl": numbers(2)}, lambda n: None),
     "activations": (MUSCLES, (), {"activation": np.ones(1), "return_activation": True}, lambda n: None),
+    "feedback by numbers": (TREE, (), {"feedback": {"target": POSTURES[0], "kp": 3, "kd": 0.1}}, lambda n: None),
+    "damping": (TREE, (2,), {"feedback": {"kd": 0.1}}, lambda n: numbers(n)),
+    "feedback by arrays": (
+        TREE,
+        (3,),
+        {"feedback": {"target": 1.00001 * POSTURES, "kp": GAINS[:, 1:], "kd": GAINS[0, 1:]}, "every": 2},
+        lambda n: None,
+    ),
+    "feedback of states": (
+        TREE,
+        (),
+        {"feedback": {"target": POSTURES[0], "gain": numbers(TREE.nv, 2 * TREE.nv)}},
+        lambda n: None,
+    ),
     "a time step of the mechanism's": (TIMED, (), {"dt": None}, lambda n: None),
 }
 
@@ -113,16 +128,40 @@ def test_other_types_go_the_whole_way(decided):
         lambda: lw.rollout(mech, q, v, None, DT, np.int64(STEPS)),
         lambda: lw.rollout(mech, q.astype(">f8"), v, None, DT, STEPS),
         lambda: lw.rollout(mech, q, v, None, DT, STEPS, parameters={}),
+        lambda: lw.rollout(mech, q, v, None, DT, STEPS, feedback={"kd": np.array(0.0)}),
         lambda: lw.rollout(mech, q, v, None, DT, STEPS, passive=lw.Passive()),
     ]
     for number, ask in enumerate(asked, 2):
         for one, other in zip(ask(), expected, strict=True):
             np.testing.assert_array_equal(one, other)
         assert len(decided) == number
-    assert lw.rollout(mech, *(x.astype(np.float32) for x in (q, v)), None, DT, STEPS)[0].dtype == np.float32
+
+
+def test_each_precision_keeps_its_own(decided):
+    mech = fresh(TREE)
+    double = states(mech)
+    single, mixed = [x.astype(np.float32) for x in double], (double[0], double[1].astype(np.float32))
+    for number in range(1, 4):
+        dtypes = [lw.rollout(mech, *state, None, DT, STEPS)[0].dtype for state in (double, single, mixed)]
+        assert dtypes == [np.float64, np.float32, np.float64]
+        assert len(decided) == 2 + number  # those of several precisions are decided every time
+    reached = [lw.rollout(of, *single, None, DT, STEPS, feedback={"kd": 1}) for of in (mech, mech, fresh(mech))]
+    for one, again, other in zip(*reached, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(again, other)
+
+
+def with_feedback(mech, q, v, **feedback):
+    return lw.rollout(mech, q, v, None, DT, STEPS, feedback=feedback)
 
 
 REFUSED = {
+    "part": lambda mech, q, v: with_feedback(mech, q, v, target=q, kq=1.0),
+    "aim": lambda mech, q, v: with_feedback(mech, q, v, target=q[:-1], kp=1.0),
+    "aim of wrong length": lambda mech, q, v: with_feedback(mech, q, v, target=2.0 * q, kp=1.0),
+    "gain": lambda mech, q, v: with_feedback(mech, q, v, target=q, kp=v[:-1]),
+    "a truth for a gain": lambda mech, q, v: with_feedback(mech, q, v, target=q, gain=True),
+    "no aim": lambda mech, q, v: with_feedback(mech, q, v, kp=1.0),
     "q0": lambda mech, q, v: lw.rollout(mech, q[:-1], v, None, DT, STEPS),
     "quaternion": lambda mech, q, v: lw.rollout(mech, 2.0 * q, v, None, DT, STEPS),
     "tau": lambda mech, q, v: lw.rollout(mech, q, v, np.zeros((STEPS + 1, mech.nv)), DT, STEPS),
@@ -151,6 +190,8 @@ def test_refusals_are_those_of_a_first_call(which):
     for steps in (1, STEPS):
         lw.rollout(known, q, v, None, DT, steps)
         lw.rollout(known, q, v, np.zeros((steps, known.nv)), DT, steps)
+    with_feedback(known, q, v, target=q, kp=1.0)
+    with_feedback(known, q, v, target=q, kp=v)
     with pytest.raises(Exception) as first:  # noqa: B017, PT011 (whatever it is)
         REFUSED[which](fresh(TREE), q, v)
     with pytest.raises(Exception) as later:  # noqa: B017, PT011
