@@ -18,7 +18,7 @@ REASONS = {
         "is a new array"
     ),
     "closed": "closed dynamics checks that states lie on the loops, in NumPy, before it computes",
-    ROLLOUT: "few states fill few SIMD lanes, and every call of rollout checks its arguments",
+    ROLLOUT: "few states fill few SIMD lanes",
     "wide": "straight-line code of this size leaves the instruction cache and the registers",
 }
 

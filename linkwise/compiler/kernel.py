@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from .formulas import Formulas
 
 PLAN_WIDTH = 112  # of the text of a plan, in columns
+
+
+def _call(*arrays: Any, out: Any = None) -> NDArray[np.float64]: ...  # type: ignore[empty-body]
+
+
+_SIGNATURE = inspect.signature(_call)  # of calls of kernels
 
 
 def _made_again(function: Callable[..., Kernel], arguments: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
@@ -43,6 +50,13 @@ class Kernel:
     configurations        inputs that are configurations, each with the mechanism whose it is
     traced                the program before anything is fused or ordered: what other programs are derived from
     """
+
+    # Python calls what it finds in this place: the native function itself, without a method in between, which would
+    # take as long as the mass matrix of a small arm.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    if TYPE_CHECKING:
+
+        def __call__(self, *arrays: Any, out: Any = None) -> NDArray[np.float64]: ...
 
     def __init__(
         self,
@@ -69,10 +83,9 @@ class Kernel:
         self._optimize = optimized
         self._emit = emit
         self.function = function  # what is called, without the object around it
+        object.__setattr__(self, "__call__", function)
+        self.__signature__ = _SIGNATURE
         self._recipe: tuple[Callable[..., Kernel], tuple[Any, ...], dict[str, Any]] | None = None
-
-    def __call__(self, *arrays: Any, out: Any = None) -> NDArray[np.float64]:
-        return self.function(*arrays) if out is None else self.function(*arrays, out=out)
 
     def __copy__(self) -> Kernel:
         return self  # nothing about a kernel changes
@@ -244,6 +257,7 @@ def explaining(function: Callable[..., Any], program: AnyProgram, dtype: str) ->
         except (TypeError, ValueError) as error:
             raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
 
+    call.__name__ = call.__qualname__ = program.name  # what Python says of unknown keywords
     return call
 
 

@@ -9,7 +9,6 @@ load      Program, Options                  -> function of arrays (machine code 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ from .runtime.gufunc import delivered, make_gufunc
 from .runtime.llvm_loader import MachineCode
 from .runtime.memory import collection_paused
 from .runtime.single_call import single_call
-from .runtime.threads import call_threaded, threaded
+from .runtime.threads import call_threaded, states_per_task, threaded
 from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
 from .trace import inline, trace, trace_with_loops
@@ -371,10 +370,18 @@ def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) 
     if _no_ufunc(program):
         return _interpreted_recurrence(program, recurrence, dtype)
     _, ufunc = _machine_code(program, dtype, recurrence)
+    timed, axis = recurrence.timed_input(program)
+    first = program.outputs[0]
+    keeps_records = first.name not in recurrence.last
 
     def run(*arrays: Any, out: Any) -> None:
-        runs = math.prod(recurrence.lengths(program, [array.shape for array in arrays]))
-        call_threaded(ufunc, arrays, out, program.size * runs)
+        records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
+        operations = program.size * records * repeats
+        numbers = first.size * (records if keeps_records else 1)  # of a state in the first result
+        if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
+            ufunc(*arrays, out=out)
+        else:
+            call_threaded(ufunc, arrays, out, operations)
 
     return run
 

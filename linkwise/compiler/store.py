@@ -72,6 +72,10 @@ def _made(mech: Mechanism, request: Request, key: Any) -> Callable[..., Any]:
 def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
     """What the mechanism keeps under ``key``, made by the first thread that asks for it."""
     require_mechanism(mech)
+    try:
+        return mech._kernels[key]  # without the lock, which costs as much as all else: what is there stays
+    except (KeyError, TypeError):
+        pass
     # One lock per process: a forked child must not wait for a thread of its parent.
     with mech._locks.setdefault(os.getpid(), threading.RLock()):
         try:

@@ -36,6 +36,11 @@ def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: f
     return q
 
 
+def has_quaternions(mech: Mechanism) -> bool:
+    """Whether ``with_unit_quaternions`` looks at any coordinates."""
+    return any(not body.mimic and _quaternions(body.kind) for body in mech.bodies)
+
+
 def unit_coordinates(kind: Joint, what: str, given: Any, furthest: float = NOT_UNIT) -> np.ndarray:
     """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
     numbers = np.asarray(given)

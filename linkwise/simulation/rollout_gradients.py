@@ -48,7 +48,8 @@ from .rollout_inputs import (
     precision,
     step_length,
 )
-from .rollouts import NEXT, _step, rollout
+from .rollout_programs import NEXT, step_program
+from .rollouts import rollout
 from .steps import ACTIVATION, GAIN, PER_STEP, method_in, require_without_drives, step_name
 
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
@@ -241,7 +242,7 @@ def _kernel(
     """The compiled sweep, from the mechanism's own store or made now."""
 
     def make() -> _Backward:
-        step = _step(mech, method, acting, more, parameters, dtype, counts=False)
+        step = step_program(mech, method, acting, more, parameters, dtype, counts=False)
         program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
         per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))

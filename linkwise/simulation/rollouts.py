@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.ir.looped import LoopedProgram
-from ..compiler.ir.program import Array, Program
-from ..compiler.ir.recurrence import Recurrence
+from ..compiler.ir.program import Array
 from ..compiler.kernel import KernelError
-from ..compiler.passes.iterate import iterate
-from ..compiler.pipeline import is_long, load_recurrence, rollout_targets, trace_algorithm, trace_with_plan
-from ..compiler.registry import DECIDED_OPTIONS
+from ..compiler.pipeline import rollout_targets
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
-from ..compiler.store import stored
-from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
 from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
@@ -34,20 +26,16 @@ from ..mechanism.elements import CONTACT_FRICTION
 from .bodies import check_bodies, with_largest
 from .closed_rollouts import (
     NONE_YET,
-    SETTLED,
     TRUSTED,
-    counting,
-    finite_states,
     onto_loops,
     onto_loops_on_device,
     run_closed,
     run_closed_on_device,
-    warn_first,
 )
-from .creeping import warn_of_creep
 from .functions import Held
 from .held_rollouts import asking_controllers
-from .momentum_rollouts import in_momenta, registers, run_in_momenta, side_by_side, without_momenta
+from .momentum_rollouts import in_momenta, run_in_momenta, side_by_side
+from .repeated_rollouts import given_values, key_of, remember, repeated
 from .rollout_inputs import (
     acting_laws,
     by_name,
@@ -62,25 +50,16 @@ from .rollout_inputs import (
     stride,
     with_controller,
 )
-from .slipping import watch_slip
+from .rollout_programs import recurrence_kernel
+from .rollout_records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
 from .steps import (
     ACTIVATION,
-    CARRIED,
-    MOMENTA,
-    PER_STEP,
-    ROW,
-    fixed_steps,
     method_in,
-    momentum_step,
     require_without_drives,
-    stage_algorithm,
-    step_algorithm,
     step_name,
     warn_of_long_steps,
 )
-
-NEXT = "_next"
 
 
 @asking_controllers
@@ -137,6 +116,11 @@ def rollout(
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
     must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
     """
+    values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
+    usual = values and parameters is passive is None
+    key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None
+    if known := repeated(mech, key):
+        return known(mech, values, out, return_activation)
     require_without_drives(mech)
     method, target = method_in(mech, coordinates, method), one_of("target", target, rollout_targets())
     ALGORITHMS[step_name(mech, method)].check(mech)
@@ -152,18 +136,45 @@ def rollout(
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    every_state, vectors = every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
-    kernel = partial(_kernel, mech, method, acting, tuple(more), tuple(parameters), dtype, every_state, vectors)
+    form = dtype, every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
+    kernel = partial(recurrence_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
+    counts, keep = (steps, every, final_only), partial(remember, mech, key, values) if key else None
+    found = _motion(mech, method, acting, kernel, target, device, given, parameters, passive, dtype, counts, out, keep)
+    return returned(found, return_activation)
+
+
+def _motion(
+    mech: Mechanism,
+    method: str,
+    acting: Acting,
+    kernel: Callable[..., Any],
+    target: str,
+    device: DeviceCall | None,
+    given: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    passive: Passive | None,
+    dtype: str,
+    counts: tuple[int, int, bool],
+    out: Any,
+    keep: Callable[..., None] | None,
+) -> Any:
+    """The records of a rollout; ``keep`` is told what later calls need not find out again."""
+    steps, every, final_only = counts
+    every_state = every == 1 and not final_only
     run, inputs, of_variant = kernel(target)
     given = {**given, **of_variant, TRUSTED: NONE_YET}
     named, batch = input_arrays(mech, inputs, given, np.dtype(dtype), steps, every)
+    named = dict(zip(named, apart_from(out, named.values()), strict=True))
     varied = _prepared(mech, method, acting, named, parameters, passive, device)
     initial, shapes = _starts(mech, acting, named, (*batch,) if final_only else (*batch, steps // every + 1))
     work: Callable[..., None] = partial(_run, mech, method, acting, run, named, batch, varied, every, every_state)
     if device:
         work = partial(_run_there, device, mech, method, acting, run, partial(kernel, "cpu"), named, batch, varied)
     found = _recorded(device, work, initial, out, shapes, np.dtype(dtype), steps, final_only)
-    return _returned(found, return_activation)
+    if keep and device is None and not (mech.loops or in_momenta(method, target)):
+        lengths = {"steps": steps, "every": every, "final_only": final_only}
+        keep(run, named, batch=batch, shapes=shapes, method=method, acting=acting, **lengths)
+    return found
 
 
 def _run(
@@ -179,22 +190,17 @@ def _run(
     kept: list[np.ndarray],
     found: Sequence[np.ndarray],
 ) -> None:
-    """Run a recurrence on the CPU; inputs that share memory with results are copied."""
-    named = {k: x.copy() if any(np.may_share_memory(x, to) for to in kept) else x for k, x in named.items()}
+    """Run a recurrence on the CPU."""
     if mech.loops:
-        run_closed(mech, method, acting, run, named, _with_batch(named, batch), kept, bool(varied))
+        run_closed(mech, method, acting, run, named, with_batch(named, batch), kept, bool(varied))
     else:
         with np.errstate(all="ignore"):  # what is lost is told below, once
             if in_momenta(method, "cpu"):
                 run_in_momenta(mech, run, named, batch, kept, found, every_state, _of_bodies(mech, varied))
             else:
                 run(*named.values(), out=tuple(kept))
-        _warn_of_lost(mech, method, named, batch, kept, every)
-    dt = next(x for array, x in named.items() if array.name == "dt")
-    warn_of_creep(mech, method, acting, float(np.abs(dt).max(initial=0.0)), kept[1])
-    if fixed_steps(method, 0.0)[1] is None and not any(array.name.endswith(CONTACT_FRICTION) for array in varied):
-        steps = every * kept[0].shape[-2]
-        watch_slip(mech, method, steps * dt, *kept[:2])
+    judged = not any(array.name.endswith(CONTACT_FRICTION) for array in varied)
+    look_at_records(mech, method, acting, named, batch, kept, every, judged)
 
 
 def _prepared(
@@ -241,23 +247,6 @@ def _starts(
     return initial, [(*axes, size) for size in (mech.nq, mech.nv, acting.n_activation)[: len(initial)]]
 
 
-def _returned(found: Any, asked: bool) -> tuple[Any, ...]:
-    """(q, v), and the activations if they are asked for."""
-    q, v, *activation = found
-    if not asked:
-        return q, v
-    return q, v, activation[0] if activation else np.zeros((*q.shape[:-1], 0), q.dtype)
-
-
-def _started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
-    """Write the initial states, if they are kept, and give the places of the records that follow."""
-    records = [x[..., None, :] if final_only else x for x in results]
-    if not final_only or not steps:
-        for record, first in zip(records, initial, strict=True):
-            record[..., 0, :] = first
-    return records if final_only else [record[..., 1:, :] for record in records]
-
-
 def _recorded(
     device: DeviceCall | None,
     work: Callable[..., None],
@@ -271,16 +260,16 @@ def _recorded(
     """Arrays with the initial states and what ``work`` writes after them; on a GPU those of the caller's library."""
     found: Any
     if device is None:
-        found = _results(out, shapes, dtype)
-        kept = _started(initial, found, steps, final_only)
+        found = results_of(out, shapes, dtype)
+        kept = started(initial, found, steps, final_only)
         if steps:
             work(kept, found)
         return found
     with device.stream():
         found = device.results(out, shapes, dtype)
         if found is None:
-            raise KernelError(_no_place(shapes, dtype, " on the device"))
-        kept = _started(device.copied(initial), found, steps, final_only)
+            raise KernelError(no_place(shapes, dtype, " on the device"))
+        kept = started(device.copied(initial), found, steps, final_only)
         if steps:
             work(kept)
         return device.delivered(found, out)
@@ -301,7 +290,7 @@ def _run_there(
     """The recurrence itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
     arrays = dict(zip(named, device.copied([*named.values()]), strict=True))
     if mech.loops:
-        whole = _with_batch(named, batch)
+        whole = with_batch(named, batch)
         run_closed_on_device(device, mech, method, acting, run, on_cpu, arrays, whole, kept, bool(varied))
     else:
         run(*arrays.values(), out=tuple(kept))
@@ -321,166 +310,3 @@ def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
         return None  # what follows says what to do about such arrays
     except UnreadableArrayError as error:
         raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
-
-
-def _warn_of_lost(
-    mech: Mechanism,
-    method: str,
-    given: Mapping[Array, np.ndarray],
-    batch: tuple[int, ...],
-    records: Sequence[np.ndarray],
-    every: int,
-) -> None:
-    """Where numbers that are finite have led to some that are not, which stay so: the last record tells."""
-    lost = ~np.isfinite(records[1][..., -1, :]).all(axis=-1)
-    if not lost.any():
-        return
-    inputs = _with_batch({array: x for array, x in given.items() if array.name != "numbers"}, batch)
-    lost &= finite_states(batch, *inputs.values())
-    first = np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1)
-    stiff = "where damping, friction or stops of joints, or kd of lw.joint_feedback, are stiff"
-    other_method = "" if method == "semi_implicit" else f"method='semi_implicit' {stiff}, "
-    warn_first(
-        np.where(lost, (first + 1) * every, -1),
-        inputs["dt"],
-        f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
-        "numbers",
-        f"take smaller steps, {other_method}or lw.simulate with method='radau'",
-        every,
-    )
-
-
-def _with_batch(given: Mapping[Array, np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """All inputs by name, each with all batch axes; those of every step as (..., steps, core)."""
-    whole = {}
-    for array, values in given.items():
-        own = len(array.shape) + 2 * (array.name in PER_STEP)
-        shape = values.shape[values.ndim - own :]
-        values = np.broadcast_to(values, (*batch, *shape))
-        if array.name in PER_STEP:
-            values = values.reshape(*batch, shape[0] * shape[1], *array.shape)
-        whole[array.name] = values
-    return whole
-
-
-def _kernel(
-    mech: Mechanism,
-    method: str,
-    acting: Acting,
-    more: tuple[str, ...],
-    parameters: tuple[str, ...],
-    dtype: str,
-    every_state: bool,
-    vectors: int,
-    target: str,
-) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
-    """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
-    mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
-
-    with_velocities = every_state if in_momenta(method, target) else None
-
-    def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        asked = mech, method, acting, more, (*numbers, *parameters)
-        program = _step(*asked, dtype, None, with_velocities)
-        if isinstance(program, Program) and is_long(program, target):
-            program = _stages_in_a_loop(*asked) or program
-        per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
-        last = (MOMENTA + NEXT,) if with_velocities else ()
-        once_more = Recurrence(feeds, per_run, registers(program, vectors), last)
-        run = load_recurrence(program, once_more, dtype, target)
-        return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
-
-    def shared(numbers: Any) -> Any:
-        made = recurrence((numbers,))
-        return lambda variant, vector: (*made, {"numbers": vector})
-
-    request = ("rollout", method, acting, more, parameters, target, with_velocities, vectors)
-    return stored(
-        mech,
-        (*request, dtype),
-        lambda: shared_by_variants(mech, request, dtype, lambda: (*recurrence(), {}), shared),
-    )
-
-
-def _step(
-    mech: Mechanism,
-    method: str,
-    acting: Acting,
-    more: tuple[str, ...],
-    parameters: Sequence[Any],
-    dtype: str,
-    loops: bool | None = False,
-    with_velocities: bool | None = None,
-    counts: bool = True,
-) -> Any:
-    """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
-    mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``with_velocities``: steps from momenta to
-    momenta, with or without v of the start, if it is not None; ``counts``: closed ones tell how far they can be
-    trusted."""
-    fed_back, options = _fed_back(mech, acting), {}
-    if with_velocities is None:
-        algorithm = step_algorithm(mech, method, acting, more)
-    else:
-        algorithm, momenta = momentum_step(mech, method, acting, more, with_velocities), Array(MOMENTA, (mech.nv,))
-        fed_back = [*fed_back, momenta] if with_velocities else [fed_back[0], momenta, *fed_back[2:]]
-    if mech.loops:
-        options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
-    if mech.loops and not counts:
-        state = algorithm.function
-        algorithm = dataclasses.replace(algorithm, output="state", recursion=lambda *x, **more: state(*x, **more)[0])
-    elif mech.loops:
-        fed_back.append(Array(TRUSTED, NONE_YET.shape))
-        algorithm = dataclasses.replace(
-            algorithm,
-            inputs=(*algorithm.inputs, TRUSTED),
-            output="result",
-            recursion=counting(algorithm.function),
-            sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
-        )
-    return _divided(trace_with_plan(algorithm, mech, parameters, options, loops).program, method, fed_back)
-
-
-def _fed_back(mech: Mechanism, acting: Acting) -> list[Array]:
-    """What a step gives the next one: q, v and, if there are any, activations."""
-    activation = [Array(ACTIVATION, (acting.n_activation,))] if acting.n_activation else []
-    return [Array("q", (mech.nq,)), Array("v", (mech.nv,)), *activation]
-
-
-def _divided(program: Any, method: str, fed_back: Sequence[Array]) -> Any:
-    """The result of a step as the arrays that are fed back."""
-    parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
-    return dataclasses.replace(program.with_divided_output(parts), name=f"{method}_rollout")
-
-
-def _stages_in_a_loop(
-    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any]
-) -> LoopedProgram | None:
-    """The program of ``_step`` with the code of one stage, where all are alike."""
-    staged = stage_algorithm(mech, method, acting, more)
-    if staged is None:
-        return None
-    algorithm, rows = staged
-    program, _ = trace_algorithm(algorithm, mech, parameters)
-    return _divided(iterate(program, CARRIED, ROW, rows), method, _fed_back(mech, acting))
-
-
-def _results(
-    out: tuple[np.ndarray, np.ndarray] | None, shapes: list[tuple[int, ...]], dtype: np.dtype
-) -> Sequence[np.ndarray]:
-    """The arrays given for q and v if they fit, else new ones."""
-    if out is None:
-        return [np.empty(shape, dtype) for shape in shapes]
-    fits = isinstance(out, tuple) and len(out) == len(shapes) and all(isinstance(x, np.ndarray) for x in out)
-    if not fits or any(
-        x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
-    ):
-        raise KernelError(_no_place(shapes, dtype))
-    if any(np.may_share_memory(*pair) for pair in combinations(out, 2)):
-        raise KernelError("rollout: the arrays of out must not share memory")
-    return out
-
-
-def _no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
-    needed = " and ".join(map(str, shapes))
-    return f"rollout: out must be a tuple of two writable arrays{where} of dtype {dtype}, shapes {needed}"

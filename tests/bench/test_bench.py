@@ -36,6 +36,18 @@ def test_best_is_the_time_of_one_call():
     assert slow == pytest.approx(4e-3) and quick == pytest.approx(1e-6)
 
 
+def test_moments_that_a_clock_misses_are_no_times():
+    now, calls = 0.0, 0
+
+    def takes() -> None:
+        nonlocal now, calls
+        calls += 1
+        now += 1e-7 if calls == 77 else 1e-6 if calls % 10 else 3e-6  # once it stands still for a while
+
+    (seconds,) = bench.best(takes, rounds=200, slice_seconds=0.0, clock=lambda: now)
+    assert calls == 200 and seconds == pytest.approx(1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_peak_is_that_of_a_processor(dtype):
     assert 5e8 < bench.fma_peak(dtype) < 1e13

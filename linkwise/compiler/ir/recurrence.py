@@ -34,11 +34,16 @@ class Recurrence:
             return (RECORDS, REPEATS)
         return (RECORDS,) if array in dict(self.feeds) and array not in self.last else ()
 
+    def timed_input(self, program: AnyProgram) -> tuple[int, int]:
+        """The place of an input that is new for each run, and its axis of records, from the end: that of repeats
+        follows."""
+        position = next(i for i, array in enumerate(program.inputs) if array.name in self.per_run)
+        return position, -2 - len(program.inputs[position].shape)
+
     def lengths(self, program: AnyProgram, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
         """How many records and repeats the inputs of these shapes ask for."""
-        position = next(i for i, array in enumerate(program.inputs) if array.name in self.per_run)
-        records = len(shapes[position]) - len(program.inputs[position].shape) - 2
-        return shapes[position][records], shapes[position][records + 1]
+        position, axis = self.timed_input(program)
+        return shapes[position][axis], shapes[position][axis + 1]
 
     def check(self, program: AnyProgram) -> None:
         """Refuse what is no recurrence of this program."""

@@ -209,7 +209,7 @@ def _method() -> _MethodDefinition:
 
 def _host_functions() -> dict[str, int]:
     """Addresses of what the text declares: the switch, functions of NumPy's and Python's."""
-    addresses = {"linkwise_single_call_enabled": ctypes.addressof(_enabled)}
+    addresses = {"linkwise_single_call_enabled": ctypes.addressof(_enabled), "_Py_NoneStruct": id(None)}
     for name in re.findall(r"^declare \w+ @(\w+)", SOURCE, re.MULTILINE):
         if name.startswith(("PyArray_", "PyUFunc_")):
             addresses[name] = numpy_api.address(name)

@@ -11,6 +11,7 @@ SOURCE = f"""
 %Shape = type {{ i64, ptr }}
 %Kernel = type {{ ptr, ptr, i64, i64, ptr, ptr, i64, ptr, [{MAX_ARRAYS} x %Shape] }}
 @linkwise_single_call_enabled = external global i8
+@_Py_NoneStruct = external global i8
 @out = private constant [4 x i8] c"out\\00"
 
 ; PyObject *linkwise_single_call(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
@@ -61,7 +62,9 @@ keyword.name:
 keyword.value:
   %value.at = getelementptr ptr, ptr %given, i64 %count
   %value = load ptr, ptr %value.at
-  store ptr %value, ptr %result_array
+  %value.is_none = icmp eq ptr %value, @_Py_NoneStruct  ; as if it were not given
+  %value.array = select i1 %value.is_none, ptr null, ptr %value
+  store ptr %value.array, ptr %result_array
   br label %input.begin
 input.begin:
   br label %input

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import sys
 import sysconfig
 import types
@@ -263,6 +264,16 @@ def test_kernels_take_out():
     out = np.empty((mech.nv, mech.nv))
     assert kernel(q, out=out) is out
     assert_same(kernel(q), out)
+    assert_same(kernel(q, out=None), out)
+
+
+def test_calls_of_kernels_are_those_of_their_functions():
+    kernel = lw.compile("mass_matrix", MECHANISMS["arm"])
+    assert kernel.__call__ is kernel.function and callable(kernel)
+    assert str(inspect.signature(kernel)).startswith("(*arrays: 'Any', out: 'Any' = None)")
+    assert list(inspect.signature(lw.Kernel).parameters)[:2] == ["program", "dtype"]
+    with pytest.raises(TypeError, match=r"mass_matrix\(\) got an unexpected keyword argument 'output'"):
+        kernel(np.zeros(6), output=None)
 
 
 def test_public_functions_choose_the_dtype():
@@ -428,6 +439,7 @@ def test_a_result_is_written_to_the_array_that_is_given(shape):
     out = np.full_like(expected, np.nan)
     assert loop.before(refuse)(*arrays, out=out) is out
     np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(loop.before(refuse)(*arrays, out=None), expected)  # as if it were not given
     references = sys.getrefcount(out)
     loop.before(refuse)(*arrays, out=out)
     assert sys.getrefcount(out) == references
