@@ -170,7 +170,9 @@ def check(name: str, algorithm: str, dtype: str, robots: Path) -> Checked:
         error, note = max_error(found, expected), ""
         if error > TOLERANCES[dtype]:  # is it the state, which decides on how many digits there are?
             other = max_error(lw.compile(algorithm, mech, dtype=dtype, **options)(*arrays), expected)
-            note = f"{BEYOND if error < FACTOR * other else WRONG}: {error:.1e} (the CPU in this precision {other:.1e})"
+            note = (
+                f"{BEYOND if error <= FACTOR * other else WRONG}: {error:.1e} (the CPU in this precision {other:.1e})"
+            )
         return Checked(error, finite_share(expected), seconds, note)
     except Exception as error:
         return Checked(np.nan, 0.0, 0.0, f"{FAILED}: {type(error).__name__}: {error}"[:600])
