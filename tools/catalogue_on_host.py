@@ -80,10 +80,8 @@ def run(file: Path, wanted: list[Case], again: bool) -> None:
 
 def report(results: dict[Case, Checked], wanted: list[Case]) -> list[str]:
     """What is right, what is not and why, and what was not done."""
-    lines = [
-        "| mechanism | precision | not for it | within | beyond, as the CPU | wrong | failed | not done | largest error within |"
-    ]
-    lines += ["| --- |" + " --- |" * 8]
+    heads = "mechanism, precision, not for it, within, beyond as the CPU, wrong, failed, not done, largest error within"
+    lines = [f"| {' | '.join(heads.split(', '))} |", "|" + " --- |" * 9]
     for mechanism in dict.fromkeys(case[0] for case in wanted):
         for dtype in DTYPES:
             own = [case for case in wanted if (case[0], case[2]) == (mechanism, dtype)]
