@@ -18,121 +18,33 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import cupy
 import numpy as np
+from gpu_cases import (
+    CHECKED,
+    DTYPES,
+    FAILED,
+    OTHER,
+    TOLERANCES,
+    check,
+    found_robots,
+    initial_states,
+    mechanism,
+    states,
+)
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 
 RESULTS = Path(__file__).parent / "results"
-FILES = {
-    "UR5": ("ur_description/urdf/ur5_robot.urdf", False),
-    "Panda": ("panda_description/urdf/panda.urdf", False),
-    "Solo12": ("solo_description/robots/solo12.urdf", True),
-    "Talos": ("talos_data/robots/talos_reduced.urdf", True),
-}
-BUILT_IN = {
-    "chain(20)": lambda: lw.mechanisms.chain(20),
-    "five-bar": lw.mechanisms.five_bar,
-    "Stewart platform": lw.mechanisms.stewart_platform,
-}
-MAIN = (
-    "inverse_dynamics forward_dynamics mass_matrix bias_force link_poses forward_dynamics_derivatives "
-    "inverse_dynamics_derivatives kinetic_energy integrate difference"
-).split()
-CLOSED = ("closed_forward_dynamics", "constraint_jacobian", "position_error")
-CHECKED = {  # algorithms whose code is small enough to be compiled within seconds
-    "UR5": tuple(ALGORITHMS),
-    "Panda": MAIN,
-    "Solo12": ("inverse_dynamics", "forward_dynamics", "mass_matrix", "integrate"),
-    "Talos": ("inverse_dynamics", "forward_dynamics"),
-    "chain(20)": ("inverse_dynamics", "forward_dynamics"),
-    "five-bar": CLOSED,
-    "Stewart platform": CLOSED,
-}
-TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
 CHECK_SECONDS = 130  # checks that are not done by then are listed as such
 STATES = 1 << 22
-DTYPES = ("float32", "float64")
-
-
-@cache
-def mechanism(name: str, robots: Path) -> lw.Mechanism:
-    if name in BUILT_IN:
-        return BUILT_IN[name]()
-    path, floating_base = FILES[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.MechanismWarning)
-        return lw.load(robots / path, floating_base=floating_base)
-
-
-def found_robots() -> Path:
-    import pinocchio
-
-    return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
-
-
-def states(mech: lw.Mechanism, kernel: lw.Kernel, count: int, seed: int = 0) -> list[np.ndarray]:
-    """Random inputs of a kernel; configurations are ones, momenta those of velocities of about 1, variances positive,
-    steps a millisecond: implicit ones of a second do not converge."""
-    rng = np.random.default_rng(seed)
-    q = lw.random_state(mech, rng, (count,))[0]
-    arrays = []
-    for name, shape in kernel.input_shapes.items():
-        if name in kernel.configurations or (name.startswith("q") and shape == (mech.nq,)):
-            arrays.append(q if not arrays else lw.random_state(mech, rng, (count,))[0])
-            continue
-        numbers = rng.uniform(-1.0, 1.0, (count, *shape))
-        if name == "p":
-            numbers = (lw.mass_matrix(mech, q) @ numbers[..., None])[..., 0]
-        elif name == "dt":
-            numbers = rng.uniform(0.5e-3, 1.5e-3, (count, *shape))
-        elif name in ("variances", "weights"):
-            numbers = 1.5 + numbers
-        arrays.append(numbers)
-    return arrays
 
 
 # -- right ----------------------------------------------------------------------------------------------
-
-
-def max_error(found, expected) -> float:
-    """Largest difference, of each result relative to its largest number."""
-    error = 0.0
-    for one, other in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
-        one, good = cupy.asnumpy(one), np.isfinite(other)
-        scale = np.abs(other[good]).max(initial=1e-30)
-        error = max(error, float(np.abs(one[good] - other[good]).max(initial=0.0)) / scale)
-    return error
-
-
-def check(name: str, algorithm: str, dtype: str, robots: Path) -> tuple[float, float, str] | str:
-    """Largest error relative to the largest number of the result, and seconds to compile; or what went wrong."""
-    try:
-        mech = mechanism(name, robots)
-        needed = ALGORITHMS[algorithm].options
-        options = {"link": mech.link_names[-1]} if "link" in needed else {}
-        reference = lw.compile(algorithm, mech, target="numpy", **options)
-    except Exception as error:  # this mechanism has no such quantity
-        return f"not for this mechanism: {error}"
-    try:
-        arrays = [x.astype(dtype) for x in states(mech, reference, 70)]
-        start = time.perf_counter()
-        found = lw.compile(algorithm, mech, dtype=dtype, target="cuda", **options)(*map(cupy.asarray, arrays))
-        seconds = time.perf_counter() - start
-        with np.errstate(all="ignore"):
-            expected = reference(*arrays)
-        error = max_error(found, expected)
-        if error > TOLERANCES[dtype]:  # is it the state, which decides on how many digits there are?
-            other = lw.compile(algorithm, mech, dtype=dtype, **options)(*arrays)
-            difference = max_error(other, expected)
-            return error, seconds, f"{algorithm} {error:.1e} (the CPU in this precision {difference:.1e})"
-        return error, seconds, ""
-    except Exception as error:
-        return f"FAILED: {type(error).__name__}: {error}"[:300]
 
 
 def checks(robots: Path) -> list[str]:
@@ -155,17 +67,18 @@ def checked(robots: Path, chosen: dict[str, Sequence[str]], patience: float | No
     lines, slow, wrong = ["## Right", "", "| mechanism | precision | checked | largest relative error | of |"], [], []
     lines += ["| --- | --- | --- | --- | --- |"]
     results = {found[future]: future.result() for future in done if not future.exception()}
+    lost = [found[future] for future in done if future.exception()]
     for name in chosen:
         for dtype in DTYPES:
-            own = {a: x for (m, a, d), x in results.items() if (m, d) == (name, dtype) and not isinstance(x, str)}
+            mine = {a: x for (m, a, d), x in results.items() if (m, d) == (name, dtype)}
+            own = {a: x for a, x in mine.items() if not x.note.startswith((OTHER, FAILED))}
             if own:
-                worst = max(own, key=lambda a: own[a][0])
-                lines.append(f"| {name} | {dtype} | {len(own)} | {own[worst][0]:.1e} | {worst} |")
-            slow += [f"{name} {a} {dtype} {x[1]:.0f} s" for a, x in own.items() if x[1] > 10.0]
-            wrong += [f"- above {TOLERANCES[dtype]}: {name}, {dtype}: {x[2]}" for x in own.values() if x[2]]
-    lines += ["", *wrong] + [
-        f"- {task}: {x}" for task, x in results.items() if isinstance(x, str) and x.startswith("FAILED")
-    ]
+                worst = max(own, key=lambda a: own[a].error)
+                lines.append(f"| {name} | {dtype} | {len(own)} | {own[worst].error:.1e} | {worst} |")
+            slow += [f"{name} {a} {dtype} {x.seconds:.0f} s" for a, x in own.items() if x.seconds > 10.0]
+            wrong += [f"- {name}, {dtype}: {a} {x.note}" for a, x in own.items() if x.note]
+            wrong += [f"- {name}, {dtype}: {a} {x.note}" for a, x in mine.items() if x.note.startswith(FAILED)]
+    lines += ["", f"Tolerances {TOLERANCES}.", "", *wrong, *(f"- the process of {task} ended" for task in lost)]
     lines += [f"- not done after {patience} s: {', '.join(str(found[future]) for future in late)}"] if late else []
     lines += [f"- longer than 10 s to compile: {', '.join(slow)}"] if slow else []
     return lines
@@ -328,17 +241,6 @@ ROLLOUTS = {  # mechanism: states, and what must be reached in billions of steps
     "Talos": (1 << 17, (0.2, None)),
     "five-bar": (1 << 20, (1.0, None)),
 }
-
-
-def initial_states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, ...]:
-    """Random ones; of a closed mechanism near the one it is drawn in, assembled."""
-    rng = np.random.default_rng(0)
-    if not mech.loops:
-        return lw.random_state(mech, rng, (count,))
-    drawn = lw.closed.assemble(mech, mech.initial)
-    free = lw.closed.null_space(mech, drawn)
-    q = lw.integrate(mech, drawn, 0.1 * rng.normal(size=(count, free.shape[1])) @ free.T, 1.0)
-    return lw.closed.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
 
 
 def rollouts(robots: Path) -> list[str]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
 from ..passes.shorten import shorten
-from . import cuda_math, cuda_spills, cuda_tiles
+from . import cuda_math, cuda_parts, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, layout_for
@@ -131,6 +131,8 @@ class _Kernel:
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
+        self.parts = cuda_parts.Parts(self.real, WARP)
+        self._cells: list[str] = []  # places of what loops keep
         self.constants = cuda_math.Constants(self.real)
         waits = near and has_values_that_wait(program, options)
         self.functions = functions = cuda_math.functions(self.constants, waits)
@@ -140,7 +142,8 @@ class _Kernel:
             if waits:
                 self.warps = 1  # so that shared memory is used up
                 self.body = LoopedBody(*looped, "_cell({})".format, self._spilled)
-                self.body.statements = self._with_cells(self.body.statements, program.cells)
+                self._cells = self._kept(program.cells)
+                self.body.statements = self._with_cells(self.body.statements)
             else:
                 self.body = LoopedBody(*looped)
         elif waits:
@@ -150,6 +153,7 @@ class _Kernel:
             most_warps = most_warps or (cuda_spills.USUAL if self.tile_size else cuda_spills.BUDGETS[0].warps)
             self.waiting = cuda_spills.waiting_for(program, self.real, most_warps, kept)
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
+            self.body.statements = self.parts.called(self.body.statements, self._declarations())
         else:
             self.body = Body(program, self.real, self._address, functions, self._named, eager=recurrence is None)
         named = self.operands.values()
@@ -187,14 +191,25 @@ class _Kernel:
         angles = cuda_spills.angles_computed_in(program, self.real)
         waiting = cuda_spills.Waiting(self.real, self._budget_of_bodies, angles=angles)
         body = cuda_spills.SpilledBody(program, self.real, address, self.functions, None, waiting)
+        body.statements = self.parts.called(body.statements, {"_at": "const int *const _at", **self._declarations()})
         self.waiting = max(self.waiting or waiting, waiting, key=lambda one: one.count)
         return body
 
-    def _with_cells(self, lines: Sequence[str], count: int) -> list[str]:
-        """The text with places for cells: besides those of values that wait."""
+    def _declarations(self) -> dict[str, str]:
+        """Names of the kernel that statements may use, as parameters of a function."""
+        found = {f"_now_{name}": f"volatile {self.real.name} *const _now_{name}" for name in self._fed_back().values()}
+        for operand in self.operands.values():
+            found |= operand.declarations(self.real)
+        return found
+
+    def _kept(self, count: int) -> list[str]:
+        """Places for cells: besides those of values that wait."""
         assert self.waiting is not None
-        places = [self.waiting.keep() for _ in range(count)]
-        return [re.sub(r"_cell\((\d+)\)", lambda found: places[int(found[1])], line) for line in lines]
+        return [self.waiting.keep() for _ in range(count)]
+
+    def _with_cells(self, lines: Sequence[str]) -> list[str]:
+        """The text with places for cells."""
+        return [re.sub(r"_cell\((\d+)\)", lambda found: self._cells[int(found[1])], line) for line in lines]
 
     def _named(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Hear of the names that arrays have in the text."""
@@ -252,6 +267,7 @@ class _Kernel:
             *body.declarations,
             *(cuda_tiles.movers(self.real) if self.tile_size or self._width else []),
             *(cuda_tiles.giver(self.real) if self._width else []),
+            *self._with_cells(self.parts.definitions),
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
@@ -306,10 +322,12 @@ class _Kernel:
             ]
         if self.waiting:
             name, free = self.real.name, WARP * self.waiting.kept
+            far = self.waiting.far or int(self.parts.count > 0)
             lines += [
-                f"extern __shared__ {name} _waiting[];",
+                *([] if self.parts.count else [f"extern __shared__ {name} _waiting[];"]),
                 f"volatile {name} *const _near = _waiting + _lane;",
-                *([f"volatile {name} _far[{self.waiting.far}];"] if self.waiting.far else []),
+                *(["(void)_near;"] if self.parts.count else []),
+                *([f"volatile {name} _far[{far}];"] if far else []),
                 *([f"{name} *const _passing = _waiting + {free};"] if self._width else []),
             ]
         return lines

@@ -66,6 +66,17 @@ class Operand:
             lines += [f'unsigned {each} = (unsigned)_{self.name}_stride; asm("" : "+r"({each}));']
         return lines
 
+    def declarations(self, real: Real) -> dict[str, str]:
+        """Names that places of its elements are written with, as parameters of a function."""
+        found = {} if self.rows else {name: f"const long long {name}" for name in self.strides(0)}
+        if self.own:
+            return found
+        kind = "volatile " if self.rows and self.tile is None else "const " if self.is_input and not self.rows else ""
+        found[f"_{self.name}"] = f"{kind}{real.name} *const _{self.name}"
+        if self.even and not self.rows and self.array.shape:
+            found[f"_{self.name}_each"] = f"const unsigned _{self.name}_each"
+        return found
+
     def element(self, element: int, base: str = "") -> str:
         """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
         if self.rows:

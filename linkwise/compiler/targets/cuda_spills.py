@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from ..ir import ops
 from ..ir.program import Node, Program, reachable
 from ..passes.order_limb_by_limb import RULES, order_limb_by_limb
-from . import cuda_angles
+from . import cuda_angles, cuda_parts
 from .c_expressions import Body, Functions, Real
-from .register_assignment import COMPUTE, FORGET, LOAD, STORE, assigned
+from .register_assignment import COMPUTE, CUT, FORGET, LOAD, STORE, assigned
 
 WARP = 32
 ITEM_BYTES = {"double": 8, "float": 4}
@@ -200,6 +200,7 @@ class SpilledBody(Body):
     """One program as C statements that keep few values in registers.
 
     Results are written as soon as they are there; those that take the place of what is read later, at the end.
+    Statements of very long code have lines between its parts (``cuda_parts``).
     """
 
     def __init__(
@@ -255,7 +256,11 @@ class SpilledBody(Body):
     def _performed(self, nodes: Sequence[Node]) -> list[str]:
         lines, places = self._copied_angles()
         section, done = "", set[Node]()
-        for kind, node, place in assigned(nodes, self.waiting, self.waiting.registers, calls=()):
+        cuts = cuda_parts.cuts(nodes, self._partner)
+        for kind, node, place in assigned(nodes, self.waiting, self.waiting.registers, cuts, calls=()):
+            if kind == CUT:
+                lines.append(cuda_parts.CUT_LINE)
+                continue
             assert node is not None
             if kind == LOAD:
                 lines.append(self._loaded(node, place))

@@ -31,6 +31,7 @@ SHIM = """
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __constant__ static const
 #define __launch_bounds__(...)
 #define __CUDA_ARCH__ 800
@@ -71,7 +72,7 @@ static void _lane_main() { _call(%(name)s); _finished[_turn] = true; swapcontext
 
 extern "C" int launch(unsigned blocks, unsigned threads, const long long *arguments)
 {
-    static char stacks[32][1 << 18];
+    static char stacks[32][1 << 24];  // long code has tens of thousands of values there
     _arguments = arguments;
     blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
@@ -111,8 +112,26 @@ def _as_strided(array, shape, strides):
     return np.lib.stride_tricks.as_strided(array, shape, strides, subok=True)
 
 
-def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
-    """The part of CuPy that the runtime uses, on NumPy arrays and the host's compiler, as module ``cupy``."""
+def _compiled(code: str, name: str, folder: Path, level: str):
+    """``launch`` of a kernel's text."""
+    stem = folder / hashlib.sha256((level + code).encode()).hexdigest()[:16]
+    text, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
+    if not library.exists():
+        code = re.sub(r'asm\("rcp.* : "=d"\((\w+)\) : "d"\((\w+)\)\);', r"\1 = _coarse(1 / \2);", code)
+        extreme = r'asm\("(min|max).NaN.f32 .*"=f"\((\w+)\) : "f"\((\w+)\), "f"\((\w+)\)\);'
+        code = re.sub(extreme, r"\2 = _\1_nan(\3, \4);", code)
+        code = re.sub(r"extern (__shared__ \w+ \w+)\[\]", r"\1[1 << 16]", code)
+        text.write_text(SHIM % {"source": code, "name": name})
+        flags = [level, "-w", "-std=c++17", "-shared", "-fPIC"]
+        subprocess.run([COMPILER, *flags, "-o", library, text], check=True)
+    return ctypes.CDLL(str(library)).launch
+
+
+def install(monkeypatch: pytest.MonkeyPatch, folder: Path, level: str = "-O1") -> SimpleNamespace:
+    """The part of CuPy that the runtime uses, on NumPy arrays and the host's compiler, as module ``cupy``.
+
+    Code is compiled when it is launched first, with this level of optimization.
+    """
     if COMPILER is None:
         pytest.skip("no C++ compiler on this machine")
     modules, functions = [], []
@@ -130,17 +149,7 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
             modules.append(self)
 
         def get_function(self, name):
-            stem = folder / hashlib.sha256(self.code.encode()).hexdigest()[:16]
-            text, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
-            if not library.exists():
-                code = re.sub(r'asm\("rcp.* : "=d"\((\w+)\) : "d"\((\w+)\)\);', r"\1 = _coarse(1 / \2);", self.code)
-                extreme = r'asm\("(min|max).NaN.f32 .*"=f"\((\w+)\) : "f"\((\w+)\), "f"\((\w+)\)\);'
-                code = re.sub(extreme, r"\2 = _\1_nan(\3, \4);", code)
-                code = re.sub(r"extern (__shared__ \w+ \w+)\[\]", r"\1[1 << 16]", code)
-                text.write_text(SHIM % {"source": code, "name": name})
-                flags = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC"]
-                subprocess.run([COMPILER, *flags, "-o", library, text], check=True)
-            launch = ctypes.CDLL(str(library)).launch
+            launches = []
             item = 8 if "volatile double *const _near" in self.code else 4
             waiting = item * max((int(place) + 32 for place in re.findall(r"_near\[(\d+)\]", self.code)), default=0)
 
@@ -149,7 +158,9 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> SimpleNamespace:
                 assert all(isinstance(x, (DeviceArray, np.int64)) for x in arguments)
                 numbers = [x.ctypes.data if isinstance(x, DeviceArray) else int(x) for x in arguments]
                 packed = (ctypes.c_longlong * len(numbers))(*numbers)
-                assert launch(ctypes.c_uint(*grid), ctypes.c_uint(*block), packed) == 0, "lanes part at __syncwarp"
+                if not launches:
+                    launches.append(_compiled(self.code, name, folder, level))
+                assert launches[0](ctypes.c_uint(*grid), ctypes.c_uint(*block), packed) == 0, "lanes part at __syncwarp"
 
             # As of a compiler that leaves values in local memory where they do not wait in shared memory.
             function.local_size_bytes = 0 if "_waiting" in self.code else 4000

@@ -1,0 +1,120 @@
+"""Every algorithm's CUDA kernel on every mechanism without a GPU: its text compiled by the host's C++ compiler.
+
+    python -m tools.catalogue_on_host [--results FILE] [--mechanisms UR5,Talos] [--algorithms NAME,...] [--again]
+
+Cases, inputs, measure and tolerances are those of ``benchmarks/gpu.py --part catalogue``.  Results are appended to
+FILE, one line of JSON each; a run goes on where the last one stopped (``--again``: with what failed or was beyond the
+tolerance).  Short programs come first, so that most of the catalogue is done early.  Checks arithmetic, layouts and the
+meeting of lanes, not the launch on a device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_cases import (
+    BEYOND,
+    CHECKED,
+    DTYPES,
+    FAILED,
+    OTHER,
+    TOLERANCES,
+    WRONG,
+    Checked,
+    check,
+    found_robots,
+)
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from tests.compiler.targets import cuda_on_host
+
+Case = tuple[str, str, str]
+#: What takes longest comes last: mechanisms by their size; words in names of algorithms whose programs are long.
+ORDER = ("UR5", "five-bar", "Panda", "Stewart platform", "Solo12", "Talos", "chain(20)")
+LONG = ("derivatives", "rate_jacobian", "estimat", "kalman", "rk4")
+
+
+def cases(mechanisms: Iterable[str], algorithms: Iterable[str]) -> list[Case]:
+    """All of them, short ones first."""
+    found = [(m, a, dtype) for m in ORDER if m in mechanisms for a in algorithms for dtype in DTYPES]
+    return sorted(found, key=_length)
+
+
+def _length(case: Case) -> int:
+    mechanism, algorithm, _ = case
+    long = sum(word in algorithm for word in LONG) + ("rk4_step_derivatives" in algorithm or "second" in algorithm)
+    return long * (mechanism not in ORDER[:3])
+
+
+def read(file: Path) -> dict[Case, Checked]:
+    if not file.exists():
+        return {}
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return {tuple(row["case"]): Checked(*row["result"]) for row in rows}  # the last one counts
+
+
+def run(file: Path, wanted: list[Case], again: bool) -> None:
+    known = {case: x for case, x in read(file).items() if not again or not x.note or x.note.startswith(OTHER)}
+    robots, folder = found_robots(), Path(tempfile.mkdtemp())
+    with pytest.MonkeyPatch.context() as patch:
+        cuda_on_host.install(patch, folder, "-O0")
+        for number, case in enumerate(wanted):
+            if case in known:
+                continue
+            result = check(*case, robots)
+            with file.open("a") as lines:
+                lines.write(json.dumps({"case": case, "result": result}) + "\n")
+            if not result.note.startswith(OTHER):
+                print(f"{number} of {len(wanted)}: {' '.join(case)}: {result.error:.0e} {result.note}", flush=True)
+            for path in folder.iterdir():
+                path.unlink()
+    shutil.rmtree(folder)
+
+
+def report(results: dict[Case, Checked], wanted: list[Case]) -> list[str]:
+    """What is right, what is not and why, and what was not done."""
+    heads = "mechanism, precision, not for it, within, beyond as the CPU, wrong, failed, not done, largest error within"
+    lines = [f"| {' | '.join(heads.split(', '))} |", "|" + " --- |" * 9]
+    for mechanism in dict.fromkeys(case[0] for case in wanted):
+        for dtype in DTYPES:
+            own = [case for case in wanted if (case[0], case[2]) == (mechanism, dtype)]
+            done = [results[case] for case in own if case in results]
+            counts = [sum(x.note.startswith(word) for x in done) for word in (OTHER, BEYOND, WRONG, FAILED)]
+            good = [x.error for x in done if not x.note]
+            largest = f"{max(good):.0e}" if good else ""
+            lines.append(
+                f"| {mechanism} | {dtype} | {counts[0]} | {len(good)} | {counts[1]} | {counts[2]} | {counts[3]} | "
+                f"{len(own) - len(done)} | {largest} |"
+            )
+    lines += ["", f"Tolerances: {TOLERANCES}.", ""]
+    for case in wanted:
+        found = results.get(case)
+        if found and found.note and not found.note.startswith(OTHER):
+            lines.append(f"- {', '.join(case)}: {found.note}")
+        elif found and not found.note and found.finite < 1.0:
+            lines.append(f"- {', '.join(case)}: only {found.finite:.0%} of the reference are numbers")
+    return lines + [f"- not done: {', '.join(case)}" for case in wanted if case not in results]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir()) / "catalogue_on_host.jsonl")
+    parser.add_argument("--mechanisms", default=",".join(CHECKED))
+    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
+    parser.add_argument("--again", action="store_true")
+    given = parser.parse_args()
+    wanted = cases(given.mechanisms.split(","), given.algorithms.split(","))
+    with np.errstate(all="ignore"):
+        run(given.results, wanted, given.again)
+    print("\n".join(report(read(given.results), wanted)))
+
+
+if __name__ == "__main__":
+    main()
