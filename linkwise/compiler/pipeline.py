@@ -337,7 +337,9 @@ def is_long(program: AnyProgram, target: str) -> bool:
 
 def _understood(program: AnyProgram, target: Target) -> AnyProgram:
     """The program as the target takes it."""
-    return program.unrolled if isinstance(program, LoopedProgram) and not target.loops else program
+    if isinstance(program, LoopedProgram) and not (target.loops and (target.loops_of_lists or not program.special)):
+        return program.unrolled
+    return program
 
 
 # -- where programs run -------------------------------------------------------------------------------
@@ -493,6 +495,7 @@ for _target in (
         load=_on_gpu,
         load_recurrence=_recurrence_on_gpu,
         loops=True,
+        loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),

@@ -33,6 +33,7 @@ class Target:
     load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
     loops             whether all of these take programs with loops (``compiler/ir/looped.py``); if not, they are given
                       straight-line ones (``compiler/ir/program.py``) alone
+    loops_of_lists    whether these may be loops between long straight-line code (``LoopedProgram.special``), too
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 
@@ -43,4 +44,5 @@ class Target:
     load: Callable[[Any, str], Callable[..., Any]] | None = None
     load_recurrence: Callable[[Any, Recurrence, str], Callable[..., None]] | None = None
     loops: bool = False
+    loops_of_lists: bool = True
     most_operations: int | None = None
