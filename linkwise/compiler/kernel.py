@@ -221,8 +221,8 @@ def _loops(program: AnyProgram) -> list[str]:
     """The loops of a program that has any."""
     if not isinstance(program, LoopedProgram):
         return []
-    title = "Loops, and code between them" if program.special else "Loops over the links"
-    between = "them" if program.special else "links and sweeps"
+    title = "Loops, and code between them" if program.constants_in_code else "Loops over the links"
+    between = "them" if program.constants_in_code else "links and sweeps"
     lines = [f"{title} ({program.cells} numbers kept between {between})"]
     for loop in program.loops:
         runs = [f"{times} of {sum(body.program.op_counts.values())} operations" for body, times in loop.all_bodies]

@@ -308,14 +308,14 @@ def optimize(program: AnyProgram) -> AnyProgram:
 def emit(program: AnyProgram, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
     target = _WRITTEN[one_of("language", language, _WRITTEN)]
-    return target.emit(_understood(program, target), target.options(dtype))
+    return target.emit(target.understood(program), target.options(dtype))
 
 
 def load(program: AnyProgram, dtype: str, target: str) -> Callable[..., Any]:
     """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
-    return loader(_understood(program, _RUNNING[target]), dtype)
+    return loader(_RUNNING[target].understood(program), dtype)
 
 
 def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
@@ -326,20 +326,13 @@ def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, tar
     assert loader is not None
     with stages(f"compile {program.name}", 1) as bar:
         bar.stage("machine code")
-        return loader(_understood(program, _RUNNING[target]), recurrence, dtype)
+        return loader(_RUNNING[target].understood(program), recurrence, dtype)
 
 
 def is_long(program: AnyProgram, target: str) -> bool:
     """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
     most = _RUNNING[target].most_operations
     return most is not None and program.size > most
-
-
-def _understood(program: AnyProgram, target: Target) -> AnyProgram:
-    """The program as the target takes it."""
-    if isinstance(program, LoopedProgram) and not (target.loops and (target.loops_of_lists or not program.special)):
-        return program.unrolled
-    return program
 
 
 # -- where programs run -------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
 
     def is_data(_: Callable[..., Any]) -> bool:
         program = kernels[-1].traced
-        return isinstance(program, LoopedProgram) and not program.special and program.size > SHARED_UP_TO
+        return isinstance(program, LoopedProgram) and not program.constants_in_code and program.size > SHARED_UP_TO
 
     def shared(numbers: Any) -> Any:
         return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))

@@ -36,7 +36,7 @@ def given_values(state: tuple[Any, ...], feedback: Any) -> tuple[Any, ...]:
     """Values in the order of ``GIVEN``, those of ``feedback`` behind the others; none where it has other parts."""
     if feedback is None:
         return (*state, *_NO_PARTS)
-    if type(feedback) is not dict or not feedback.keys() <= {*PARTS}:
+    if type(feedback) is not dict or not feedback.keys() <= {*PARTS} or any(x is None for x in feedback.values()):
         return ()
     return (*state, *map(feedback.get, PARTS))
 

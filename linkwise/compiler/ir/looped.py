@@ -177,7 +177,7 @@ class LoopedProgram:
     numbers   the table
     sparse    results are zero where no loop writes; else all are written
     results   of each output, the cells that its elements are in at the end, -1: zero; None: loops write outputs
-    special   constants are in the code, as in straight-line code; else all that differs is in tables
+    constants_in_code   of the mechanism, as in straight-line code; else all numbers that differ are in tables
     """
 
     inputs: tuple[Array, ...]
@@ -188,7 +188,7 @@ class LoopedProgram:
     name: str = "kernel"
     sparse: bool = False
     results: tuple[np.ndarray, ...] | None = None
-    special: bool = False
+    constants_in_code: bool = False
 
     @property
     def op_counts(self) -> dict[str, int]:

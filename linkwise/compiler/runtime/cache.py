@@ -122,6 +122,8 @@ def program_key(program: AnyProgram, options: Options, recurrence: Recurrence | 
         sizes = [level.which.size for loop in program.loops for level in loop.levels]
         kept = (program.cells, program.sparse, program.results is not None)
         lines.append(repr((kept, [len(loop.levels) for loop in program.loops], sizes)))
+        if program.constants_in_code:  # and which cells are free when straight-line code runs
+            lines += [loop.bases.tobytes().hex() for loop in program.loops]
         for body, _ in program.bodies:
             lines += [repr((body.reads, body.writes)), *_content(body.program)]
     else:

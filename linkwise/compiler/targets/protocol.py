@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.recurrence import Recurrence
 
 
@@ -33,7 +34,7 @@ class Target:
     load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
     loops             whether all of these take programs with loops (``compiler/ir/looped.py``); if not, they are given
                       straight-line ones (``compiler/ir/program.py``) alone
-    loops_of_lists    whether these may be loops between long straight-line code (``LoopedProgram.special``), too
+    loops_of_lists    whether these may stand between long straight-line code (``trace/repetitions.py``), too
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 
@@ -46,3 +47,11 @@ class Target:
     loops: bool = False
     loops_of_lists: bool = True
     most_operations: int | None = None
+
+    def understood(self, program: AnyProgram) -> AnyProgram:
+        """The program as the target takes it."""
+        if not isinstance(program, LoopedProgram) or (
+            self.loops and (self.loops_of_lists or not program.constants_in_code)
+        ):
+            return program
+        return program.unrolled

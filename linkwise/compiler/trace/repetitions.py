@@ -87,8 +87,10 @@ class Repetitions:
         for members in groups.values():
             lists = [items[k] for k in members]
             if pays and members in many:
+                zeros = _zeros(lists, functions) if alike else None
                 for function in functions:
                     lists = self._repeated(function, lists)
+                lists = lists if zeros is None else _with_zeros(lists, zeros)
             else:
                 lists = [applied(functions, item) for item in lists]
             for k, values in zip(members, lists, strict=True):
@@ -162,6 +164,37 @@ class Repetitions:
                 found.add(node)
                 stack += [arg for arg in node.args if self._depends[arg]]
         return found
+
+
+class _Unknown:
+    """A number of which nothing is known: all that is made of it is as unknown, but for zero times it."""
+
+    def _made(self, *_: Any) -> _Unknown:
+        return self
+
+    def _times(self, other: Any) -> Any:
+        return 0.0 if isinstance(other, (int, float)) and other == 0.0 else self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = __truediv__ = _made
+    __mul__ = __rmul__ = __rtruediv__ = _times
+
+
+def _zeros(items: Sequence[list[Any]], functions: Sequence[Function]) -> list[list[bool]] | None:
+    """Which results of each item are zero whatever the numbers are; None where functions do more than arithmetic.
+    Lists that are alike but for their constants have zeros of their own, which a loop for all of them cannot see."""
+    unknown = _Unknown()
+    try:
+        found = [applied(functions, [unknown if isinstance(x, Symbol) else x for x in item]) for item in items]
+    except (TypeError, AttributeError):
+        return None
+    return [[isinstance(x, (int, float)) and x == 0.0 for x in results] for results in found]
+
+
+def _with_zeros(lists: list[list[Any]], zeros: list[list[bool]]) -> list[list[Any]]:
+    return [
+        [0.0 if is_none else x for x, is_none in zip(values, own, strict=True)]
+        for values, own in zip(lists, zeros, strict=True)
+    ]
 
 
 def _operands_first(nodes: Iterable[Node], done: dict[Node, Any]) -> Iterable[Node]:
@@ -245,7 +278,9 @@ class _Assembly:
             loops += [self._loop(one) for one, at in self.loop_levels.items() if at == level]
         found = tuple(np.array(group, dtype=np.int32) for group in places)
         numbers = np.array(self.numbers)
-        return LoopedProgram(inputs, outputs, tuple(loops), self.count, numbers, name, results=found, special=True)
+        return LoopedProgram(
+            inputs, outputs, tuple(loops), self.count, numbers, name, results=found, constants_in_code=True
+        )
 
     def _level(self, nodes: Sequence[Node]) -> int:
         """The first at which all ``nodes`` are known."""

@@ -125,10 +125,25 @@ class _Motion:
         return [(b.kind, mechanism.v_index(b.joint)) for b in independent if not b.kind.steps_commute]
 
 
+class _Turn(NamedTuple):
+    """What a step does to a joint that turns freely: where its velocities are, ad_u and F of the step along u."""
+
+    at: slice
+    ad: np.ndarray
+    ends: np.ndarray
+
+
+def _turns(motion: _Motion, u: np.ndarray) -> list[_Turn]:
+    adjoints = [(kind, at, _adjoint(kind, u[at])) for kind, at in motion.free]
+    return [_Turn(at, ad, _ends(kind, ad)) for kind, at, ad in adjoints]
+
+
 class _Stage(NamedTuple):
-    """A stage of a method of Runge and Kutta: the step u to it, the velocity there, and the accelerations."""
+    """A stage of a method of Runge and Kutta: the step u to it, what that does to joints that turn freely, the velocity
+    there, and the accelerations."""
 
     u: np.ndarray
+    turns: list[_Turn]
     v: np.ndarray
     accelerations: Accelerations
 
@@ -146,17 +161,19 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
         slopes = (_array(stage.accelerations.values) for stage in stages)
         u, speed = step(coefficients), _sum(_array(v), zip(coefficients, slopes, strict=True), h)
         there = integrate(motion.tree, q, u.tolist(), 1.0) if number else q
-        stages.append(_Stage(u, speed, motion.there(there, speed)))
+        turns = _turns(motion, u) if number else []
+        stages.append(_Stage(u, turns, speed, motion.there(there, speed)))
         rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
 
-    n, end = len(v), step(method.weights)
+    n, turns = len(v), _turns(motion, step(method.weights))
     backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
     rows = []
     for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
-        by_q, by_u = _before_moving(motion, end, unit[:, :n])
+        by_q, by_u = _before_moving(turns, unit[:, :n])
         nothing = np.full((n, n), 0.0, dtype=object)
         felt = [nothing] * 2 * len(stages)
         starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
+        # The length of the step goes along: rows of constants alone would tell nobody that they are traced.
         rows += each([[*row, h] for row in starts.tolist()], *backwards, alike=True)
     whole = np.array(rows, dtype=object)[:, : 3 * n]
     return whole[:n], whole[n:]
@@ -180,7 +197,7 @@ class _Backwards:
         by_speed, by_u = _before_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
         by_speed = by_speed + of_velocity
         if number:
-            of_position, further = _before_moving(self.motion, stage.u, of_position)
+            of_position, further = _before_moving(stage.turns, of_position)
             by_u = by_u + further
         for earlier, coefficient in enumerate(self.method.stages[number]):
             if coefficient:
@@ -207,12 +224,11 @@ def _pulled_back(accelerations: Accelerations, row: np.ndarray) -> list[np.ndarr
     return np.split(_array(accelerations.pulled_back(row[0].tolist()))[None], 3, axis=1)
 
 
-def _before_moving(motion: _Motion, u: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows times E and F of a step along u: F and, as E = 1 - F ad, what is left of the rows without F ad."""
+def _before_moving(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows times E and F of a step: F and, as E = 1 - F ad, what is left of the rows without F ad."""
     of_q, of_u = rows.copy(), rows.copy()
-    for kind, at in motion.free:
-        ad = _adjoint(kind, u[at])
-        of_u[:, at] = _product(rows[:, at], _ends(kind, ad))
+    for at, ad, ends in turns:
+        of_u[:, at] = _product(rows[:, at], ends)
         of_q[:, at] = rows[:, at] - _product(of_u[:, at], ad)
     return of_q, of_u
 

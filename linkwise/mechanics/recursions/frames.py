@@ -17,7 +17,7 @@ import numpy as np
 
 from ...mechanism import Body, Mechanism
 
-ROUND_OFF = 1e-15  # metres or radians: what is smaller is noise of the frame computation itself
+ROUND_OFF = 1e-14  # metres or radians: what is smaller is noise of the frame computation itself
 SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
 FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
 

@@ -368,7 +368,7 @@ def _without_noise(inertia: RigidInertia) -> RigidInertia:
     """Constants that are only the rounding error of a change of frame become exact zeros."""
 
     def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
-        noise = 1e-15 * max((abs(x) for x in numbers if is_constant(x)), default=0.0)
+        noise = 1e-14 * max((abs(x) for x in numbers if is_constant(x)), default=0.0)
         return [0.0 if is_constant(x) and -noise < x < noise else x for x in numbers]
 
     return RigidInertia(inertia.mass, Vector3(*clean(inertia.h)), Symmetric3(*clean(inertia.moment)))

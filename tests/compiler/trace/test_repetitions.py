@@ -13,7 +13,9 @@ from linkwise.compiler.ir.looped import CELL, NUMBER, LoopedProgram
 from linkwise.compiler.ir.program import Array, Program
 from linkwise.compiler.ir.spec import check
 from linkwise.compiler.rolling import choice
+from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_reference
+from linkwise.compiler.targets.protocol import Options
 from linkwise.compiler.trace import trace, trace_with_loops
 from linkwise.mechanics.scalar import dot, each, select, sin
 from tests.compiler.targets import cuda_on_host
@@ -76,6 +78,38 @@ def test_one_loop_for_all_lists_that_are_alike():
     assert {place.space for place in looped.loops[0].bodies[0].reads} == {NUMBER, "input"}  # y[0] is of all lists
     apart = assert_same(lambda x, y: [np.array(each(x.tolist(), lambda row: [a * y[0] for a in row]))])
     assert apart.numbers.size == 0
+
+
+def test_zeros_of_lists_that_are_alike_stay_zeros():
+    """Of unit vectors times a matrix of which two columns are apart from the others."""
+    apart = np.kron(np.eye(2), np.ones((2, 2)))
+
+    def function(x, y):
+        matrix = [[x[i, j] if apart[i, j] else 0.0 for j in range(4)] for i in range(4)]
+        rows = [[*row, y[0]] for row in np.eye(4).tolist()]
+        found = each(rows, lambda row: [dot(row[:4], c) * row[4] for c in zip(*matrix, strict=True)], alike=True)
+        return [np.array(found)]
+
+    looped = assert_same(function)
+    assert (looped.sparsity[0] == apart.astype(bool)).all()
+
+
+def test_programs_that_differ_in_places_alone_are_told_apart():
+    """Straight-line code keeps values where later loops write: where that is, is a part of what is compiled."""
+
+    def function(x, y, order=1):
+        lists = [[[a * y[k] for a in row] for row in x.tolist()] for k in range(2)][::order]
+        found = [each(rows, lambda row: [dot(row, y)]) for rows in lists][::order]
+        return [np.array(found)]
+
+    options = Options("float64")
+    keys = {
+        program_key(
+            trace_with_loops(lambda x, y, o=o: function(x, y, o), INPUTS, ("f",), "kernel", None, bool), options
+        )
+        for o in (1, -1)
+    }
+    assert len(keys) == 2
 
 
 def test_functions_in_turn_hand_on_what_they_leave():
@@ -153,7 +187,8 @@ def test_derivatives_by_loops_are_those_without(name, mechanism, always_loops):
         for found, expected in zip(in_parts(looped(*arrays)), in_parts(straight(*arrays)), strict=True):
             assert found.shape == expected.shape
             assert not found.size or largest_error(found, expected) < 1e-11
-    assert (in_parts(looped.sparsity)[0] >= in_parts(straight.sparsity)[0]).all()
+    for found, expected in zip(in_parts(looped.sparsity), in_parts(straight.sparsity), strict=True):
+        assert (found == expected).all()
     assert "straight-line code" in looped.plan() and "Loops, and code between them" in looped.plan()
 
 
@@ -197,7 +232,7 @@ def test_cuda_text_on_the_host(always_loops, monkeypatch, tmp_path):
 def test_numbers_are_in_the_code_so_that_variants_share_it_otherwise(always_loops):
     """Code with loops over links shares numbers as data; this has them as constants, as straight-line code has."""
     mech = TREES["chain"]()
-    assert lw.compile(NAMES[0], mech, target="numpy").traced.special
+    assert lw.compile(NAMES[0], mech, target="numpy").traced.constants_in_code
     heavier = mech.with_payload(mech.link_names[-1], 2.0)
     q, v = lw.random_state(mech, np.random.default_rng(1))
     for variant in (mech, heavier):
