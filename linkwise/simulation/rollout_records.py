@@ -45,7 +45,9 @@ def results_of(
 
 def no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
     needed = " and ".join(map(str, shapes))
-    return f"rollout: out must be a tuple of two writable arrays{where} of dtype {dtype}, shapes {needed}"
+    last = ", the last for activations" if len(shapes) > 2 else ""
+    count = "three" if last else "two"
+    return f"rollout: out must be a tuple of {count} writable arrays{where} of dtype {dtype}, shapes {needed}{last}"
 
 
 def warn_of_lost(
@@ -121,7 +123,7 @@ def look_at_records(
     """Tell of motions that are lost, and of friction that steps cannot follow."""
     if not mech.loops:
         warn_of_lost(mech, method, named, batch, kept, every)
-    if not acting.laws:
+    if not acting.laws or not kept[1].size:
         return
     dt = next(x for array, x in named.items() if array.name == "dt")
     warn_of_creep(mech, method, acting, float(np.abs(dt).max(initial=0.0)), kept[1])

@@ -208,7 +208,8 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
     for name in ("mass_matrix", "mass_matrix_inverse", "inverse_dynamics_derivatives"):
         assert not has_loops(name, humanoid)
     columns = trace_with_plan(ALGORITHMS["forward_dynamics_derivatives"], humanoid, loops=None).program
-    assert columns.constants_in_code and not columns.is_nested  # loops over columns alone, not over links
+    assert isinstance(columns, LoopedProgram)  # loops over columns alone, not over links
+    assert columns.constants_in_code and not columns.is_nested
     assert has_loops("forward_dynamics_derivatives", lw.mechanisms.chain(40))
 
 

@@ -295,3 +295,29 @@ def test_closed_mechanisms_and_momenta_go_the_whole_way(decided):
         lw.rollout(linkage, None, None, None, DT, 2)
         lw.rollout(arm, *states(arm), None, DT, 2, coordinates="momentum")
         assert len(decided) == 2 * number
+
+
+BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/>
+<geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+FILTERED = """<mujoco><worldbody><body><joint name="h" axis="0 1 0" frictionloss=".1"/>
+<geom type="sphere" size=".1" pos=".3 0 0" mass="1"/></body></worldbody><actuator>
+<general joint="h" dyntype="filter" dynprm=".1" gainprm="2"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [BALL, FILTERED], ids=["contact", "dry friction"])
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_empty_batches_of_what_touches_and_rubs(text, method):
+    mech = lw.load(text)
+    q, v = lw.random_state(mech, np.random.default_rng(0), (2, 0, 3))
+    for _ in range(2):
+        found = lw.rollout(mech, q, v, None, 0.05, STEPS, method)
+        assert [x.shape for x in found] == [(2, 0, 3, STEPS + 1, mech.nq), (2, 0, 3, STEPS + 1, mech.nv)]
+
+
+def test_places_for_activations_are_asked_for():
+    mech = lw.load(FILTERED)
+    found = lw.rollout(mech, np.zeros(1), np.zeros(1), None, 1e-3, STEPS, return_activation=True)
+    with pytest.raises(ValueError, match="three writable arrays.*the last for activations"):
+        lw.rollout(mech, np.zeros(1), np.zeros(1), None, 1e-3, STEPS, out=found[:2])
+    lw.rollout(mech, np.zeros(1), np.zeros(1), None, 1e-3, STEPS, out=found)

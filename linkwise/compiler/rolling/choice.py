@@ -19,7 +19,7 @@ FACTORS_OF_OPERATIONS = ((150_000, 2.5), (600_000, math.inf))
 
 #: Functions of many lists, such as the columns of a matrix, are loops from so many operations on whose text is saved:
 #: code that does not fit into the second-level cache beside its values is fetched from the third, state by state.
-SAVED_BY_REPETITIONS = 50_000
+SAVED_BY_REPETITIONS = 20_000
 
 
 def may_pay(links: int, without: float | None) -> bool:
