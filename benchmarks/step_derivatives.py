@@ -8,13 +8,14 @@ operations against operations, time against time for batches of 64 and 1,024.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import warnings
 
+os.environ["LINKWISE_CACHE_DIR"] = tempfile.mkdtemp()
+
 import numpy as np
 from tree_dynamics import FILES, ROBOTS, best, cpu_name
-
-os.environ["LINKWISE_CACHE_LIMIT"] = "0"
 
 import linkwise as lw
 from linkwise.compiler.runtime import threads
