@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +40,12 @@ ORDER = ("UR5", "five-bar", "Panda", "Stewart platform", "Solo12", "Talos", "cha
 LONG = ("derivatives", "rate_jacobian", "estimat", "kalman", "rk4")
 
 
-def cases(mechanisms: Iterable[str], algorithms: Iterable[str]) -> list[Case]:
+def cases(mechanisms: Sequence[str], algorithms: Sequence[str]) -> list[Case]:
     """All of them, short ones first."""
-    found = [(m, a, dtype) for m in ORDER if m in mechanisms for a in algorithms for dtype in DTYPES]
+    for name in (*mechanisms, *algorithms):
+        if name not in CHECKED and name not in ALGORITHMS:
+            raise SystemExit(f"{name!r} is no mechanism of {', '.join(CHECKED)}, nor an algorithm of the catalogue")
+    found = [(m, a, dtype) for m in sorted(mechanisms, key=ORDER.index) for a in algorithms for dtype in DTYPES]
     return sorted(found, key=_length)
 
 
@@ -62,8 +64,9 @@ def read(file: Path) -> dict[Case, Checked]:
 
 def run(file: Path, wanted: list[Case], again: bool) -> None:
     known = {case: x for case, x in read(file).items() if not again or not x.note or x.note.startswith(OTHER)}
-    robots, folder = found_robots(), Path(tempfile.mkdtemp())
-    with pytest.MonkeyPatch.context() as patch:
+    robots = found_robots()
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         cuda_on_host.install(patch, folder, "-O0")
         for number, case in enumerate(wanted):
             if case in known:
@@ -75,7 +78,6 @@ def run(file: Path, wanted: list[Case], again: bool) -> None:
                 print(f"{number} of {len(wanted)}: {' '.join(case)}: {result.error:.0e} {result.note}", flush=True)
             for path in folder.iterdir():
                 path.unlink()
-    shutil.rmtree(folder)
 
 
 def report(results: dict[Case, Checked], wanted: list[Case]) -> list[str]:

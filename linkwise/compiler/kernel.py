@@ -83,7 +83,7 @@ class Kernel:
         self._optimize = optimized
         self._emit = emit
         self.function = function  # what is called, without the object around it
-        object.__setattr__(self, "__call__", function)
+        object.__setattr__(self, "__call__", function)  # a plain assignment is one to a method, for type checkers
         self.__signature__ = _SIGNATURE
         self._recipe: tuple[Callable[..., Kernel], tuple[Any, ...], dict[str, Any]] | None = None
 
