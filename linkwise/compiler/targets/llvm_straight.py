@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..ir import ops
@@ -18,30 +18,20 @@ from . import x86_assembly
 from .lines_ahead import with_lines_ahead
 from .llvm_operations import Writer
 from .llvm_vector import VectorType
-from .register_assignment import CUT, Action, assigned, registers
+from .register_assignment import CUT, Action, Memory, assigned, registers
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
 NODES_FOR_LLVM = 4000  # longer programs are written as assembly where that is possible
 NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
 
 
-class Room(Protocol):
-    """Where the values of straight-line code lie in the scratch area, in units of one vector."""
+class Room(Memory, Protocol):
+    """Where the values of straight-line code lie in the scratch area: slots are numbers of vectors."""
 
     vector: VectorType
 
     @property
     def input_names(self) -> Sequence[str]: ...
-
-    @property
-    def slots(self) -> Mapping[Node, int]: ...
-
-    @property
-    def destinations(self) -> Mapping[Node, Sequence[int]]: ...
-
-    def take(self) -> int: ...
-
-    def give_back(self, slot: int) -> None: ...
 
 
 def parts(
