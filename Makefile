@@ -59,11 +59,12 @@ test-torch: $(INSTALLED)  ## the tests of gradients in torch, which is installed
 test-view: $(INSTALLED)  ## the tests of the viewer and of pages in a browser (Chromium must be there)
 	@$(RUN)python -m pytest -q tests/viewer/browser tests/viewer/test_scene.py tests/viewer/test_pages_in_a_browser.py
 
-check: $(INSTALLED)  ## lint, format, types, import rules
+check: $(INSTALLED)  ## lint, format, types, import rules, public names
 	@$(RUN)ruff check .
 	@$(RUN)ruff format --check .
 	@$(RUN)mypy linkwise
 	@$(RUN)lint-imports --no-cache
+	@$(RUN)python -m tools.public_api --check
 
 ledger: $(INSTALLED)  ## which results of the papers are covered by tests; writes docs/ledger.md
 	@$(RUN)python -m tools.ledger

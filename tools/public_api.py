@@ -1,0 +1,101 @@
+"""Write public_api.txt, the public names with their signatures, so that every change of them is seen in review.
+
+python -m tools.public_api           write the file
+python -m tools.public_api --check   compare: print what differs and exit with 1
+
+One line per name: functions and classes with their parameters, public attributes of classes below them, submodules of
+``linkwise`` after its own names.  The first lines count them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import linkwise as lw
+
+FILE = Path(__file__).parents[1] / "public_api.txt"
+
+
+def text() -> str:
+    """The whole file."""
+    public = {name: getattr(lw, name) for name in lw.__all__ if name != "__version__"}
+    modules = {name: value for name, value in public.items() if isinstance(value, ModuleType)}
+    names = {name: value for name, value in public.items() if name not in modules}
+    inside = {name: _members(module) for name, module in modules.items()}
+    attributes = sum(1 for _ in _attributes(lw.Mechanism))
+    lines = [
+        "# Public names and signatures, written by `python -m tools.public_api`.",
+        f"# linkwise: {len(names)} names, {len(modules)} submodules with {sum(map(len, inside.values()))} names; "
+        f"Mechanism: {attributes} attributes",
+        "",
+    ]
+    for name, value in names.items():
+        lines += _entry(f"linkwise.{name}", value)
+    for module, members in inside.items():
+        lines.append("")
+        for name, value in members.items():
+            lines += _entry(f"linkwise.{module}.{name}", value)
+    return "\n".join(lines) + "\n"
+
+
+def _members(module: ModuleType) -> dict[str, Any]:
+    """The public names of a submodule; operators and others without ``__all__`` list what does not begin with "_"."""
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    return {name: getattr(module, name) for name in sorted(names)}
+
+
+def _entry(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield f"class {name}{_parameters(value)}"
+        if not issubclass(value, (Exception, Warning)):
+            yield from (f"    {attribute}" for attribute in _attributes(value))
+    elif callable(value):
+        yield f"{name}{_parameters(value)}"
+    else:
+        yield f"{name}: {type(value).__name__}"
+
+
+def _attributes(kind: type) -> Iterator[str]:
+    """Public attributes of a class of ours, those of its bases included, with the parameters of methods."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith("linkwise")]
+    fields = getattr(kind, "__dataclass_fields__", {})
+    names = {name for base in ours for name in (*vars(base), *getattr(base, "__annotations__", {}))} | set(fields)
+    for name in sorted(name for name in names if not name.startswith("_")):
+        value = inspect.getattr_static(kind, name, None)
+        value = getattr(value, "__func__", value)  # static and class methods
+        yield f"{name}{_parameters(value)}" if inspect.isfunction(value) else name
+
+
+def _parameters(value: Any) -> str:
+    """Names, kinds and defaults of parameters: no annotations, which no caller has to change for."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)"
+    bare = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def main(arguments: list[str]) -> int:
+    """Write the file, or compare it with what it should be."""
+    if arguments != ["--check"]:
+        FILE.write_text(text(), encoding="utf-8")
+        return 0
+    written = FILE.read_text(encoding="utf-8") if FILE.exists() else ""
+    changes = list(
+        difflib.unified_diff(written.splitlines(), text().splitlines(), FILE.name, "linkwise", "", "", 0, "")
+    )
+    if changes:
+        print("\n".join(changes))
+        print("The public names have changed: if that is meant, run `python -m tools.public_api` and commit the file.")
+    return 1 if changes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
