@@ -29,6 +29,7 @@ from gpu_cases import (
     FAILED,
     OTHER,
     TOLERANCES,
+    VARIANTS,
     check,
     found_robots,
     initial_states,
@@ -37,7 +38,6 @@ from gpu_cases import (
 )
 
 import linkwise as lw
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 
 RESULTS = Path(__file__).parent / "results"
 CHECK_SECONDS = 130  # checks that are not done by then are listed as such
@@ -53,11 +53,11 @@ def checks(robots: Path) -> list[str]:
 
 def catalogue(robots: Path) -> list[str]:
     """Every algorithm on every mechanism: too long for the usual run."""
-    return checked(robots, dict.fromkeys(CHECKED, tuple(ALGORITHMS)), None)
+    return checked(robots, dict.fromkeys(CHECKED, tuple(VARIANTS)), None)
 
 
 def checked(robots: Path, chosen: dict[str, Sequence[str]], patience: float | None) -> list[str]:
-    tasks = [(m, a, dtype) for m, names in chosen.items() for a in names if a in ALGORITHMS for dtype in DTYPES]
+    tasks = [(m, a, dtype) for m, names in chosen.items() for a in names if a in VARIANTS for dtype in DTYPES]
     context = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(min(14, multiprocessing.cpu_count()), mp_context=context)
     found = {pool.submit(check, *task, robots): task for task in sorted(tasks, key=lambda t: t[0] != "Talos")}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import linkwise as lw
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from linkwise.mechanics.algorithms.catalogue import variants
 
 FILES = {
     "UR5": ("ur_description/urdf/ur5_robot.urdf", False),
@@ -28,13 +28,14 @@ BUILT_IN = {
     "five-bar": lw.mechanisms.five_bar,
     "Stewart platform": lw.mechanisms.stewart_platform,
 }
+VARIANTS = {algorithm.name: algorithm for algorithm in variants()}  # with and without optional inputs
 MAIN = (
     "inverse_dynamics forward_dynamics mass_matrix bias_force link_poses forward_dynamics_derivatives "
     "inverse_dynamics_derivatives kinetic_energy integrate difference"
 ).split()
 CLOSED = ("closed_forward_dynamics", "constraint_jacobian", "position_error")
 CHECKED = {  # algorithms whose code is small enough to be compiled within seconds
-    "UR5": tuple(ALGORITHMS),
+    "UR5": tuple(VARIANTS),
     "Panda": MAIN,
     "Solo12": ("inverse_dynamics", "forward_dynamics", "mass_matrix", "integrate"),
     "Talos": ("inverse_dynamics", "forward_dynamics"),
@@ -152,9 +153,10 @@ def check(name: str, algorithm: str, dtype: str, robots: Path) -> Checked:
     """One algorithm of one mechanism in one precision against the NumPy reference."""
     try:
         mech = mechanism(name, robots)
-        needed = ALGORITHMS[algorithm].options
+        asked = VARIANTS[algorithm]
+        needed = asked.options
         options = {"link": mech.link_names[-1]} if "link" in needed else {}
-        reference = lw.compile(algorithm, mech, target="numpy", **options)
+        reference = lw.compile(asked, mech, target="numpy", **options)
     except lw.MechanismError as error:  # this mechanism has no such quantity
         return Checked(np.nan, 0.0, 0.0, f"{OTHER}: {error}")
     try:
@@ -162,14 +164,14 @@ def check(name: str, algorithm: str, dtype: str, robots: Path) -> Checked:
 
         arrays = [x.astype(dtype) for x in states(mech, reference, STATES)]
         start = time.perf_counter()
-        results = lw.compile(algorithm, mech, dtype=dtype, target="cuda", **options)(*map(cupy.asarray, arrays))
+        results = lw.compile(asked, mech, dtype=dtype, target="cuda", **options)(*map(cupy.asarray, arrays))
         found = tuple(map(cupy.asnumpy, results)) if isinstance(results, tuple) else cupy.asnumpy(results)
         seconds = time.perf_counter() - start
         with np.errstate(all="ignore"):
             expected = reference(*arrays)
         error, note = max_error(found, expected), ""
         if error > TOLERANCES[dtype]:  # is it the state, which decides on how many digits there are?
-            other = max_error(lw.compile(algorithm, mech, dtype=dtype, **options)(*arrays), expected)
+            other = max_error(lw.compile(asked, mech, dtype=dtype, **options)(*arrays), expected)
             note = (
                 f"{BEYOND if error <= FACTOR * other else WRONG}: {error:.1e} (the CPU in this precision {other:.1e})"
             )

@@ -13,7 +13,7 @@ from .compiler.ir.program import reachable
 from .compiler.kernel import Kernel
 from .compiler.pipeline import compile, loaded
 from .compiler.registry import ArrayFunction, array_function
-from .compiler.store import stored
+from .compiler.store import WRENCHES, stored
 from .dynamics import closed
 from .dynamics.acting import algorithm_of
 from .dynamics.by_actuator import unless_empty
@@ -238,8 +238,10 @@ def asked(
     words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
     given = dict(parameters or {})
     if wrenches is not None:
-        algorithm, arrays = f"{algorithm}_with_wrenches", (*arrays, wrenches)
+        arrays = (*arrays, wrenches)
     more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in by_name}}
+    if wrenches is not None:
+        more |= dict([WRENCHES])
     result = more.pop("result", None)
     return Call(algorithm, tuple(given), tuple(sorted(more.items())), result), (*arrays, *given.values())
 

@@ -26,12 +26,12 @@ from benchmarks.gpu_cases import (
     FAILED,
     OTHER,
     TOLERANCES,
+    VARIANTS,
     WRONG,
     Checked,
     check,
     found_robots,
 )
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from tests.compiler.targets import cuda_on_host
 
 Case = tuple[str, str, str]
@@ -43,7 +43,7 @@ LONG = ("derivatives", "rate_jacobian", "estimat", "kalman", "rk4")
 def cases(mechanisms: Sequence[str], algorithms: Sequence[str]) -> list[Case]:
     """All of them, short ones first."""
     for name in (*mechanisms, *algorithms):
-        if name not in CHECKED and name not in ALGORITHMS:
+        if name not in CHECKED and name not in VARIANTS:
             raise SystemExit(f"{name!r} is no mechanism of {', '.join(CHECKED)}, nor an algorithm of the catalogue")
     found = [(m, a, dtype) for m in sorted(mechanisms, key=ORDER.index) for a in algorithms for dtype in DTYPES]
     return sorted(found, key=_length)
@@ -109,7 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir()) / "catalogue_on_host.jsonl")
     parser.add_argument("--mechanisms", default=",".join(CHECKED))
-    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
+    parser.add_argument("--algorithms", default=",".join(VARIANTS))
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     wanted = cases(given.mechanisms.split(","), given.algorithms.split(","))

@@ -90,19 +90,21 @@ def _variants(name: str, mech: lw.Mechanism) -> Iterator[dict[str, Any]]:
 def snapshot() -> dict[str, Any]:
     """By mechanism, algorithm and options: operations, sweeps and digests of the emitted C; or why it was refused."""
     try:
-        from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-    except ImportError:
-        from linkwise.algorithms.catalogue import ALGORITHMS  # type: ignore[no-redef]
+        from linkwise.mechanics.algorithms.catalogue import variants
+
+        algorithms = {algorithm.name: algorithm for algorithm in variants()}
+    except ImportError:  # before version 0.2
+        from linkwise.mechanics.algorithms.catalogue import ALGORITHMS as algorithms  # type: ignore[no-redef]
     found: dict[str, Any] = {}
     for where, make in MECHANISMS.items():
         mech = make()
-        for name in ALGORITHMS:
+        for name, algorithm in algorithms.items():
             if mech.nv > 12 and any(part in name for part in LONG):
                 continue
             for options in _variants(name, mech):
                 key = f"{where} {name} " + ",".join(f"{k}={v}" for k, v in options.items())
                 try:
-                    kernel = lw.compile(name, mech, target="numpy", **options)
+                    kernel = lw.compile(algorithm, mech, target="numpy", **options)
                 except (ValueError, TypeError) as error:
                     found[key] = {"refused": type(error).__name__}
                     continue

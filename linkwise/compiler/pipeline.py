@@ -64,6 +64,7 @@ def compile(
     target: str = "cpu",
     parameters: Sequence[str] = (),
     loops: bool | None = None,
+    ports: str | Sequence[str] = (),
     **options: Any,
 ) -> Kernel:
     """A kernel for one algorithm and one mechanism.
@@ -82,14 +83,17 @@ def compile(
                  of a loop, in the frames of its links; "rod.length" of a distance
     loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
                  by default whatever compiles soon and runs fast: loops for many links of few kinds
+    ports        optional inputs that the kernel takes after the others: "wrenches" (n_links, 6) on the links,
+                 "active" (number of loops,), 1 for constraints that hold and 0 for those that do not
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        chosen = algorithm_of(algorithm)
+        chosen = algorithm_of(algorithm, ports)
         kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
-        named = chosen.name if ALGORITHMS.get(chosen.name) is chosen else algorithm
-        return kernel.made_by(compile, named, mech, dtype, target, tuple(parameters), loops, **options)
+        known = not isinstance(algorithm, (Algorithm, Expression)) and chosen.name in ALGORITHMS
+        named = chosen.name if known else algorithm
+        return kernel.made_by(compile, named, mech, dtype, target, tuple(parameters), loops, ports, **options)
     except RecursionError:
         if not isinstance(algorithm, Expression):
             raise

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression
+from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression, variants
 from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.loops import LENGTH, SIDES
-from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of
+from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, warn_caller
+from ..mechanism.checks import names_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
 from .ir.looped import AnyProgram
@@ -25,7 +26,12 @@ MAIN_ALGORITHMS = (
 )
 
 
-def algorithm_of(asked: Any) -> Algorithm:
+def algorithm_of(asked: Any, ports: str | Sequence[str] = ()) -> Algorithm:
+    """The algorithm that is asked for, with these optional inputs."""
+    return _algorithm_of(asked).with_ports(*names_of(ports))
+
+
+def _algorithm_of(asked: Any) -> Algorithm:
     if isinstance(asked, Algorithm):
         return asked
     if isinstance(asked, Expression):
@@ -37,7 +43,24 @@ def algorithm_of(asked: Any) -> Algorithm:
     name = NAME_ALIASES.get(asked.lower(), asked)
     if name not in ALGORITHMS and name in OTHER_LIBRARIES:
         raise ValueError(f"unknown algorithm {asked!r}: it is linkwise.{OTHER_LIBRARIES[name]} here")
+    if name not in ALGORITHMS and (former := _formerly_named(name)) is not None:
+        return former
     return ALGORITHMS[one_of("algorithm", name, (*ALGORITHMS, *NAME_ALIASES), MAIN_ALGORITHMS)]
+
+
+def _formerly_named(name: str) -> Algorithm | None:
+    """The algorithm with optional inputs that had this name in version 0.1."""
+    for algorithm in variants():
+        if algorithm.name == name:
+            plain = name[: -len("".join(f"_with_{port}" for port in algorithm.given_ports))]
+            ports = ", ".join(map(repr, algorithm.given_ports))
+            warn_caller(
+                f"linkwise: {name!r} is {plain!r} with an optional input, compile({plain!r}, mech, ports=({ports},)); "
+                "the old name goes with version 0.3",
+                DeprecationWarning,
+            )
+            return algorithm
+    return None
 
 
 def _name_of(function: Callable[..., Any]) -> str:

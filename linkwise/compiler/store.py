@@ -28,6 +28,7 @@ _ARRAY, _FLOAT32 = np.ndarray, np.dtype("float32")
 #: parameters that become inputs, which makes the kernel.
 Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kernel]
 Made = TypeVar("Made")
+WRENCHES = ("ports", ("wrenches",))  # of requests for algorithms under wrenches on the links
 SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share is, more take minutes to compile
 
 
@@ -186,9 +187,9 @@ def of_algorithm(name: str, gives: Callable[[Any], Any] | None = None) -> Callab
     """Makes a public function of an algorithm; ``gives`` turns what the kernel returns into the function's result.
 
     The signature that is decorated says all: its arguments that are array-like are the kernel's inputs, in its order;
-    ``wrenches`` chooses the algorithm with wrenches; other arguments are options of the algorithm, left out where they
-    are None.  The body is the docstring alone.  As these functions are as quick as one call can be, their text is
-    written out, as that of dataclasses is, instead of being interpreted argument by argument.
+    ``wrenches`` is an optional one (a port of the algorithm); other arguments are options of the algorithm, left out
+    where they are None.  The body is the docstring alone.  As these functions are as quick as one call can be, their
+    text is written out, as that of dataclasses is, instead of being interpreted argument by argument.
     """
 
     def make(stub: Function) -> Function:
@@ -215,9 +216,9 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
             arguments, keywords_only = [*arguments, "*"], True
         arguments.append(p.name if p.default is p.empty else f"{p.name}=defaults[{p.name!r}]")
 
-    def call(name: str, more: str = "") -> str:
-        kernel = f"kernel_function(mech, {_request(name, options)}, {arrays[0]})({', '.join(arrays)}{more})"
-        return f"{gives}({kernel})"
+    def call(*ports: str) -> str:
+        request = _request(algorithm, options, ports)
+        return f"{gives}(kernel_function(mech, {request}, {arrays[0]})({', '.join([*arrays, *ports])}))"
 
     lines = [f"def {function}({', '.join(arguments)}):"]
     for other, word in OPTION_ALIASES.items():
@@ -225,24 +226,26 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
             fault = f"{function} takes {word} or {other}, both words for the name of a link or frame: give one of them"
             lines += [f"    if ({word} is None) == ({other} is None):", f"        raise TypeError({fault!r})"]
     if any(p.name == "wrenches" and p.default is None for p in parameters):
-        lines += ["    if wrenches is not None:", f"        return {call(f'{algorithm}_with_wrenches', ', wrenches')}"]
-    return "\n".join([*lines, f"    return {call(algorithm)}"])
+        lines += ["    if wrenches is not None:", f"        return {call('wrenches')}"]
+    return "\n".join([*lines, f"    return {call()}"])
 
 
 def _is_array(parameter: inspect.Parameter) -> bool:
     return "ArrayLike" in str(parameter.annotation)
 
 
-def _request(algorithm: str, options: list[inspect.Parameter]) -> str:
-    """What is asked of ``kernel_function``: the name, or a tuple of it and the options that are not None."""
+def _request(algorithm: str, options: list[inspect.Parameter], ports: tuple[str, ...]) -> str:
+    """What is asked of ``kernel_function``: the name, or a tuple of it, the ports and the options that are not None."""
+    head = repr((algorithm, ("ports", ports)) if ports else (algorithm,))
     if not options:
-        return repr(algorithm)
+        return head if ports else repr(algorithm)
     pairs = [f"(({OPTION_ALIASES.get(p.name, p.name)!r}, {p.name}),)" for p in options]
     given = [
         f"({pair} if {p.name} is not None else ())" if p.default is None else pair
         for p, pair in zip(options, pairs, strict=True)
     ]
-    whole = " + ".join([f"({algorithm!r},)", *given])
+    whole = " + ".join([head, *given])
     if all(p.default is None for p in options):
-        return f"({algorithm!r} if {' is '.join([*(p.name for p in options), 'None'])} else {whole})"
+        plain = head if ports else repr(algorithm)
+        return f"({plain} if {' is '.join([*(p.name for p in options), 'None'])} else {whole})"
     return whole

@@ -19,9 +19,9 @@ from ..compiler.kernel import Kernel
 from ..compiler.passes.differentiate import MODES, Directions, differentiate
 from ..compiler.pipeline import loaded, tangent_basis, trace_algorithm
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function, of_algorithm
+from ..compiler.store import WRENCHES, kernel_function, of_algorithm
 from ..compiler.trace import inline, trace
-from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST, WITH_WRENCHES
+from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
 from .states import Float64Array
@@ -131,7 +131,7 @@ def step_derivatives(
     """
     name = f"{one_of('method', method, METHODS)}_step_derivatives"
     if wrenches is not None:
-        return kernel_function(mech, WITH_WRENCHES[name], q)(q, v, tau, dt, wrenches)
+        return kernel_function(mech, (name, WRENCHES), q)(q, v, tau, dt, wrenches)
     return kernel_function(mech, name, q)(q, v, tau, dt)
 
 

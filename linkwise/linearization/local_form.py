@@ -122,9 +122,7 @@ def _linearization(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Ke
 
 
 def _linearization_with_wrenches(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    algorithm = _linearization_algorithm(mech).under_wrenches
-    assert algorithm is not None
-    return compile(algorithm, mech, dtype, parameters=parameters)
+    return compile(_linearization_algorithm(mech), mech, dtype, parameters=parameters, ports="wrenches")
 
 
 def _linearization_by_pivoting(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
@@ -135,7 +133,7 @@ def _linearization_by_pivoting(mech: Mechanism, dtype: str, parameters: Sequence
         inputs=given.inputs[:-1],
         output=(*given.outputs, "places"),
         recursion=closed_linearization_by_pivoting,
-        may_take_wrenches=False,
+        ports=(),
     )
     return compile(algorithm, mech, dtype, parameters=parameters)
 
@@ -150,7 +148,7 @@ def _linearization_algorithm(mech: Mechanism) -> Algorithm:
         closed_linearization,
         ("fronts",),
         reason=CLUSTERS,
-        may_take_wrenches=True,
+        ports=("wrenches",),
         sizes={**sizes, "places": (p,)},
     )
 

@@ -65,9 +65,8 @@ class DrivenVelocities(JointVelocities):
         manifold = self.manifold
         plain = manifold.formulation == "elimination" and manifold.baumgarte is None
         if plain and not closed.redundancy(manifold.mech).blocks:
-            name = "closed_motion" if wrenches is None else "closed_motion_with_wrenches"
-            given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
-            a, reliability, _ = self._kernel(name)(*given, self._asked(t, q))
+            ports, pushes = ((), ()) if wrenches is None else (("wrenches",), (wrenches,))
+            a, reliability, _ = self._kernel("closed_motion", ports)(q, v, tau, *pushes, self._asked(t, q))
             if np.min(reliability, initial=np.inf) > RELIABLE:
                 return a
         return self._moment_by_moment(t, q, v, tau, wrenches)
@@ -107,10 +106,12 @@ class DrivenVelocities(JointVelocities):
         asked = np.array([self.mech.drives_at(one) for one in t.ravel()]).reshape(*t.shape, -1, 3)
         return asked.reshape(*t.shape, *(1,) * (q.ndim - 1 - t.ndim), *asked.shape[-2:]) if t.ndim else asked
 
-    def _kernel(self, name: str) -> Callable[..., Any]:
+    def _kernel(self, name: str, ports: tuple[str, ...] = ()) -> Callable[..., Any]:
         """Of an algorithm of loops, which takes what drives ask for last."""
         mech = self.mech
-        return stored(mech, ("driven", name), lambda: compile(name, mech, parameters=("drive",)).function)
+        return stored(
+            mech, ("driven", name, ports), lambda: compile(name, mech, parameters=("drive",), ports=ports).function
+        )
 
     @property
     def velocity_size(self) -> int:

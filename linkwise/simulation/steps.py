@@ -18,7 +18,7 @@ from ..compiler.store import kernel_function, stored
 from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import SETTLED
 from ..mechanics.algorithms.integration import METHODS, OneStage, Tableau, fed_back
 from ..mechanics.algorithms.integration import step as step_of_tree
@@ -135,7 +135,7 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
     """
     plain = ALGORITHMS[step_name(mech, method)]
     if not acting.laws and not set(more) & {*FEEDBACK}:
-        return ALGORITHMS[WITH_WRENCHES[plain.name]] if "wrenches" in more else plain
+        return plain.with_ports(*(name for name in more if name in plain.ports))
     inputs = (*plain.inputs, *more)
     coordinates, chosen = _parts(method)
     if coordinates != "joint":
@@ -245,7 +245,7 @@ def _with_inputs(
         inputs=inputs,
         expression=None,
         recursion=step,
-        may_take_wrenches=False,
+        ports=(),
         link_by_link=False,  # elements may act between links
         sizes={**plain.sizes, **sizes},
         defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},

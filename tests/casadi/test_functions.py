@@ -50,7 +50,7 @@ def test_values_on_a_tree_of_mixed_joints():
 
 
 def test_names_shapes_and_zeros_are_those_of_the_kernel():
-    f = lwc.function("inverse_dynamics_with_wrenches", TREE, parameters=["mass", f"{TREE.link_names[0]}.com"])
+    f = lwc.function("inverse_dynamics", TREE, ports="wrenches", parameters=["mass", f"{TREE.link_names[0]}.com"])
     assert f.name() == "inverse_dynamics_with_wrenches"
     assert f.name_in() == ["q", "v", "a", "wrenches", "mass", f"{TREE.link_names[0]}_com"] and f.name_out() == ["tau"]
     assert f.size_in("wrenches") == (TREE.n_links, 6) and f.size_in("mass") == (TREE.n_links, 1)
@@ -65,7 +65,7 @@ def test_wrenches_and_parameters():
     wrenches = np.random.default_rng(1).normal(size=(TREE.n_links, 6))
     mass = 2.0 * np.array([body.mass for body in TREE.bodies])
     found = lwc.inverse_dynamics(TREE, q, v, a, wrenches=wrenches, parameters={"mass": mass})
-    kernel = lw.compile("inverse_dynamics_with_wrenches", TREE, target="numpy", parameters=["mass"])
+    kernel = lw.compile("inverse_dynamics", TREE, ports="wrenches", target="numpy", parameters=["mass"])
     np.testing.assert_allclose(numbers(found)[:, 0], kernel(q, v, a, wrenches, mass), atol=1e-11)
 
 
@@ -134,7 +134,7 @@ def test_machine_code_of_matrices():
     at = np.array([0.3, -0.7])
     np.testing.assert_allclose(numbers(f(at)), kernel(at), atol=1e-14)
     np.testing.assert_allclose(numbers(f.jacobian()(at, 0)), numbers(g.jacobian()(at, 0)), atol=1e-13)
-    kernel = lw.compile("inverse_dynamics_with_wrenches", ARM)
+    kernel = lw.compile("inverse_dynamics", ARM, ports="wrenches")
     f, g = lwc.function(kernel, machine_code=True), lwc.function(kernel)
     given = at, at, at, np.random.default_rng(0).normal(size=(ARM.n_links, 6))
     np.testing.assert_allclose(numbers(f(*given)), numbers(g(*given)), atol=1e-12)

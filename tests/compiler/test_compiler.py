@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler import pipeline as compiler
 from linkwise.compiler import registry, store
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, variants
 
 EVERYTHING = [getattr(lw, name) for name in lw.__all__]  # loaded: functions register when they are made
 COMPILED = [function for function, made in registry._MADE.items() if made.algorithm is not None]
@@ -209,12 +210,12 @@ def together(found):
     return np.concatenate([np.ravel(x) for x in (found if isinstance(found, tuple) else (found,))])
 
 
-def test_twins_differ_by_the_wrenches_alone():
-    assert {"inverse_dynamics", "forward_dynamics_derivatives", "rk4_step", "diagonal_motion"} < set(WITH_WRENCHES)
-    assert not set(WITH_WRENCHES) & set(WITH_WRENCHES.values())
+def test_wrenches_are_an_optional_input():
+    names = {name for name, algorithm in ALGORITHMS.items() if "wrenches" in algorithm.ports}
+    assert {"inverse_dynamics", "forward_dynamics_derivatives", "rk4_step", "diagonal_motion"} < names
     mech = lw.mechanisms.random_tree(4, 1)
-    for names in WITH_WRENCHES.items():
-        plain, pushed = (lw.compile(name, mech, target="numpy") for name in names)
+    for name in names:
+        plain, pushed = (lw.compile(name, mech, target="numpy", ports=ports) for ports in ((), "wrenches"))
         assert pushed.name == f"{plain.name}_with_wrenches" and pushed.inputs == (*plain.inputs, "wrenches")
         arrays = arguments(plain, mech)
         found, expected = together(pushed(*arrays, np.zeros((mech.n_links, 6)))), together(plain(*arrays))
@@ -229,13 +230,27 @@ def test_twins_differ_by_the_wrenches_alone():
             assert changed.max() > 1e-6
 
 
+def test_former_names_of_algorithms_with_optional_inputs_warn():
+    mech = lw.mechanisms.planar_arm(2)
+    with pytest.warns(DeprecationWarning, match=r"compile\('forward_dynamics', mech, ports=\('wrenches',\)\)"):
+        former = lw.compile("forward_dynamics_with_wrenches", mech, target="numpy")
+    now = lw.compile("forward_dynamics", mech, target="numpy", ports="wrenches")
+    arrays = arguments(now, mech)
+    np.testing.assert_array_equal(former(*arrays), now(*arrays))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(now))(*arrays), now(*arrays))
+    with pytest.raises(ValueError, match="mass_matrix has no optional input 'wrenches'"):
+        lw.compile("mass_matrix", mech, ports="wrenches")
+    with pytest.raises(ValueError, match="it has: active, wrenches"):
+        lw.compile("closed_multipliers", mech, ports="pushes")
+
+
 @pytest.mark.parametrize("mech", [lw.mechanisms.planar_arm(2), lw.mechanisms.five_bar()], ids=lambda mech: mech.name)
 def test_results_have_the_shapes_that_the_catalogue_names(mech):
     """Without loops, too, where some have no elements: the forces of constraints are then zero, not missing."""
-    for name, algorithm in ALGORITHMS.items():
-        options = {"link": mech.link_names[-1]} if "link" in algorithm.options else {}
+    for algorithm in variants():
+        name, options = algorithm.name, {"link": mech.link_names[-1]} if "link" in algorithm.options else {}
         try:
-            kernel = lw.compile(name, mech, target="numpy", **options)
+            kernel = lw.compile(algorithm, mech, target="numpy", **options)
         except lw.MechanismError:
             assert mech.loops or name in ("operational_inertia", "manipulability")
             continue

@@ -14,10 +14,10 @@ from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.targets.protocol import Options
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.operators import H, M, joint_vector, phi, psi
 from linkwise.mechanics.recursions.kinds import assembled, kinds_of, taken_apart
 from linkwise.mechanics.recursions.tree import build_tree
+from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
 from tests.compiler.test_export import needs_compiler, run
 
@@ -66,7 +66,7 @@ MEANT = [(name, "floating tree") for name in LOOPED] + [
 @pytest.mark.parametrize("name, mechanism", MEANT)
 def test_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = MECHANISMS[mechanism]()
-    looped, straight = (lw.compile(name, mech, target="numpy", loops=loops) for loops in (True, False))
+    looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
     assert isinstance(looped.traced, LoopedProgram) and not isinstance(straight.traced, LoopedProgram)
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
     arrays = states(mech, looped)
@@ -93,13 +93,13 @@ def test_loops_mean_what_the_straight_line_means(name, mechanism):
 )
 def test_machine_code(name, mechanism, dtype):
     mech = MECHANISMS[mechanism]()
-    looped, reference = (lw.compile(name, mech, dtype, target, loops=True) for target in ("cpu", "numpy"))
+    looped, reference = (lw.compile(VARIANTS[name], mech, dtype, target, loops=True) for target in ("cpu", "numpy"))
     for batch in ((), (1,), (37,), (2, 0, 3), (3, 5)):
         arrays = [x.astype(dtype) for x in states(mech, looped, batch)]
         found, expected = looped(*arrays), reference(*arrays)
         assert found.shape == expected.shape and found.dtype == dtype
         if found.size:
-            exact = lw.compile(name, mech, target="numpy", loops=False)(*(x.astype(float) for x in arrays))
+            exact = lw.compile(VARIANTS[name], mech, target="numpy", loops=False)(*(x.astype(float) for x in arrays))
             own = largest_error(expected, exact)  # how ill-conditioned the tree is shows in the reference too
             assert largest_error(found, exact) < 30 * own + (1e-12 if dtype == "float64" else 1e-4)
 
@@ -120,7 +120,7 @@ def test_strides_and_given_results():
 @pytest.mark.parametrize("name", ["forward_dynamics", "semi_implicit_step", "link_velocities"])
 def test_exported_c(name, tmp_path):
     mech = MECHANISMS["floating tree"]()
-    kernel = lw.compile(name, mech, target="numpy", loops=True)
+    kernel = lw.compile(VARIANTS[name], mech, target="numpy", loops=True)
     arrays = states(mech, kernel, (13,))
     path = lw.export_c(kernel, mech, tmp_path / "kernel.c")
     expected = kernel(*arrays)
@@ -134,7 +134,7 @@ def test_exported_c(name, tmp_path):
 def test_cuda_text_on_the_host(name, laid, monkeypatch, tmp_path):
     cuda_on_host.install(monkeypatch, tmp_path)
     mech = MECHANISMS["tree"]()
-    own, reference = (lw.compile(name, mech, target=target, loops=True) for target in ("cuda", "numpy"))
+    own, reference = (lw.compile(VARIANTS[name], mech, target=target, loops=True) for target in ("cuda", "numpy"))
     arrays = states(mech, reference, (40,))
     assert largest_error(own(*map(laid, arrays)), reference(*arrays)) < 1e-11
 
@@ -188,7 +188,7 @@ def test_links_in_a_row_are_done_two_at_a_time():
 
 
 def has_loops(name, mech, **options):
-    return isinstance(trace_with_plan(ALGORITHMS[name], mech, loops=None, options=options).program, LoopedProgram)
+    return isinstance(trace_with_plan(VARIANTS[name], mech, loops=None, options=options).program, LoopedProgram)
 
 
 def test_long_chains_have_loops_and_arms_have_none():
@@ -221,7 +221,7 @@ def test_mechanisms_that_differ_in_numbers_share_code():
 @pytest.mark.parametrize("name", ["coriolis_matrix", "kinetic_energy", "inverse_dynamics_second_derivatives"])
 def test_what_has_no_loops_says_so(name):
     with pytest.raises(lw.MechanismError, match="no program with loops"):
-        lw.compile(name, lw.mechanisms.chain(5), loops=True)
+        lw.compile(VARIANTS[name], lw.mechanisms.chain(5), loops=True)
 
 
 def test_factored_matrices_have_no_loops():

@@ -15,8 +15,8 @@ from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.targets.protocol import Options
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.operators import H, M, phi
+from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
 from tests.compiler.test_export import needs_compiler, run
 from tests.compiler.test_loops import MECHANISMS, largest_error, states
@@ -46,7 +46,7 @@ def mechanism_called(name):
 )
 def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = mechanism_called(mechanism)
-    looped, straight = (lw.compile(name, mech, target="numpy", loops=loops) for loops in (True, False))
+    looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
     assert isinstance(looped.traced, LoopedProgram)
     assert looped.traced.is_nested == (mech.n_links > 1 or name in BY_COLUMN)
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
@@ -73,7 +73,7 @@ def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
 )
 def test_machine_code(name, mechanism, dtype):
     mech = mechanism_called(mechanism)
-    looped, reference = (lw.compile(name, mech, dtype, target, loops=True) for target in ("cpu", "numpy"))
+    looped, reference = (lw.compile(VARIANTS[name], mech, dtype, target, loops=True) for target in ("cpu", "numpy"))
     for batch in ((), (11,), (2, 3)):
         arrays = [x.astype(dtype) for x in states(mech, looped, batch)]
         expected = reference(*arrays)
@@ -149,7 +149,7 @@ def test_jacobians_of_one_frame(mechanism, link):
 )
 def test_exported_c(name, mechanism, tmp_path):
     mech = mechanism_called(mechanism)
-    kernel = lw.compile(name, mech, target="numpy", loops=True)
+    kernel = lw.compile(VARIANTS[name], mech, target="numpy", loops=True)
     arrays = states(mech, kernel, (3,))
     path = lw.export_c(kernel, mech, tmp_path / "kernel.c")
     expected = kernel(*arrays)
@@ -162,7 +162,7 @@ def test_exported_c(name, mechanism, tmp_path):
 def test_cuda_text_on_the_host(name, monkeypatch, tmp_path):
     cuda_on_host.install(monkeypatch, tmp_path)
     mech = mechanism_called("branches")
-    own, reference = (lw.compile(name, mech, target=target, loops=True) for target in ("cuda", "numpy"))
+    own, reference = (lw.compile(VARIANTS[name], mech, target=target, loops=True) for target in ("cuda", "numpy"))
     arrays = states(mech, reference, (40,))
     for laid in (np.ascontiguousarray, np.asfortranarray):
         assert largest_error(own(*map(laid, arrays)), reference(*arrays)) < 1e-12
@@ -197,7 +197,7 @@ def test_variants_of_long_chains_have_loops_too():
 
 
 def has_loops(name, mech):
-    return isinstance(trace_with_plan(ALGORITHMS[name], mech, loops=None).program, LoopedProgram)
+    return isinstance(trace_with_plan(VARIANTS[name], mech, loops=None).program, LoopedProgram)
 
 
 def test_long_chains_have_nested_loops_and_humanoids_have_none():
@@ -207,7 +207,7 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
     humanoid = lw.mechanisms.random_tree(30, 0, ["revolute"], floating_base=True)  # few of its links are alike
     for name in ("mass_matrix", "mass_matrix_inverse", "inverse_dynamics_derivatives"):
         assert not has_loops(name, humanoid)
-    columns = trace_with_plan(ALGORITHMS["forward_dynamics_derivatives"], humanoid, loops=None).program
+    columns = trace_with_plan(VARIANTS["forward_dynamics_derivatives"], humanoid, loops=None).program
     assert isinstance(columns, LoopedProgram)  # loops over columns alone, not over links
     assert columns.constants_in_code and not columns.is_nested
     assert has_loops("forward_dynamics_derivatives", lw.mechanisms.chain(40))
@@ -216,7 +216,7 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
 def test_the_length_of_the_code_does_not_grow_with_the_chain():
     keys, sizes = set(), []
     for n in (100, 300):
-        program = trace_with_plan(ALGORITHMS["mass_matrix"], lw.mechanisms.chain(n), loops=None).program
+        program = trace_with_plan(VARIANTS["mass_matrix"], lw.mechanisms.chain(n), loops=None).program
         between = program.cells - len(np.unique(program.results[0]))  # those that are no results
         sizes.append((sum(body.program.size for body, _ in program.bodies), between / n, program.size / n**2))
         keys.add(program_key(program, Options("float64")))

@@ -34,7 +34,7 @@ QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 ONE_LINK = "<robot name='one'><link name='base'/></robot>"
 TABLES = (
     *(RECORDS, joints.KINDS, pipeline._WRITTEN, pipeline._RUNNING, integration.METHODS, protocol.FORMATS),
-    *(catalogue.ALGORITHMS, catalogue.WITH_WRENCHES, cli.commands.commands),
+    *(catalogue.ALGORITHMS, cli.commands.commands),
 )
 
 

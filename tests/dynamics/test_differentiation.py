@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
+from tests.algorithms import VARIANTS
 from tests.dynamics.closed.built_in import assembled, built
 from tests.oracle.exact_differences import complex_step, tangent_columns
 from tests.physics.test_mimic import tied_and_free
@@ -27,7 +28,7 @@ def states(mech: lw.Mechanism, seed: int = 0):
 
 
 def traced(algorithm, mech: lw.Mechanism, **options) -> lw.Kernel:
-    return lw.compile(algorithm, mech, target="numpy", **options)
+    return lw.compile(VARIANTS.get(algorithm, algorithm), mech, target="numpy", **options)
 
 
 def expected_columns(kernel: lw.Kernel, arrays, name: str) -> np.ndarray:

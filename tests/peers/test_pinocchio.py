@@ -14,6 +14,7 @@ import linkwise as lw
 from tests.peers.robots import FILES, READABLE, REFUSED, load, pin, robot
 
 from tests.peers.pinocchio_peer import Peer, from_file  # isort: skip (needs pinocchio, which robots may skip for)
+from tests.algorithms import VARIANTS
 
 STATES = 100
 TOLERANCE = 1e-10
@@ -76,7 +77,7 @@ def compare(file, floating_base: bool, target: str) -> None:
             failures.append(f"{what}: relative error {np.max(errors):.2e}")
 
     for name, expected in answers.items():
-        kernel = lw.compile(name, mech, target=target)
+        kernel = lw.compile(VARIANTS[name], mech, target=target)
         found = kernel(*(inputs[array] for array in kernel.inputs))
         if name == "mass_matrix_inverse" and mech.nv:
             # Rounding the mass matrix alone moves its inverse by this much; Pinocchio's inverse is no closer to it.
@@ -93,7 +94,7 @@ def compare(file, floating_base: bool, target: str) -> None:
             with pytest.raises(
                 lw.MechanismError, match=f"joint .*{mech.singular_joints[0]}.*armature, or make it fixed"
             ):
-                lw.compile(name, mech, target=target)
+                lw.compile(VARIANTS[name], mech, target=target)
     assert not failures, "\n".join(failures)
 
 

@@ -58,7 +58,7 @@ def compare(file, floating_base: bool, target: str) -> None:
     for i in range(STATES):
         for name, expected in theirs(peer, q[i], v[i], u[i], wrenches[i]).items():
             if name not in kernels:
-                kernels[name] = lw.compile(f"{name}_derivatives_with_wrenches", mech, target=target)
+                kernels[name] = lw.compile(f"{name}_derivatives", mech, ports="wrenches", target=target)
             found = kernels[name](q[i], v[i], u[i], wrenches[i])
             # Both sides solve with the same mass matrix, whose rounding moves the answer by this much.
             limit = TOLERANCE

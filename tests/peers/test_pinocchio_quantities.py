@@ -13,6 +13,7 @@ from tests.peers.robots import load, pin, robot
 from tests.peers.test_pinocchio import CASES, COMPILED_SAMPLE, TOLERANCE
 
 from tests.peers.pinocchio_peer import ANGULAR_FIRST, Peer, from_file  # isort: skip (needs pinocchio)
+from tests.algorithms import VARIANTS
 
 STATES = 10
 SMALL = 1e-3  # what is smaller is compared with this: dJ/dt v of a floating base is zero but for rounding
@@ -94,7 +95,7 @@ def compare(file, floating_base: bool, target: str) -> None:
     failures = []
 
     def check(what: str, expected: np.ndarray, **options) -> None:
-        kernel = lw.compile(what, mech, target=target, **options)
+        kernel = lw.compile(VARIANTS.get(what, what), mech, target=target, **options)
         found = kernel(*(given[name] for name in kernel.inputs))
         assert found.shape == expected.shape, f"{what}: shape {found.shape} instead of {expected.shape}"
         size = np.maximum(np.linalg.norm(expected.reshape(STATES, -1), axis=1), SMALL)

@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism.library import EVERY_KIND
+from tests.algorithms import VARIANTS
 
 # Number of links, seed, floating base; every size from 2 to 40, more of the small ones.
 CASES = [
@@ -47,7 +48,7 @@ class Model:
         def call(*arrays, **options):
             key = (algorithm, *sorted(options.items()))
             if key not in self._kernels:
-                self._kernels[key] = lw.compile(algorithm, self.mech, target="numpy", **options)
+                self._kernels[key] = lw.compile(VARIANTS[algorithm], self.mech, target="numpy", **options)
             return self._kernels[key](*arrays)
 
         return call

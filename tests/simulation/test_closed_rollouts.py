@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise.compiler.runtime import threads
 from linkwise.dynamics.closed import assembly
 from linkwise.mechanics.algorithms import integration
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, WITH_WRENCHES, register_integrator
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integrator
 from linkwise.simulation import closed_rollouts, followed_rollouts, shorter_steps
 from tests.dynamics.closed.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
@@ -114,7 +114,7 @@ def test_the_method_of_first_order(name, by_decompositions, quiet):
 
 
 def test_a_method_of_the_user(by_decompositions):
-    before = [dict(table) for table in (integration.METHODS, ALGORITHMS, WITH_WRENCHES)]
+    before = [dict(table) for table in (integration.METHODS, ALGORITHMS)]
     try:
         register_integrator("heun", integration.Tableau(stages=((), (1.0,)), weights=(0.5, 0.5)))
         mech, q, v, tau = states("five_bar", 1)
@@ -122,7 +122,7 @@ def test_a_method_of_the_user(by_decompositions):
         expected = by_decompositions(mech, q[0], v[0], tau[0], "heun")
         same(found, (expected.q, expected.v), 1e-10)
     finally:
-        for table, old in zip((integration.METHODS, ALGORITHMS, WITH_WRENCHES), before, strict=True):
+        for table, old in zip((integration.METHODS, ALGORITHMS), before, strict=True):
             table.clear()
             table.update(old)
 
@@ -144,7 +144,7 @@ def test_energy_and_gaps_over_a_second(by_decompositions, quiet):
 
 def stepwise(mech, q, v, tau, pushes=None, feedback=None):
     """The last state, by calls of the compiled step one after the other."""
-    kernel = lw.compile("closed_rk4_step" + ("" if pushes is None else "_with_wrenches"), mech)
+    kernel = lw.compile("closed_rk4_step", mech, ports=() if pushes is None else "wrenches")
     for k in range(tau.shape[-2]):
         forces = tau[..., k, :]
         if feedback is not None:

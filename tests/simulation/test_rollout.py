@@ -77,7 +77,7 @@ def test_wrenches_and_their_shapes():
     mech = lw.mechanisms.random_tree(3, 7, joints=("revolute", "spherical"))
     q, v, tau = draw(mech, (4,), 3)
     pushes = np.random.default_rng(1).normal(size=(4, 3, mech.n_links, 6))
-    kernel = lw.compile("rk4_step_with_wrenches", mech)
+    kernel = lw.compile("rk4_step", mech, ports="wrenches")
 
     def expected(pushes):
         state = np.concatenate([q, v], axis=-1)

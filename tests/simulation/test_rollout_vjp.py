@@ -76,7 +76,7 @@ def test_against_products_of_derivatives_of_steps(seed):
     found = lw.rollout_vjp(
         mech, q, v, tau, DT, steps, tuple(weights), wrenches=wrenches, wrt=("q0", "v0", "tau", "wrenches")
     )
-    kernel = lw.compile("rk4_step_with_wrenches", mech, target="numpy")
+    kernel = lw.compile("rk4_step", mech, ports="wrenches", target="numpy")
     step = lw.jacobian_of(kernel, ("q", "v", "tau", "wrenches"), tangent_result=True)
     costate = np.concatenate(weights[:, :, -1], axis=-1)
     for k in reversed(range(steps)):

@@ -104,9 +104,9 @@ def by_kernel(
     more = [] if active is None else [active]
     if wrenches is not None:
         more.append(np.asarray(wrenches, dtype=float))
-    suffix = ("" if active is None else "_with_active") + ("" if wrenches is None else "_with_wrenches")
-    request = f"closed_{name}{suffix}"
-    function = kernel_function(mech, (request, *options) if options else request, None)
+    ports = tuple(port for port, x in (("active", active), ("wrenches", wrenches)) if x is not None)
+    request = (f"closed_{name}", ("ports", ports), *options) if ports or options else f"closed_{name}"
+    function = kernel_function(mech, request, None)
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
         found: Float64Array = function(*arrays, *more)
     unknown = np.isnan(found)

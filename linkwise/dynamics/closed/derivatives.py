@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import compile_instead
-from ...compiler.store import kernel_function, stored
+from ...compiler.store import WRENCHES, kernel_function, stored
 from ...mechanism import Mechanism
 from .. import derivatives as trees
 from ..states import ByJoint, Float64Array, checked_motion
@@ -82,7 +82,7 @@ def _compiled_or(name: str, at: State, rank: int | None, reference: Any) -> list
     if at.passive is not None or not compiled_dofs(at.mech, rank):
         return list(reference(variations(at, rank=rank)))
     given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
-    request = name if at.wrenches is None else f"{name}_with_wrenches"
+    request = name if at.wrenches is None else (name, WRENCHES)
     *found, reliability, consistency = kernel_function(at.mech, request, None)(*given)
     fine = (consistency if rank is None else reliability) > RELIABLE
     if not np.all(fine):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import float64_function, kernel_function, stored
+from ...compiler.store import WRENCHES, float64_function, kernel_function, stored
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
@@ -189,7 +189,7 @@ def _eliminated(
     tells them."""
     if wrenches is None:
         return float64_function(mech, "closed_motion")(q, v, tau)
-    return float64_function(mech, "closed_motion_with_wrenches")(q, v, tau, wrenches)
+    return float64_function(mech, ("closed_motion", WRENCHES))(q, v, tau, wrenches)
 
 
 def motion_under(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, register
-from ...compiler.store import kernel_function
+from ...compiler.store import WRENCHES, kernel_function
 from ...mechanism import Loop, Mechanism, one_of
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
@@ -231,7 +231,7 @@ def wrenches_of_joints(
     """(..., n_links, 6): ``joint_wrenches`` of a mechanism with loops from accelerations and multipliers (..., m)."""
     if wrenches is None:
         return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
-    return kernel_function(mech, "joint_wrenches_within_loops_with_wrenches", None)(q, v, a, forces, wrenches)
+    return kernel_function(mech, ("joint_wrenches_within_loops", WRENCHES), None)(q, v, a, forces, wrenches)
 
 
 def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:

@@ -140,6 +140,8 @@ class Algorithm:
     mimic           a recursion for mechanisms in which joints mimic others, where the expression takes one at a time
     in_loops        the algorithm with the same result that goes from link to link, where this one does not: programs
                     with loops are made of it
+    ports           optional inputs, which follow the others in this order (``with_ports``): recursions take them by
+                    name, expressions take True for those that are given
     """
 
     name: str
@@ -155,7 +157,7 @@ class Algorithm:
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     heeds_loops: bool = False  # solves for motions, but not without the loops
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
-    may_take_wrenches: bool = False  # a twin takes wrenches on the links as last input (``wrenches=True``)
+    ports: tuple[str, ...] = ()  # inputs that may be left out: "wrenches" on the links, "active" constraints
     differentiates: str | None = None  # see ``derived_from`` in compiler/pipeline.py
     spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
     sizes: Mapping[str, Size] = field(
@@ -178,7 +180,7 @@ class Algorithm:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
         if self.expression is None or (self.mimic is not None and mechanism.mimic_joints):
             return None
-        found = self.expression(mechanism, **options)
+        found = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
         if found is None:
             return None
         expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
@@ -201,7 +203,9 @@ class Algorithm:
         if computed is None:
             recursion = self.mimic if self.mimic is not None and tree.mechanism.mimic_joints else self.recursion
             assert recursion is not None
-            return recursion(tree, *arrays, **options)
+            required = len(self.inputs) - len(self.given_ports)
+            optional = dict(zip(self.given_ports, arrays[required:], strict=True))
+            return recursion(tree, *arrays[:required], **optional, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
         results = [applied(one.plan, one.expression, at, vectors) for one in computed]
@@ -300,17 +304,18 @@ class Algorithm:
         return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
 
     @property
-    def under_wrenches(self) -> Algorithm | None:
-        """The algorithm that takes wrenches on the links as last input and else is the same, if there is one."""
-        if not self.may_take_wrenches:
-            return None
-        return replace(
-            self,
-            name=f"{self.name}_with_wrenches",
-            inputs=(*self.inputs, "wrenches"),
-            expression=self.expression and partial(self.expression, wrenches=True),
-            may_take_wrenches=False,
-        )
+    def given_ports(self) -> tuple[str, ...]:
+        """The optional inputs that it takes."""
+        return tuple(name for name in self.inputs if name in self.ports)
+
+    def with_ports(self, *names: str) -> Algorithm:
+        """The same algorithm with these optional inputs too, after the others in the order of ``ports``."""
+        for name in names:
+            if name not in self.ports:
+                known = ", ".join(self.ports) or "none"
+                raise ValueError(f"{self.name} has no optional input {name!r}; it has: {known}")
+        added = [name for name in self.ports if name in names and name not in self.inputs]
+        return replace(self, name="_with_".join([self.name, *added]), inputs=(*self.inputs, *added))
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from ..operators import D
@@ -40,7 +41,7 @@ from .coriolis_matrix import coriolis_matrix
 from .regressor import regressor
 from .step_derivatives import step_derivatives
 
-__all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "WITH_WRENCHES", "Algorithm", "from_expression"]
+__all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "Algorithm", "from_expression", "variants"]
 
 CLOSED = "linkwise.closed"
 HOLDING_LOOPS = (
@@ -100,7 +101,7 @@ def _step(name: str, method: integration.Method) -> Algorithm:
         partial(integration.step, method),
         reason=MANIFOLD,
         solves_motion=True,
-        may_take_wrenches=True,
+        ports=("wrenches",),
         link_by_link=True,
         with_loops=f"closed_{name}_step, linkwise.rollout or linkwise.simulate",
     )
@@ -114,14 +115,14 @@ def _step_derivatives(name: str, method: integration.Method) -> Algorithm:
         partial(step_derivatives, method),
         reason=COMPOSITE_BODIES,
         solves_motion=True,
-        may_take_wrenches=True,
+        ports=("wrenches",),
         with_loops=LINEARIZATION,
     )
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
-    for listed in (
+    for algorithm in (
         # -- motion and forces
         Algorithm(
             "inverse_dynamics",
@@ -129,7 +130,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "tau",
             expression=lambda mech, wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             ignores_loops=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             with_loops=f"{CLOSED}.inverse_dynamics",
         ),
         Algorithm(
@@ -138,7 +139,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "transmitted",
             expression=lambda mech, wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             ignores_loops=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             with_loops=f"{CLOSED}.joint_wrenches",
         ),
         Algorithm(
@@ -152,7 +153,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ),
             reason=two_sweeps.REASON,
             solves_motion=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             defaults={"method": ex.fastest_method},
             on_tree=ex.tree_of_forward_dynamics,
             with_loops=f"{CLOSED}.forward_dynamics",
@@ -191,7 +192,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "tau",
             expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
             ignores_loops=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             with_loops=HOLDING_LOOPS,
         ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
@@ -348,7 +349,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             reason=COMPOSITE_BODIES,
             link_by_link=True,
             ignores_loops=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             with_loops=LINEARIZATION,
         ),
         Algorithm(
@@ -359,7 +360,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             reason=COMPOSITE_BODIES,
             in_loops=by_columns.DERIVATIVES,
             solves_motion=True,
-            may_take_wrenches=True,
+            ports=("wrenches",),
             with_loops=LINEARIZATION,
         ),
         Algorithm(
@@ -451,24 +452,25 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         _diagonal("factor_rate", ("q", "v"), "factor", recursion=inertia_derivatives.factor_rate, reason=RATES),
         _diagonal("coriolis", ("q", "nu"), "coriolis", recursion=diagonal.coriolis, reason=RATES),
-        _diagonal(
-            "motion", ("q", "nu", "tau"), "motion", recursion=diagonal.motion, reason=RATES, may_take_wrenches=True
-        ),
+        _diagonal("motion", ("q", "nu", "tau"), "motion", recursion=diagonal.motion, reason=RATES, ports=("wrenches",)),
     )
-    for algorithm in (listed, listed.under_wrenches)
-    if algorithm
 }
 
-#: Name of an algorithm -> name of the one that takes wrenches on the links as last input and else is the same.
-WITH_WRENCHES: dict[str, str] = {
-    algorithm.name: twin.name for algorithm in ALGORITHMS.values() for twin in (algorithm.under_wrenches,) if twin
-}
+
+def variants() -> list[Algorithm]:
+    """All algorithms, each without and with all choices of its optional inputs."""
+    return [
+        algorithm.with_ports(*chosen)
+        for algorithm in ALGORITHMS.values()
+        for count in range(len(algorithm.ports) + 1)
+        for chosen in combinations(algorithm.ports, count)
+    ]
 
 
 def register_integrator(name: str, method: integration.Method) -> None:
     """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
-    its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives, alone and with
-    ..._with_wrenches; a ``Tableau`` also in momenta and total rates, momentum_NAME_step, nu_NAME_step, xi_NAME_step.
+    its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives; a ``Tableau`` also in
+    momenta and total rates, momentum_NAME_step, nu_NAME_step, xi_NAME_step.
 
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
@@ -478,6 +480,4 @@ def register_integrator(name: str, method: integration.Method) -> None:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
     for step in (_step(name, method), closed_step(name, method), _step_derivatives(name, method), *steps_of(name)):
-        twin = step.under_wrenches
-        assert twin is not None
-        ALGORITHMS[step.name], ALGORITHMS[twin.name], WITH_WRENCHES[step.name] = step, twin, twin.name
+        ALGORITHMS[step.name] = step

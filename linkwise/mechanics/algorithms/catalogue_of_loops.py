@@ -37,32 +37,26 @@ def closed_step(name: str, method: integration.Method) -> Algorithm:
 def _eliminated(
     name: str, inputs: tuple[str, ...], output: Any, recursion: Callable[..., Any], options: tuple[str, ...] = ()
 ) -> Algorithm:
-    pushed = "wrenches" in signature(recursion).parameters
-    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, may_take_wrenches=pushed)
+    ports = ("wrenches",) if "wrenches" in signature(recursion).parameters else ()
+    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, ports=ports)
 
 
-def _held(
-    name: str, inputs: tuple[str, ...], output: str, called: str = "", **more: Any
-) -> tuple[Algorithm, Algorithm]:
-    """Under all loops, ``called`` differently where elimination has the name; and under those whose number in a further
-    input is not 0 but 1."""
+def _held(name: str, inputs: tuple[str, ...], output: str, called: str = "", **more: Any) -> Algorithm:
+    """Under all loops, or under those whose number in ``active`` is not 0 but 1; ``called`` differently where
+    elimination has the name."""
     recursion = getattr(contact_dynamics, name)
+    ports = ("active", "wrenches") if len(inputs) == 3 else ("active",)
+    more = {"reason": HELD, "solves_motion": True, "heeds_loops": True, "ports": ports, **more}
+    return Algorithm(f"closed_{called or name}", inputs, output, recursion, **more)
 
-    def masked(tree: Any, *arrays: Any, **options: Any) -> Any:
-        own, (active, *pushed) = arrays[: len(inputs)], arrays[len(inputs) :]
-        return recursion(tree, *own, *pushed, active=active, **options)
 
-    more = {
-        "reason": HELD,
-        "solves_motion": True,
-        "heeds_loops": True,
-        "may_take_wrenches": len(inputs) == 3,
-        **more,
-    }
-    return (
-        Algorithm(f"closed_{called or name}", inputs, output, recursion, **more),
-        Algorithm(f"closed_{name}_with_active", (*inputs, "active"), output, masked, **more),
-    )
+def _forward_dynamics(
+    tree: Any, q: Any, v: Any, tau: Any, active: Any = None, wrenches: Any = None, *, fronts: Any
+) -> Any:
+    """Accelerations with all constraints by elimination, with those that are ``active`` by multipliers."""
+    if active is None:
+        return closed_dynamics.closed_forward_dynamics(tree, q, v, tau, wrenches, fronts=fronts)
+    return contact_dynamics.forward_dynamics(tree, q, v, tau, wrenches, active)
 
 
 LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
@@ -78,7 +72,15 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
     ),
     Algorithm("constraint_bias", ("q", "v"), "constraint_error", loop_constraints.constraint_bias, reason=LOOPS),
     Algorithm("constrained_terms", ("q", "v"), "constrained_terms", loop_constraints.constrained_terms, reason=LOOPS),
-    _eliminated("closed_forward_dynamics", ("q", "v", "tau"), "a", closed_dynamics.closed_forward_dynamics),
+    Algorithm(
+        "closed_forward_dynamics",
+        ("q", "v", "tau"),
+        "a",
+        _forward_dynamics,
+        ("fronts",),
+        reason=CLUSTERS,
+        ports=("active", "wrenches"),
+    ),
     _eliminated(
         "closed_motion",
         ("q", "v", "tau"),
@@ -86,12 +88,12 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         closed_dynamics.closed_motion,
         ("loop_size",),
     ),
-    *_held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
-    *_held("multipliers", ("q", "v", "tau"), "multipliers"),
-    *_held("constraint_forces", ("q", "v", "tau"), "tau"),
-    *_held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
-    *_held("joint_wrenches", ("q", "v", "tau"), "transmitted", at_user_origins=True),
-    *_held(
+    _held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
+    _held("multipliers", ("q", "v", "tau"), "multipliers"),
+    _held("constraint_forces", ("q", "v", "tau"), "tau"),
+    _held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
+    _held("joint_wrenches", ("q", "v", "tau"), "transmitted", at_user_origins=True),
+    _held(
         "inverse_dynamics",
         ("q", "v", "a"),
         "tau",
@@ -99,8 +101,8 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         defaults={"actuated": lambda mech: None},
         solves_motion=False,
     ),
-    *_held("impact", ("q", "v"), "v"),
-    *_held("impact_impulses", ("q", "v"), "loop_wrenches"),
+    _held("impact", ("q", "v"), "v"),
+    _held("impact_impulses", ("q", "v"), "loop_wrenches"),
     Algorithm(
         "joint_wrenches_within_loops",
         ("q", "v", "a", "multipliers"),
@@ -108,7 +110,7 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         contact_dynamics.joint_wrenches_within_loops,
         reason=LOOPS,
         at_user_origins=True,
-        may_take_wrenches=True,
+        ports=("wrenches",),
     ),
     _eliminated(
         "closed_projection",

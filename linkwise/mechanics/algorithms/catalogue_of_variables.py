@@ -22,7 +22,7 @@ def step_in(coordinates: str, method: str) -> Algorithm:
         options=("form",) if coordinates == "momentum" else (),
         reason=MANIFOLD,
         solves_motion=True,
-        may_take_wrenches=True,
+        ports=("wrenches",),
         link_by_link=True,
         with_loops="coordinates='joint'",
     )
@@ -42,7 +42,7 @@ def _motion(name: str, more: tuple[str, ...] = (), options: tuple[str, ...] = ("
         options,
         reason=momenta.REASON,
         solves_motion=True,
-        may_take_wrenches=True,
+        ports=("wrenches",),
         link_by_link=True,
         with_loops=CLOSED,
     )

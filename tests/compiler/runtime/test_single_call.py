@@ -20,8 +20,8 @@ from linkwise.compiler.runtime import llvm_loader
 from linkwise.compiler.runtime import single_call as module
 from linkwise.compiler.runtime.single_call import layout_is_known, single_call
 from linkwise.dynamics import trees as tree_dynamics
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.algorithms.catalogue_of_estimation import ESTIMATION_ALGORITHMS
+from tests.algorithms import VARIANTS
 
 from .short_cut import MECHANISMS, Loop, assert_same, needs_short_cut, ratio, refuse, sample, sample_state, two
 
@@ -32,12 +32,12 @@ NOTHING = types.SimpleNamespace(address=0)  # machine code that must not be run
 
 def has_elements(algorithm: str, mechanism: str) -> bool:
     """Whether no array of the algorithm is empty: without loops there are no constraints, and so no ufunc of them."""
-    asked, mech = ALGORITHMS[algorithm], MECHANISMS[mechanism]
+    asked, mech = VARIANTS[algorithm], MECHANISMS[mechanism]
     shapes = [shape for _, shape in asked.shapes(mech)] + [asked.result_shape(name, mech) for name in asked.outputs]
     return all(0 not in (shape or ()) for shape in shapes)
 
 
-ON_LOOPS = [algorithm for algorithm in ALGORITHMS if not has_elements(algorithm, "arm")]
+ON_LOOPS = [algorithm for algorithm in VARIANTS if not has_elements(algorithm, "arm")]
 LONG = [algorithm.name for algorithm in ESTIMATION_ALGORITHMS if algorithm.name != "estimation_innovations"]
 SYMPLECTIC = ("symplectic_euler", "stormer_verlet", "implicit_midpoint")  # not for joints that rotate freely
 LEFT_OUT = {*ON_LOOPS, *LONG}  # one stands for those of its kind
@@ -48,7 +48,7 @@ LEFT_OUT = {*ON_LOOPS, *LONG}  # one stands for those of its kind
     ("algorithm", "mechanism"),
     [
         (algorithm, mechanism)
-        for algorithm in ALGORITHMS
+        for algorithm in VARIANTS
         for mechanism in ("arm", "tree")
         if algorithm not in LEFT_OUT and not (mechanism == "tree" and any(word in algorithm for word in SYMPLECTIC))
     ]
@@ -57,8 +57,8 @@ LEFT_OUT = {*ON_LOOPS, *LONG}  # one stands for those of its kind
 )
 def test_every_algorithm_gives_what_its_ufunc_gives(algorithm, mechanism):
     mech = MECHANISMS[mechanism]
-    options = {"link": mech.link_names[-1]} if "link" in ALGORITHMS[algorithm].options else {}
-    program, _ = compiler.trace_algorithm(ALGORITHMS[algorithm], mech, options=options)
+    options = {"link": mech.link_names[-1]} if "link" in VARIANTS[algorithm].options else {}
+    program, _ = compiler.trace_algorithm(VARIANTS[algorithm], mech, options=options)
     loop = Loop(program)
     rng = np.random.default_rng(5)
     arrays = [rng.normal(size=array.shape) for array in program.inputs]

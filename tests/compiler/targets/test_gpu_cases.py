@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from benchmarks import gpu_cases
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
+from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
 from tools import catalogue_on_host
 
@@ -25,7 +25,7 @@ def test_what_is_not_finite_is_no_success():
 
 
 def inputs(mech, name, **options):
-    kernel = lw.compile(name, mech, target="numpy", **options)
+    kernel = lw.compile(VARIANTS[name], mech, target="numpy", **options)
     return dict(zip(kernel.input_shapes, gpu_cases.states(mech, kernel, 20), strict=True))
 
 
@@ -67,7 +67,7 @@ def test_runs_go_on_where_they_stopped(monkeypatch, tmp_path, capsys):
     before = file.read_text()
     catalogue_on_host.run(file, wanted, again=False)
     assert file.read_text().startswith(before) and len(file.read_text().splitlines()) == len(wanted) == 4
-    lines = catalogue_on_host.report(catalogue_on_host.read(file), catalogue_on_host.cases(["five-bar"], ALGORITHMS))
-    left = len(ALGORITHMS) - 2
+    lines = catalogue_on_host.report(catalogue_on_host.read(file), catalogue_on_host.cases(["five-bar"], VARIANTS))
+    left = len(VARIANTS) - 2
     assert f"| five-bar | float64 | 0 | 2 | 0 | 0 | 0 | {left} |" in lines[3]
     assert sum(line.startswith("- not done") for line in lines) == 2 * left

@@ -18,6 +18,7 @@ from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_referen
 from linkwise.compiler.targets.protocol import Options
 from linkwise.compiler.trace import trace, trace_with_loops
 from linkwise.mechanics.scalar import dot, each, select, sin
+from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
 from tests.compiler.test_export import needs_compiler, run
 from tests.compiler.test_loops import largest_error, states
@@ -179,8 +180,8 @@ NAMES = ("forward_dynamics_derivatives", "rk4_step_derivatives", "forward_dynami
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_by_loops_are_those_without(name, mechanism, always_loops):
     mech = TREES[mechanism]()
-    looped = lw.compile(name, mech)
-    straight = lw.compile(name, mech, target="numpy", loops=False)
+    looped = lw.compile(VARIANTS[name], mech)
+    straight = lw.compile(VARIANTS[name], mech, target="numpy", loops=False)
     assert isinstance(looped.traced, LoopedProgram) and isinstance(straight.traced, Program)
     for batch in ((), (11,), (2, 0, 3)):
         arrays = states(mech, straight, batch)

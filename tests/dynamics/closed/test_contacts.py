@@ -193,7 +193,7 @@ def test_redundant_contacts():
     np.testing.assert_array_equal(closed.degrees_of_freedom(mech, q, active=masks), freedoms)
     tau = rng.normal(size=(16, mech.nv))
     v = closed.impact(mech, q, rng.normal(size=(16, mech.nv)), masks)
-    found = lw.compile("closed_multipliers_with_active", mech)(q, v, tau, masks.astype(float))
+    found = lw.compile("closed_multipliers", mech, ports="active")(q, v, tau, masks.astype(float))
     assert np.isfinite(found).all()
     for k, mask in enumerate(masks):
         jacobian = closed.constraint_jacobian(mech, q)[np.repeat(mask, 3)]
@@ -212,7 +212,7 @@ def test_doubtful_states_are_left_to_the_svd():
     assert np.abs(closed.position_error(mech, q)).max() < 1e-15
     v, tau = np.zeros_like(q), np.random.default_rng(0).normal(size=q.shape)
     with np.errstate(invalid="ignore"):
-        known = np.isfinite(lw.compile("closed_forward_dynamics_with_active", mech)(q, v, tau, np.ones(2)))
+        known = np.isfinite(lw.compile("closed_forward_dynamics", mech, ports="active")(q, v, tau, np.ones(2)))
     np.testing.assert_array_equal(known.all(axis=-1), [True, False, False, False, True])
     found = closed.forward_dynamics(mech, q, v, tau, active=np.ones(2, dtype=bool))
     close(found, closed.forward_dynamics(mech, q, v, tau, method="svd"))
@@ -333,9 +333,9 @@ def test_kernels_by_their_names():
     for function in (closed.multipliers, closed.loop_reactions, closed.joint_wrenches):
         expected = function(mech, q, zero, tau)
         np.testing.assert_allclose(lw.compile(function, mech)(q, zero, tau), expected, atol=1e-12)
-        masked = lw.compile(f"closed_{function.__name__}_with_active", mech, target="numpy")(q, zero, tau, on)
+        masked = lw.compile(f"closed_{function.__name__}", mech, ports="active", target="numpy")(q, zero, tau, on)
         np.testing.assert_allclose(masked, expected, atol=1e-12)
-    kernel = lw.compile("closed_impact_with_active", mech)
+    kernel = lw.compile("closed_impact", mech, ports="active")
     np.testing.assert_allclose(kernel(q, tau, on), closed.impact(mech, q, tau), atol=1e-12)
     np.testing.assert_array_equal(kernel(q, tau, 0.0 * on), tau)
 

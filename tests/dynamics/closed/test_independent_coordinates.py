@@ -46,7 +46,7 @@ def test_the_equations_of_motion_along_the_null_space(name):
     q, v, tau, wrenches = states(mech, 6)
     for joints in (None, independent_joints(mech, q[0])):
         for extra in ((), (wrenches,)):
-            kernel = lw.compile("closed_independent_terms" + "_with_wrenches" * len(extra), mech, independent=joints)
+            kernel = lw.compile("closed_independent_terms", mech, ports=("wrenches",) * len(extra), independent=joints)
             mass, bias, basis, offset, reliability = kernel(q, v, *extra)
             fine = reliability > 1.0
             assert fine.sum() >= 4
@@ -84,9 +84,10 @@ def test_the_null_space_of_singular_positions_is_left_to_singular_values():
 def test_forces_of_loops_and_accelerations_by_multipliers(name):
     mech = MECHANISMS[name]()
     q, v, tau, wrenches = states(mech, 6)
-    for suffix, extra, pushed in (("", (), {}), ("_with_wrenches", (wrenches,), {"wrenches": wrenches})):
-        accelerations = lw.compile("closed_forward_dynamics_by_multipliers" + suffix, mech)(q, v, tau, *extra)
-        forces = lw.compile("closed_constraint_forces" + suffix, mech)(q, v, tau, *extra)
+    for pushed in ({}, {"wrenches": wrenches}):
+        ports, extra = tuple(pushed), pushed.values()
+        accelerations = lw.compile("closed_forward_dynamics_by_multipliers", mech, ports=ports)(q, v, tau, *extra)
+        forces = lw.compile("closed_constraint_forces", mech, ports=ports)(q, v, tau, *extra)
         known = np.isfinite(forces).all(axis=-1)
         assert known.sum() >= 4
         reference = lw.closed.constraint_forces(mech, q, v, tau, method="svd", **pushed)

@@ -7,8 +7,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanics.algorithms import expressions as ex
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
+from linkwise.mechanics.algorithms.catalogue import Algorithm
 from linkwise.mechanics.algorithms.momenta import FORMS
+from tests.algorithms import VARIANTS
 
 OPTIONS = {
     "form": FORMS,
@@ -22,7 +23,7 @@ AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}
 
 
 def test_an_algorithm_is_an_expression_or_says_why_not():
-    for algorithm in ALGORITHMS.values():
+    for algorithm in VARIANTS.values():
         assert algorithm.expression is not None or algorithm.recursion is not None
         if algorithm.recursion is not None:
             assert len(algorithm.reason.split()) > 4, algorithm.name
@@ -30,10 +31,10 @@ def test_an_algorithm_is_an_expression_or_says_why_not():
         Algorithm("nothing", ("q",), "result")
 
 
-@pytest.mark.parametrize("name", [name for name, algorithm in ALGORITHMS.items() if algorithm.expression is not None])
+@pytest.mark.parametrize("name", [name for name, algorithm in VARIANTS.items() if algorithm.expression is not None])
 def test_identities_tell_where_origins_matter(name):
     """Of all named expressions only those that are meant to depend on the user's origins cost what that costs."""
-    algorithm, mech = ALGORITHMS[name], lw.mechanisms.puma560()
+    algorithm, mech = VARIANTS[name], lw.mechanisms.puma560()
     choices = [{}]
     for option in algorithm.options:
         choices = [{**chosen, option: value} for chosen in choices for value in OPTIONS[option]]
@@ -54,15 +55,15 @@ def test_identities_tell_where_origins_matter(name):
 )
 def test_what_heeds_loops_is_named(name, instead):
     with pytest.raises(lw.MechanismError, match=instead):
-        ALGORITHMS[name].check(lw.mechanisms.four_bar())
+        VARIANTS[name].check(lw.mechanisms.four_bar())
 
 
 def test_what_the_mechanism_decides_fills_silent_options():
-    algorithm, mech = ALGORITHMS["forward_dynamics_with_wrenches"], lw.mechanisms.puma560()
+    algorithm, mech = VARIANTS["forward_dynamics_with_wrenches"], lw.mechanisms.puma560()
     fastest = {"method": ex.fastest_method(mech)}
     assert algorithm.with_defaults(mech, {}) == algorithm.with_defaults(mech, {"method": None}) == fastest
     assert algorithm.with_defaults(mech, {"method": "bias_free"}) == {"method": "bias_free"}
-    assert ALGORITHMS["jacobian"].with_defaults(mech, {"link": "link2"}) == {"link": "link2"}
+    assert VARIANTS["jacobian"].with_defaults(mech, {"link": "link2"}) == {"link": "link2"}
 
 
 def test_methods_that_take_one_joint_at_a_time_are_not_ignored():

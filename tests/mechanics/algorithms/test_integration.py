@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
+from linkwise.mechanics.algorithms.catalogue import Algorithm, variants
 from linkwise.mechanics.algorithms.integration import METHODS, Splitting, Tableau, step
 from linkwise.mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from linkwise.mechanics.recursions.tree import build_tree
@@ -145,7 +145,7 @@ def test_a_step_is_its_formula(seed, method):
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng, (4,))
     tau, wrenches, dt = rng.normal(size=v.shape), rng.normal(size=(4, mech.n_links, 6)), np.full(4, 1e-4)
-    found = lw.compile(f"{method}_step_with_wrenches", mech, target="numpy")(q, v, tau, dt, wrenches)
+    found = lw.compile(f"{method}_step", mech, ports="wrenches", target="numpy")(q, v, tau, dt, wrenches)
     if method == "semi_implicit":
         v_next = v + dt[:, None] * lw.forward_dynamics(mech, q, v, tau, wrenches)
         expected, tolerance = moved_with_turning_axes(mech, q, v, v_next, dt), 1e-13
@@ -157,7 +157,9 @@ def test_a_step_is_its_formula(seed, method):
         tolerance = 1e-6
     assert np.abs(found - expected).max() < tolerance * max(1.0, np.abs(expected).max())
     plain = lw.compile(f"{method}_step", mech, target="numpy")
-    without = lw.compile(f"{method}_step_with_wrenches", mech, target="numpy")(q, v, tau, dt, np.zeros_like(wrenches))
+    without = lw.compile(f"{method}_step", mech, ports="wrenches", target="numpy")(
+        q, v, tau, dt, np.zeros_like(wrenches)
+    )
     np.testing.assert_allclose(plain(q, v, tau, dt), without, rtol=0, atol=1e-13 * max(1.0, np.abs(without).max()))
 
 
@@ -212,7 +214,9 @@ def test_step_rates_are_rates_of_steps(kind):
 
 def test_one_table_of_methods():
     """Compiled steps, rollouts and simulations all offer what the table has, and nothing else."""
-    steps = {name for name in ALGORITHMS if name.endswith(("_step", "_step_with_wrenches"))}
+    steps = {
+        algorithm.name for algorithm in variants() if "_step" in algorithm.name and "derivatives" not in algorithm.name
+    }
     named = {f"{first}{name}" for first in ("", "closed_") for name in METHODS}
     named |= {f"{variables}_{name}" for variables in VARIABLES for name in methods_in(variables)}
     assert steps == {f"{name}_step{rest}" for name in named for rest in ("", "_with_wrenches")}

@@ -8,10 +8,10 @@ import pytest
 import linkwise as lw
 from linkwise.compiler.pipeline import optimize, trace_with_plan
 from linkwise.dynamics.momenta import cheapest_form
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.algorithms.momenta import FIXED_AXES, FORMS, IN_A_PLANE, PAIRS
 from linkwise.mechanics.recursions.fixed_axes import rotates_in_a_plane
 from linkwise.mechanics.recursions.tree import build_tree
+from tests.algorithms import VARIANTS
 from tests.oracle.lagrange import momenta_and_rates
 
 TREE = (-1, 0, 1, 1, 3, 0, -1, 6)
@@ -51,7 +51,7 @@ def check(mech: lw.Mechanism, inputs=None, **options) -> None:
     q, v, tau = rng.normal(size=(3, mech.nv))
     wrenches = rng.normal(size=(mech.n_links, 6))
     p, expected = momenta_and_rates(mech, q, v, tau, wrenches)
-    kernel = lw.compile("momentum_motion_with_wrenches", mech, target="numpy", parameters=[*inputs], **options)
+    kernel = lw.compile("momentum_motion", mech, ports="wrenches", target="numpy", parameters=[*inputs], **options)
     changes, velocities = kernel(q, p, tau, wrenches, *inputs.values())
     np.testing.assert_allclose(velocities, v, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(changes, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
@@ -94,7 +94,7 @@ def test_total_rates(form, normalized):
 
 def instructions(name: str, mech: lw.Mechanism) -> int:
     """Operations, a product and a sum that are fused as one."""
-    algorithm = ALGORITHMS[name]
+    algorithm = VARIANTS[name]
     options = {"form": cheapest_form(mech)} if "form" in algorithm.options else {}
     return sum(1 for node in optimize(trace_with_plan(algorithm, mech, (), options).program).nodes if node.args)
 
@@ -110,7 +110,7 @@ def test_operations_of_arms_of_many_links():
     """Beyond the six links where forward dynamics had fewer."""
     for links in (6, 10):
         counts = [
-            sum(lw.compile(name, lw.mechanisms.planar_arm(links), target="numpy").op_counts.values())
+            sum(lw.compile(VARIANTS[name], lw.mechanisms.planar_arm(links), target="numpy").op_counts.values())
             for name in ("momentum_motion", "forward_dynamics")
         ]
         assert counts[0] < counts[1]

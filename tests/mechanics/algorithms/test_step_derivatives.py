@@ -9,6 +9,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanics.algorithms import catalogue, integration
 from linkwise.mechanism.library import EVERY_KIND
+from tests.algorithms import VARIANTS
 from tests.physics.test_mimic import tied_and_free
 
 METHODS = ("rk4", "semi_implicit")
@@ -22,7 +23,7 @@ def states(mech: lw.Mechanism, seed: int = 0, shape=(3,)):
 
 def by_program(mech: lw.Mechanism, name: str):
     """The program of the step, differentiated operation by operation."""
-    kernel = lw.compile(name, mech, target="numpy")
+    kernel = lw.compile(VARIANTS.get(name, name), mech, target="numpy")
     return lw.jacobian_of(kernel, ("q", "v", "tau"), tangent_result=True)
 
 
@@ -88,9 +89,8 @@ def test_methods_of_ones_own():
     finally:
         for name in names:
             integration.METHODS.pop(name, None)
-            for table in (catalogue.ALGORITHMS, catalogue.WITH_WRENCHES):
-                for key in [key for key in table if name in key]:
-                    del table[key]
+            for key in [key for key in catalogue.ALGORITHMS if name in key]:
+                del catalogue.ALGORITHMS[key]
 
 
 def test_parameters_are_inputs_as_in_other_kernels():

@@ -26,7 +26,7 @@ def test_accelerations_are_those_of_three_sweeps(mech):
     assert [direction for direction, _ in kernel.sweeps] == ["tip_to_base", "base_to_tip"]
     expected = np.linalg.solve(lw.mass_matrix(mech, q), (tau - lw.bias_force(mech, q, v))[..., None])[..., 0]
     np.testing.assert_allclose(kernel(q, v, tau), expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
-    pushed = lw.compile("forward_dynamics_with_wrenches", mech, target="numpy", method="two_sweeps")
+    pushed = lw.compile("forward_dynamics", mech, ports="wrenches", target="numpy", method="two_sweeps")
     found = lw.forward_dynamics(mech, q, v, tau, wrenches, method="filter_and_smoother")
     np.testing.assert_allclose(pushed(q, v, tau, wrenches), found, rtol=0.0, atol=1e-10 * np.abs(found).max())
 

@@ -11,9 +11,9 @@ import linkwise as lw
 from linkwise import operators as op
 from linkwise.compiler.pipeline import trace_algorithm
 from linkwise.mechanics.algorithms import expressions as ex
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.operators.plan import plan_for
 from linkwise.mechanics.recursions.schedule import TIP_TO_BASE
+from tests.algorithms import VARIANTS
 
 from ...peers import robots
 from ...peers.pinocchio_peer import from_file
@@ -36,7 +36,7 @@ ROBOTS = [
 
 
 def compiled(algorithm, mech, **options):
-    return lw.compile(algorithm, mech, target="numpy", **options)
+    return lw.compile(VARIANTS.get(algorithm, algorithm), mech, target="numpy", **options)
 
 
 def close(found, expected, tolerance=1e-10):
@@ -68,7 +68,7 @@ def test_forward_dynamics_solves_the_equations_of_motion(mech, method):
     size = np.linalg.cond(mass)
     accelerations = compiled("forward_dynamics", mech, method=method)(q, v, tau)
     close(mass @ accelerations, tau - bias, 1e-14 * size + 1e-10)
-    accelerations = compiled("forward_dynamics_with_wrenches", mech, method=method)(q, v, tau, wrenches)
+    accelerations = compiled("forward_dynamics", mech, ports="wrenches", method=method)(q, v, tau, wrenches)
     close(mass @ accelerations, tau - bias + pushed, 1e-14 * size + 1e-10)
 
 
@@ -80,7 +80,7 @@ def test_forward_dynamics_of_robots(path, floating, method):
     q, v, tau, wrenches = (x[None] for x in state(mech))
     answers = from_file(file, mech, floating).answers(q, v, tau, wrenches)
     close(compiled("forward_dynamics", mech, method=method)(q, v, tau), answers["forward_dynamics"], 1e-9)
-    found = compiled("forward_dynamics_with_wrenches", mech, method=method)(q, v, tau, wrenches)
+    found = compiled("forward_dynamics", mech, ports="wrenches", method=method)(q, v, tau, wrenches)
     close(found, answers["forward_dynamics_with_wrenches"], 1e-9)
 
 
@@ -181,13 +181,13 @@ def test_jacobians_of_all_frames(mech):
 
 def test_operational_inertia_costs_in_proportion_to_the_way_to_the_link():
     def operations(mech, link):
-        program, _ = trace_algorithm(ALGORITHMS["operational_inertia"], mech, options={"link": link})
+        program, _ = trace_algorithm(VARIANTS["operational_inertia"], mech, options={"link": link})
         return sum(program.op_counts.get(kind, 0) for kind in ("add", "mul", "div"))
 
     chain = lw.mechanisms.chain(32)
     short, middle, long = (operations(lw.mechanisms.chain(n), f"link{n}") for n in (8, 16, 32))
     assert long - middle <= 2.05 * (middle - short)
-    riccati = sum(trace_algorithm(ALGORITHMS["mass_matrix_inverse"], chain)[0].op_counts.values())
+    riccati = sum(trace_algorithm(VARIANTS["mass_matrix_inverse"], chain)[0].op_counts.values())
     assert long < riccati / 2
     near, far = operations(chain, "link8"), operations(chain, "link32")
     assert near < far
@@ -310,14 +310,14 @@ def test_the_seven_levels_of_the_papers_example():
 
 
 PLANNED = [  # the inverse of a short arm's mass matrix is a recursion: test_explain has the plan of its expression
-    name for name, one in ALGORITHMS.items() if one.expression is not None and name != "mass_matrix_inverse"
+    name for name, one in VARIANTS.items() if one.expression is not None and name != "mass_matrix_inverse"
 ]
 
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_every_plan_has_seven_levels(name):
     mech = TREES[-1]
-    options = {"link": "link7"} if "link" in ALGORITHMS[name].options else {}
+    options = {"link": "link7"} if "link" in VARIANTS[name].options else {}
     kernel = compiled(name, mech, **options)
     assert sorted(levels_of(kernel.plan())) == [1, 2, 3, 4, 5, 6, 7]
     assert len(re.findall(r"^  \d+\. ", levels_of(kernel.plan())[3], flags=re.MULTILINE)) == len(kernel.sweeps)

@@ -9,8 +9,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.algorithms.expressions import FORWARD_DYNAMICS
+from tests.algorithms import VARIANTS
 from tests.physics.test_mimic import tied_and_free
 
 KINDS = (*lw.mechanisms.MOVING_KINDS, "fixed")
@@ -48,7 +48,7 @@ def printed(text: str) -> list[tuple[str, str]]:
 
 
 def variants(name: str, mech: lw.Mechanism) -> list[dict]:
-    options = ALGORITHMS[name].options
+    options = VARIANTS[name].options
     link = mech.link_names[-1]
     choices = [{}]
     for option, values in {
@@ -68,7 +68,7 @@ SYMPLECTIC = ("symplectic_euler", "stormer_verlet", "implicit_midpoint")  # not 
 
 
 @pytest.mark.parametrize("where", MECHANISMS)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_what_is_printed_is_what_ran(name, where):
     mech = mechanism(where)
     if any(part in name for part in LONG) and mech.nv > 6:
@@ -76,12 +76,12 @@ def test_what_is_printed_is_what_ran(name, where):
     ran = 0
     for options in variants(name, mech):
         try:
-            kernel = lw.compile(name, mech, target="numpy", **options)
+            kernel = lw.compile(VARIANTS[name], mech, target="numpy", **options)
         except lw.MechanismError:  # loops, or a link with fewer than six degrees of freedom
             continue
         assert printed(kernel.plan()) == list(kernel.sweeps)
         ran += 1
-    algorithm = ALGORITHMS[name]
+    algorithm = VARIANTS[name]
     refused = mech.mimic_joints and any(part in name for part in ESTIMATION)
     refused = (
         refused
@@ -129,16 +129,16 @@ def test_mimic_joints_show_composite_inertias_and_elimination():
     assert "inverted by elimination" in inverse.plan().replace("\n      ", " ")
 
 
-BY_HAND = [name for name, one in ALGORITHMS.items() if one.expression is None and not any(x in name for x in LONG)]
+BY_HAND = [name for name, one in VARIANTS.items() if one.expression is None and not any(x in name for x in LONG)]
 
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_recursions_say_why_and_where_their_operations_are(name):
     """The reason why it is no expression, and every operation of the program in a section or outside the sweeps."""
     mech = mechanism("loops" if "constrain" in name or "loop" in name else "plain chain")
-    kernel = lw.compile(name, mech, target="numpy", **variants(name, mech)[0])
+    kernel = lw.compile(VARIANTS[name], mech, target="numpy", **variants(name, mech)[0])
     plan = kernel.plan()
-    assert ALGORITHMS[name].reason in re.sub(r"\s+", " ", plan)
+    assert VARIANTS[name].reason in re.sub(r"\s+", " ", plan)
     counted = sum(int(n) for n in re.findall(r"\((\d+) operations\)", plan))
     outside = int(re.search(r"outside the sweeps: (\d+) operations", plan)[1])
     assert counted + outside == sum(len(node.op.counts) for node in kernel.program.nodes)
