@@ -147,7 +147,8 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         q, v, dt, wrenches = (given.get(name) for name in ("q", "v", "dt", "wrenches"))
         tau = _with_feedback(tree, given)
         if not acting.laws:
-            return plain.function(tree, q, v, tau, dt, *(() if wrenches is None else (wrenches,)), **options)
+            ports, pushes = ((), ()) if wrenches is None else (("wrenches",), (wrenches,))
+            return plain.with_ports(*ports).function(tree, q, v, tau, dt, *pushes, **options)
         return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
 
     return _with_inputs(mech, plain, inputs, step, acting)
