@@ -42,7 +42,9 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--q, --v, --start and --degrees."""
     for option in (
         click.option(
-            "--degrees", is_flag=True, help="Angles and their rates in degrees, on the command line and in files."
+            "--degrees",
+            is_flag=True,
+            help="Angles and their rates in degrees: on the command line, in tables, files and pictures.",
         ),
         click.option(
             "--start",

@@ -11,7 +11,6 @@ import numpy as np
 
 from .errors import StudyError, library
 
-
 PARTS = ("real", "imag")  # of complex arrays, which tables have as columns of their own
 
 
@@ -20,7 +19,7 @@ class Entry(NamedTuple):
 
     array: str
     part: str = ""  # "real" or "imag" of a complex array, "" for the numbers themselves
-    index: tuple[int, ...] | None = None
+    indices: tuple[int, ...] | None = None
 
 
 class Results:
@@ -82,7 +81,7 @@ class Results:
     def part(self, name: str, *index: Any) -> np.ndarray:
         """An array, or the part of it at an index behind the axis of cases, of the cases that are done: a copy."""
         entry = self._entry(name)
-        values = np.array(self._arrays[entry.array][(slice(None), *(entry.index or ()), *index)])
+        values = np.array(self._arrays[entry.array][(slice(None), *(entry.indices or ()), *index)])
         if entry.part:
             values = getattr(values, entry.part)
         return values if self.complete else values[self.done]
@@ -90,7 +89,7 @@ class Results:
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an array, behind the axis of cases."""
         entry = self._entry(name)
-        return () if entry.index is not None else tuple(self._arrays[entry.array].shape[1:])
+        return () if entry.indices is not None else tuple(self._arrays[entry.array].shape[1:])
 
     def _entry(self, name: str) -> Entry:
         entry = self._find(name)
@@ -125,7 +124,7 @@ class Results:
         from .stores import CASE, axes_of
 
         entry = self._entry(name)
-        return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.index is None else ()))
+        return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.indices is None else ()))
 
     def labels(self, axis: str, size: int) -> list[Any]:
         """What is along an axis."""
@@ -141,9 +140,9 @@ class Results:
         """The unit of an array, or one for each entry along its last axis."""
         entry = self._entry(name)
         units = self.record["units"].get(entry.array, "")
-        if isinstance(units, str) or not entry.index:
+        if isinstance(units, str) or not entry.indices:
             return units
-        return units[entry.index[-1]] if len(units) == self.shape(entry.array)[-1] else ""
+        return units[entry.indices[-1]] if len(units) == self.shape(entry.array)[-1] else ""
 
     def dataset(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes, labels and units, for any further analysis."""
