@@ -386,8 +386,8 @@ def _not_held(arm: str, tolerance: float) -> str:
     return (
         f"Without feedback these torques do not keep the motion for {DURATION:g} s: in a forward simulation of "
         f"tolerance {tolerance:.0e} deviations grow {growth_per_second(t, deviation):.0f}-fold per second and exceed "
-        f"0.1 after {lost:.1f} s. That is a property of the motion, not of the method: smaller tolerances only delay it. "
-        "`lw.computed_torque` follows the motion."
+        f"0.1 after {lost:.1f} s. That is a property of the motion, not of the method: smaller tolerances only delay "
+        "it. `lw.computed_torque` follows the motion."
     )
 
 
