@@ -171,7 +171,7 @@ class Panel:
         self._folder.visible = True
         with self._folder:
             play = self._gui.add_button("Pause" if player.playing else "Play")
-            scrub = self._slider("t (s)", Scale.around(clip.start, clip.end), player.time)
+            scrub = self._slider(clip.label, Scale.around(clip.start, clip.end), player.time)
             speed = self._slider("Speed", Scale(0.05, 4.0, 0.01), 1.0)
             again = self._gui.add_checkbox("Again and again", player.repeats)
         self._player = {"play": play, "scrub": scrub, "speed": speed, "again": again}

@@ -179,6 +179,12 @@ def test_the_time_slider_stays_within_its_motion(opened):
             assert slider.min <= slider.value <= slider.max and abs(slider.value - t) <= 0.51 * slider.step
 
 
+def test_the_slider_of_a_path_is_none_of_time(opened):
+    arm, path = lw.mechanisms.planar_arm(2), np.linspace([0.0, 0.0], [1.0, 0.5], 5)
+    assert opened(arm, path).panel._player["scrub"].label == "along the path"
+    assert opened(arm, path, np.arange(5.0)).panel._player["scrub"].label == "t (s)"
+
+
 class Browser:
     """A browser that takes ``seconds`` for a picture, by a clock of its own."""
 
