@@ -13,9 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from linkwise.papers.operation_counts import TABLE_1, TABLE_2, Row, linear, our_row, solved, without_bias
+from linkwise.papers.operation_counts import (
+    SIZES,
+    TABLE_1,
+    TABLE_2,
+    TABLES,
+    WITHOUT_BIAS,
+    Row,
+    linear,
+    our_rows,
+    solved,
+)
 
-SIZES = range(2, 21)
 COMPARED = range(2, 201)  # beyond what is counted, by formulas that are exact
 
 
@@ -26,9 +35,7 @@ def table(rows: Sequence[Row], sizes: Sequence[int]) -> list[str]:
     lines = [head, ["---"] * len(head)]
     for row in sorted(rows, key=lambda row: sum(row.at(sizes[0]))):
         at = [f"{row.at(n).multiplications} M, {row.at(n).additions} A" for n in sizes]
-        about = "about " if row.ours and row.exact_from is None else ""
-        name = f"**{row.name}**" if row.ours else row.name
-        lines.append([name, f"{about}{row.multiplications}", f"{about}{row.additions}", *at])
+        lines.append([f"**{row.name}**" if row.ours else row.name, *row.formulas, *at])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
@@ -63,22 +70,13 @@ def report() -> str:
         "One state; a division counts as a multiplication (M), a subtraction as an addition (A), sines and cosines are",
         f"left out, as in saha1999. Our rows are counted on the traced program for n = {SIZES[0]} to {SIZES[-1]}.",
     ]
-    alone, given = without_bias(SIZES), our_row("denoc_accelerations", SIZES)
-    for title, rows, names, sizes, more in (
-        ("Inverse dynamics (saha1999, Table 1)", TABLE_1, ("inverse_dynamics", "denoc_inverse_dynamics"), (6,), []),
-        (
-            "Forward dynamics (saha1999, Table 2)",
-            TABLE_2,
-            ("forward_dynamics", "denoc_forward_dynamics"),
-            (6, 12),
-            [alone, given],
-        ),
-    ):
-        ours = [*(our_row(name, SIZES) for name in names), *more]
-        lines += ["", f"## {title}", "", *table([*rows, *ours], sizes), ""]
-        if ours[0].exact_from:
-            lines += [f"Our first formulas are exact from n = {ours[0].exact_from} on.", ""]
-        lines += ["Where linkwise stands:", "", *standing(ours[0], rows, COMPARED)]
+    for table_of_paper in TABLES:
+        ours = our_rows(table_of_paper.number)
+        rows, first = table_of_paper.printed, ours[table_of_paper.named[0]]
+        lines += ["", f"## {table_of_paper.title} (saha1999, {table_of_paper.number})", ""]
+        lines += [*table([*rows, *ours.values()], table_of_paper.shown), ""]
+        lines += ["Where linkwise stands:", "", *standing(first, rows, COMPARED)]
+    alone, given = ours[WITHOUT_BIAS], ours["denoc_accelerations"]
     lines += [
         "- without bias forces, " + standing(alone, TABLE_2[2:], SIZES)[0].removeprefix("- "),
         "- in the paper's form, phi given, " + standing(given, TABLE_2[:1], COMPARED)[0].removeprefix("- "),

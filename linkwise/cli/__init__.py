@@ -16,6 +16,7 @@ import click
 import linkwise as lw
 
 from .files import trouble
+from .screen import one_line_warnings
 
 
 class ReaderGone(Exception):
@@ -48,8 +49,9 @@ def _noticing_readers() -> Iterator[None]:
 def commands(context: click.Context) -> None:
     """The spatial operator algebra of multibody dynamics, compiled link by link.
 
-    FILE is a mechanism file (URDF, MJCF; - for one on standard input), a Denavit-Hartenberg table (.toml or .csv), or a
-    built-in mechanism: builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12; builtin: lists them all.
+    FILE is a mechanism file (URDF, SDF, MJCF; - for one on standard input), a Denavit-Hartenberg table (.toml or .csv),
+    or a built-in mechanism: builtin:NAME[:NUMBER...], such as builtin:puma560 or builtin:chain:12; builtin: lists them
+    all.
     Every command has a --help with an example.
 
     \b
@@ -77,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # names in files may not fit the terminal's encoding
     code = 2
     try:
-        code = commands.main(arguments, prog_name="linkwise", standalone_mode=False) or 0
+        with one_line_warnings():
+            code = commands.main(arguments, prog_name="linkwise", standalone_mode=False) or 0
         sys.stdout.flush()
         return code
     except (BrokenPipeError, ReaderGone):

@@ -12,6 +12,8 @@ import numpy as np
 
 import linkwise as lw
 
+from .screen import warn
+
 MOST_NAMES = 4  # in one line
 BEYOND = 1e-9  # rad, m, ...: what goes less beyond a limit does so by round-off
 OF_JOINTS = ("springs", "damping", "friction", "limits")
@@ -105,7 +107,7 @@ def with_acting(
         raise click.UsageError(f"--limits must be a positive stiffness, got {stiffness:g}")
     bounded = [body for body in mech.bodies if np.isfinite([body.limits.lower, body.limits.upper]).any()]
     if not bounded:
-        _warn(f"--limits: no joint of {mech.name} has limits")
+        warn(f"--limits: no joint of {mech.name} has limits")
     hard = {"stiffness": stiffness, "damping": damping or 0.0}
     return mech.with_limits({body.joint: dataclasses.replace(body.limits, **hard) for body in bounded})
 
@@ -198,7 +200,3 @@ def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:
         values = np.abs(values)
     over = (values > np.asarray(upper) + BEYOND).any()
     return bool(over or (lower is not None and (values < np.asarray(lower) - BEYOND).any()))
-
-
-def _warn(message: str) -> None:
-    click.echo(f"linkwise: warning: {message}", err=True)

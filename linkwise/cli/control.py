@@ -120,7 +120,7 @@ class Driving:
                 raise click.UsageError(f"--target {text} needs --kp, the stiffness towards it")
         if not (stiffness.any() or damping.any() or self.hold_gravity):
             return None
-        goal = named(mech, "q", self.target, q, DEGREE if self.degrees else 1.0, "--target")
+        goal = named(mech, "q", self.target, q, DEGREE if self.degrees else 1.0, self.trust_units, "--target")
         control = lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
         joints = [joint_numbers(mech, "--kp", text)[0] for text in (*self.kp, *self.kd) if "=" in text]
         if not joints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import click
@@ -31,9 +30,5 @@ def convert(found: Loaded, output: str, strict: bool, meshes: bool) -> None:
     """
     check_output(output)
     mech = report_warnings(found, notes=False)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        mech.save(output, strict=strict, meshes=meshes)
-    for warning in caught:
-        click.echo(f"linkwise: warning: {warning.message}", err=True)
+    mech.save(output, strict=strict, meshes=meshes)
     click.echo(f"{shown(Path(output))}: {mech.name}, {mech.n_links} moving links, nq={mech.nq}, nv={mech.nv}")

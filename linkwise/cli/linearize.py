@@ -17,7 +17,7 @@ from .files import check_output, check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, free_width, section, shown, table
 from .state import Coordinate, coordinates, names_of, state, state_options
-from .units import units
+from .units import DEGREE, scaled, units
 
 PLACES = ("state", "equilibrium", "held")
 MOST_STATES = 16  # of matrices that are shown: those of an arm of eight joints
@@ -57,6 +57,8 @@ def linearize(
 ) -> None:  # fmt: skip
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 
+    The model is in radians and metres; --degrees is for the state.
+
     \b
     linkwise linearize builtin:double_pendulum --at equilibrium
     linkwise linearize builtin:loader --at held --inputs lift_piston_joint,tilt_piston_joint --plot eigenvalues.png
@@ -87,7 +89,7 @@ def linearize(
         "acting": mech.acting,
         "not_acting": [dataclasses.asdict(one) for one in idle],
     }
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle)))
+    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle, degrees)))
 
 
 def _written(model: lw.StateSpace, output: str | None, plot: str | None) -> Iterable[Path]:
@@ -128,13 +130,18 @@ def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
     }
 
 
-def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle | lw.Note]) -> Iterable[str]:
+def _text(
+    model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle | lw.Note], degrees: bool
+) -> Iterable[str]:
     mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
     kind = {True: ", stable", False: ", unstable", None: ""}[stable]
     where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"
     yield click.style(mech.name, bold=True) + f": {count} states, {where}"
-    heads = ("joint", *(f"{name} ({unit})" for name, unit in units(mech).items()))
-    yield from section("state", table(heads, [_state_row(model, one) for one in coordinates(mech)], (1, 2, 3)))
+    heads = ("joint", *(f"{name} ({unit})" for name, unit in units(mech, degrees).items()))
+    factor = 1.0 / DEGREE if degrees else 1.0
+    q, v = scaled(mech, "q", model.q, factor), scaled(mech, "v", model.v, factor)
+    rows = [_state_row(q, v, model.tau, one) for one in coordinates(mech)]
+    yield from section("state", table(heads, rows, (1, 2, 3)))
     if count > MOST_STATES:
         lines = [f"A is {count} x {count}, B is {count} x {inputs}: --json and -o FILE.npz have their numbers"]
     else:
@@ -149,7 +156,7 @@ def _text(model: lw.StateSpace, stable: bool | None, files: list[Path], idle: li
         yield from section("files", map(shown, files))
 
 
-def _state_row(model: lw.StateSpace, one: Coordinate) -> tuple[str, ...]:
-    numbers = [model.q[one.q], *((model.v[one.v], model.tau[one.v]) if one.v is not None else ())]
+def _state_row(q: np.ndarray, v: np.ndarray, tau: np.ndarray, one: Coordinate) -> tuple[str, ...]:
+    numbers = [q[one.q], *((v[one.v], tau[one.v]) if one.v is not None else ())]
     cells = [f"{np.round(x, 12) + 0.0:.5g}" for x in numbers]
     return (one.name, *cells, *[""] * (3 - len(cells)))

@@ -14,7 +14,7 @@ import click
 import linkwise as lw
 
 from .files import PIPE, called, contents
-from .screen import table
+from .screen import table, warn
 
 BUILTIN = "builtin:"
 TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechanism file
@@ -116,10 +116,10 @@ def _piped() -> str:
 def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
     """The mechanism; warnings go to stderr, where they are not part of the answer, and a line on its ``notes``."""
     for message in found.warnings:
-        click.echo(f"linkwise: warning: {message}", err=True)
+        warn(message)
     if notes and found.mechanism.annotations.notes:
         missing = ", ".join(note.counted for note in found.mechanism.annotations.notes)
-        click.echo(f"linkwise: warning: not acting: {missing} (linkwise info says where and what to do)", err=True)
+        warn(f"not acting: {missing} (linkwise info says where and what to do)")
     return found.mechanism
 
 

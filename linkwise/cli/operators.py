@@ -13,6 +13,7 @@ from linkwise import operators as op
 from linkwise.bench import TOLERANCE, best
 
 from .mechanism import Loaded, report_warnings, takes_mechanism
+from .screen import warn
 
 CHECKED = 20  # configurations
 SECONDS = 0.4  # to spend on each timing
@@ -75,7 +76,7 @@ def operators(
         raise click.UsageError(str(error)) from None  # no library for it, or no device
     unused = [name for name in vectors if name not in kernel.inputs]
     if unused:
-        click.echo(f"linkwise: warning: {', '.join(unused)} declared, but not in the expression", err=True)
+        warn(f"{', '.join(unused)} declared, but not in the expression")
     difference = _difference(kernel, parsed, found.mechanism) if dense_check else 0.0
     click.echo(kernel.source(source) if source else kernel.plan(), nl=not source)
     remarks = bool(source)  # to stderr, so that stdout is the source and nothing else

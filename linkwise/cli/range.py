@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 import linkwise as lw
+from linkwise.viewer.coordinates import ANGLE, UNITS, measure_of
 
 from .files import check_picture
 from .mechanism import Loaded, report_warnings, takes_mechanism
 from .screen import as_json, section, table
 from .state import state
-from .units import ANGLE, DEGREE, LENGTH, places, scaled, units
+from .units import DEGREE, scaled, units
 
 
 @click.command("range", short_help="Ranges of motion and singular positions.")
@@ -23,7 +24,9 @@ from .units import ANGLE, DEGREE, LENGTH, places, scaled, units
 @click.option("--start", metavar="FILE|POSTURE", help="Start from a table or a posture, as in simulate.")
 @click.option("--hold", multiple=True, metavar="JOINT", help="A joint or coordinate that stands still.")
 @click.option("--limits", is_flag=True, help="Limits of joints are ends too.")
-@click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in the table.")
+@click.option(
+    "--degrees", is_flag=True, help="Angles in degrees, on the command line, in the table and in the picture."
+)
 @click.option("--plot", metavar="FILE", help="The other coordinates over this one: .png, .svg or .pdf.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
 def range(  # noqa: A001  a command is named as its file
@@ -45,7 +48,7 @@ def range(  # noqa: A001  a command is named as its file
     reach = lw.closed.range_of_motion(mech, coordinate, q, hold, limits)
     singular = _singular(mech, coordinate, q, hold, limits)
     if plot:
-        lw.viewer.plot_range(reach, singular or (), path=plot)
+        lw.viewer.plot_range(reach, singular or (), path=plot, degrees=degrees)
     facts = {
         "mechanism": mech.name,
         "coordinate": coordinate,
@@ -71,32 +74,18 @@ def _end(end: lw.closed.RangeEnd) -> dict[str, Any]:
     return {"value": end.value, "cause": end.cause, "joint": end.joint, "q": end.q}
 
 
-def _is_angle(mech: lw.Mechanism, coordinate: str) -> bool:
-    place = mech.coordinate_place("q", coordinate)
-    if place is None:  # of a link: its orientation, or where it is
-        return coordinate.endswith((".roll", ".pitch", ".yaw"))
-    return place in places(mech, ANGLE, "q")
-
-
-def _unit(mech: lw.Mechanism, coordinate: str, degrees: bool) -> str:
-    """Of a coordinate; numbers of quaternions have none."""
-    if _is_angle(mech, coordinate):
-        return "degrees" if degrees else "rad"
-    place = mech.coordinate_place("q", coordinate)
-    return "m" if place is None or place in places(mech, LENGTH, "q") else "1"
-
-
 def _cause(end: dict[str, Any]) -> str:
     return f"{end['cause']}{' of ' + end['joint'] if end['joint'] else ''}"
 
 
 def _text(facts: dict[str, Any], degrees: bool, mech: lw.Mechanism) -> Iterator[str]:
     unit = 1.0 / DEGREE if degrees else 1.0
-    factor = unit if _is_angle(mech, facts["coordinate"]) else 1.0
+    measures = measure_of(mech, facts["coordinate"])
+    factor = unit if measures == ANGLE else 1.0
     yield click.style(mech.name, bold=True) + f": {facts['coordinate']}"
     ends = zip(("from", "to"), facts["ends"], strict=True)
     rows = [(side, f"{factor * end['value']:.6g}", _cause(end)) for side, end in ends]
-    value = f"value ({_unit(mech, facts['coordinate'], degrees)})"
+    value = f"value ({'degrees' if degrees and measures == ANGLE else UNITS[measures][0] or '1'})"
     yield from section("range", table(("", value, "stopped by"), rows, (1,)))
     turns = [(f"{factor * end['value']:.6g}", _cause(end)) for end in facts["dead_centres"]]
     if turns:

@@ -1,19 +1,46 @@
-"""What terminals and pipes show: tables, progress.  A pipe gets plain text and no progress."""
+"""What terminals and pipes show: tables, warnings, progress.  A pipe gets plain text and no progress."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
 import sys
 import textwrap
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+
+_warned: set[str] = set()  # by the command that runs
+
+
+def warn(message: str) -> None:
+    """One line on stderr, once for each message of a command."""
+    text = " ".join(message.split())
+    if text not in _warned:
+        _warned.add(text)
+        click.echo(f"linkwise: warning: {text}", err=True)
+
+
+@contextlib.contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print what is warned of inside as ``warn`` does, whatever its category; Python's -W and PYTHONWARNINGS still
+    say what is ignored."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        warn(str(message))
+
+    _warned.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", append=True)
+        warnings.showwarning = show
+        yield
 
 
 def table(head: Sequence[str] | None, rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:

@@ -150,7 +150,7 @@ def _written(
     if output and output != PIPE:
         yield Path(output)
     if plot:
-        motion.plot(plot)
+        motion.plot(plot, degrees=degrees)
         yield Path(plot)
     if gif:
         yield lw.viewer.animate(motion, path=gif)

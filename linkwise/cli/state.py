@@ -42,7 +42,9 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--q, --v, --start and --degrees."""
     for option in (
         click.option(
-            "--degrees", is_flag=True, help="Angles and their rates in degrees, on the command line and in files."
+            "--degrees",
+            is_flag=True,
+            help="Angles and their rates in degrees: on the command line, in tables, files and pictures.",
         ),
         click.option(
             "--start",
@@ -83,10 +85,8 @@ def state(
     elif start:
         table = read_table(start, mech, ("q",), ("v",), degrees, trust_units)
         q, v = table["q"][0], table["v"][0] if "v" in table else v
-    q = named(mech, "q", positions, q, factor)
-    v = named(mech, "v", velocities, v, factor)
-    if positions and not trust_units:
-        check_units("the state", mech, q)
+    q = named(mech, "q", positions, q, factor, trust_units)
+    v = named(mech, "v", velocities, v, factor, trust_units)
     if mech.loops:
         q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in positions))
         held = [text.rpartition("=")[0] for text in velocities]
@@ -108,10 +108,12 @@ def named(
     texts: Sequence[str],
     values: np.ndarray,
     factor: float,
+    trust_units: bool,
     option: str | None = None,
 ) -> np.ndarray:
     """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set, their angles multiplied by ``factor``.  A
-    joint that mimics another takes that one along.  ``option`` is what messages call them, --q or --v by default."""
+    joint that mimics another takes that one along.  Positions that look like other units are refused, unless
+    ``trust_units``.  ``option`` is what messages call them, --q or --v by default."""
     option = option or f"--{quantity}"
     given = np.array(values, dtype=float)
     named_by: dict[int, str] = {}
@@ -129,6 +131,8 @@ def named(
             raise click.UsageError(f"{option} {text}: joint {joint!r} takes {count} numbers, commas between them")
         numbers_si = of_joint(mech, joint, quantity, parsed, factor)
         given[index] = own.q_at(numbers_si) if quantity == "q" else own.v_at(numbers_si)
+    if texts and quantity == "q" and not trust_units:
+        check_units(option, mech, given)
     return given
 
 

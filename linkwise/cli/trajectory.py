@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import click
@@ -56,16 +55,12 @@ def trajectory(
     if ramp is not None and (through or law != "trapezoid"):
         raise click.UsageError("--ramp is for --law trapezoid")
     mech = report_warnings(found, notes=False)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if through:
-            motion = _through(mech, through, duration, degrees, found.trust_units)
-        else:
-            q0, _ = state(mech, positions, (), start, degrees, found.trust_units)
-            q1 = named(mech, "q", ends, q0, DEGREE if degrees else 1.0, "--to")
-            motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, ramp=ramp)
-    for warning in caught:
-        click.echo(f"linkwise: warning: {warning.message}", err=True)
+    if through:
+        motion = _through(mech, through, duration, degrees, found.trust_units)
+    else:
+        q0, _ = state(mech, positions, (), start, degrees, found.trust_units)
+        q1 = named(mech, "q", ends, q0, DEGREE if degrees else 1.0, found.trust_units, "--to")
+        motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, ramp=ramp)
     if fastest:
         motion = lw.trajectories.time_optimal(motion, effort)
     t = np.append(np.arange(0.0, motion.duration, step), motion.duration)

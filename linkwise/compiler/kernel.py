@@ -280,10 +280,10 @@ def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], ou
             return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
         try:
             values = _outline(given)
+        except UnreadableArrayError as unread:
+            return KernelError(f"{name}: {array.name} {unread}")
         except ValueError as ragged:
             return KernelError(f"{name}: {array.name} is no array: {ragged}")
-        if isinstance(given, np.ma.MaskedArray):
-            return KernelError(f"{name}: {array.name} is a masked array: give its numbers with .filled(value)")
         if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
             return KernelError(
                 f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"

@@ -116,6 +116,11 @@ def real_numbers(name: str, values: Any) -> Float64Array:
     """The values as a float64 array: themselves if they are one.  Complex numbers, objects and text are refused."""
     if type(values) is np.ndarray and values.dtype is _FLOAT64:
         return values
+    return array_of(name, values).astype(_FLOAT64, copy=False)
+
+
+def array_of(name: str, values: Any) -> np.ndarray:
+    """The values as an array of real numbers of their own precision; a ``MechanismError`` names what is none."""
     if values is None:
         raise MechanismError(f"{name} is None, but real numbers are needed")
     if isinstance(values, str):
@@ -133,7 +138,7 @@ def real_numbers(name: str, values: Any) -> Float64Array:
         raise MechanismError(f"{name} is no array: {ragged}") from None
     if not np.can_cast(array.dtype, _FLOAT64):
         raise MechanismError(f"{name} has dtype {array.dtype}, but real numbers are needed")
-    return array.astype(_FLOAT64, copy=False)
+    return array
 
 
 def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:

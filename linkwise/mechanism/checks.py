@@ -152,6 +152,8 @@ def _refuse_changing_motions(what: str, kind: Joint) -> None:
 
 def _floats(value: Any) -> np.ndarray:
     """``value`` as a new array of floats.  NumPy would make numbers of "0.4" and of true as well."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("it is a masked array: give its numbers with .filled(value)")
     array = np.array(value, dtype=float)
     if isinstance(value, np.ndarray) and value.dtype == array.dtype:
         return array

@@ -127,7 +127,9 @@ def _check_keys(number: int, row: Any, convention: str) -> None:
     fixed_parameter = _distance_key(convention) if kind == "revolute" else "theta"
     for key in ("a", "alpha", fixed_parameter):
         if key not in row:
-            raise MechanismError(f"row {number} of the DH table: a {kind} joint needs {key!r}")
+            slides = key == fixed_parameter and "kind" not in row
+            other = '; if it slides, say kind = "prismatic"' if slides else ""
+            raise MechanismError(f"row {number} of the DH table: a {kind} joint needs {key!r}{other}")
 
 
 def _distance_key(convention: str) -> str:

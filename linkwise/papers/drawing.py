@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ import numpy as np
 from linkwise.viewer.style import COLOURS, GREY, STYLES, figure, styled
 
 __all__ = ["COLOURS", "GREY", "Panel", "drawable", "figure", "growth", "matrices", "over", "styled", "tidy"]
+
+LEGEND = 32  # letters in a line of a legend
 
 
 def drawable() -> bool:
@@ -72,7 +75,8 @@ def growth(
     for k, (name, values) in enumerate(curves.items()):
         mark = "os^Dv"[k // len(COLOURS) % 5]
         k %= len(COLOURS)
-        axes.loglog(sizes, values, marker=mark, ls=STYLES[k], color=COLOURS[k], label=name, ms=4)
+        label = "\n".join(textwrap.wrap(name, LEGEND))
+        axes.loglog(sizes, values, marker=mark, ls=STYLES[k], color=COLOURS[k], label=label, ms=4)
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
     tidy(axes, "", xlabel, ylabel)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,29 +49,50 @@ class Polynomial(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An algorithm with its formulas and its counts: those printed in the tables, or those that we made."""
+    """An algorithm with its formulas and its counts: those printed in the tables, or those of our programs.
+
+    exact_from   the n from which on our formulas give the counts; None for printed rows
+    misprints    counts by the formulas where other ones are printed
+    """
 
     name: str
     multiplications: Polynomial
     additions: Polynomial
     counts: dict[int, Count]
-    exact_from: int | None = None  # the n from which on our formulas are exact, None if they are fits only
+    exact_from: int | None = None
+    misprints: dict[int, Count] = {}
 
     @property
     def ours(self) -> bool:
-        return self.name.startswith("linkwise")
+        return self.exact_from is not None
 
-    def at(self, n: int) -> Count:
-        """Ours as counted, or by the formula where that is exact; the others by formula."""
-        if self.ours and (n in self.counts or self.exact_from is None or n < self.exact_from):
-            return self.counts[n]
+    @property
+    def formulas(self) -> tuple[str, str]:
+        """Both formulas as text, with the n from which on they hold where that is not the first."""
+        held = f" (n >= {self.exact_from})" if self.ours and self.exact_from != SIZES[0] else ""
+        return f"{self.multiplications}{held}", f"{self.additions}{held}"
+
+    def by_formula(self, n: int) -> Count:
         return Count(int(self.multiplications(n)), int(self.additions(n)))
 
+    def at(self, n: int) -> Count:
+        """Ours as counted, or by the formula beyond; the others by formula."""
+        if self.exact_from is not None and (n in self.counts or n < self.exact_from):
+            return self.counts[n]
+        return self.by_formula(n)
 
-def _row(name: str, m: Sequence[Fraction | int], a: Sequence[Fraction | int], printed: dict[int, Count]) -> Row:
-    return Row(name, Polynomial(tuple(m)), Polynomial(tuple(a)), printed)
+
+def _row(
+    name: str,
+    m: Sequence[Fraction | int],
+    a: Sequence[Fraction | int],
+    printed: dict[int, Count],
+    misprints: dict[int, Count] | None = None,
+) -> Row:
+    return Row(name, Polynomial(tuple(m)), Polynomial(tuple(a)), printed, None, misprints or {})
 
 
+SIZES = range(2, 21)  # for which our programs are counted
 ENOUGH = 6  # sizes at the end on which a line must be exact
 SIXTH = Fraction(1, 6)
 TABLE_1 = (
@@ -90,6 +112,7 @@ TABLE_2 = (
         (SIXTH, Fraction(23, 2), Fraction(115, 3), -47),
         (SIXTH, 7, Fraction(233, 6), -46),
         {6: Count(633, 480), 12: Count(2357, 1716)},
+        {6: Count(633, 475)},
     ),
 )
 WITHOUT_BIAS = "linkwise, without bias forces: the mass matrix, factored"
@@ -159,22 +182,72 @@ def _sum(one: Polynomial, other: Polynomial) -> Polynomial:
     return Polynomial(tuple(Fraction(x) + y for x, y in zip(short, other.coefficients, strict=True)))
 
 
-def linear(counts: dict[int, int]) -> tuple[Polynomial, int | None]:
-    """The line through the counts and the n from which on it is exact; if no line is exact, the one nearest to them."""
+def linear(counts: dict[int, int]) -> tuple[Polynomial, int]:
+    """The line through the last counts and the n from which on it is exact; raises ``ValueError`` if that is not so for
+    ENOUGH of them."""
     smallest, last = min(counts), max(counts)
     slope = counts[last] - counts[last - 1]
     line = Polynomial((slope, counts[last] - slope * last))
     exact = last
     while exact > smallest and line(exact - 1) == counts[exact - 1]:
         exact -= 1
-    if exact <= last - ENOUGH:
-        return line, exact
-    fit = np.polyfit(list(counts), list(counts.values()), 1)
-    return Polynomial(tuple(round(x) for x in fit)), None
+    if exact > last - ENOUGH:
+        raise ValueError(f"the last {ENOUGH + 1} of the counts {counts} are not on a line: count larger arms")
+    return line, exact
 
 
-def our_row(algorithm: str, sizes: Sequence[int]) -> Row:
+def our_row(algorithm: str, sizes: Sequence[int] = SIZES) -> Row:
+    """Our program of an algorithm: counts for all ``sizes``, and the lines on which they lie."""
     counts = {n: counted(algorithm, n) for n in sizes}
     m, m_from = linear({n: count.multiplications for n, count in counts.items()})
     a, a_from = linear({n: count.additions for n, count in counts.items()})
-    return Row(OURS[algorithm], m, a, counts, max(m_from, a_from) if m_from and a_from else None)
+    return Row(OURS[algorithm], m, a, counts, max(m_from, a_from))
+
+
+class CountTable(NamedTuple):
+    """A table of the paper and what stands beside it.
+
+    shown      sizes whose counts are printed
+    named      algorithms of ours, the plain one first
+    counts     the one among them that the row "proposed" of the paper counts
+    """
+
+    number: str
+    title: str
+    printed: tuple[Row, ...]
+    shown: tuple[int, ...]
+    named: tuple[str, ...]
+    counts: str
+
+    @property
+    def proposed(self) -> Row:
+        """The row of the paper's own algorithm."""
+        return next(row for row in self.printed if "proposed" in row.name)
+
+
+TABLES = (
+    CountTable(
+        "Table 1",
+        "Inverse dynamics",
+        TABLE_1,
+        (6,),
+        ("inverse_dynamics", "denoc_inverse_dynamics"),
+        "denoc_inverse_dynamics",
+    ),
+    CountTable(
+        "Table 2",
+        "Forward dynamics",
+        TABLE_2,
+        (6, 12),
+        ("forward_dynamics", "denoc_forward_dynamics", "denoc_accelerations"),
+        "denoc_accelerations",
+    ),
+)
+
+
+@cache
+def our_rows(number: str) -> dict[str, Row]:
+    """All rows of ours beside a table, by algorithm: those of docs/counts.md and of the gallery."""
+    table = next(table for table in TABLES if table.number == number)
+    rows = {name: our_row(name) for name in table.named}
+    return rows if number == "Table 1" else {**rows, WITHOUT_BIAS: without_bias(SIZES)}

@@ -199,10 +199,13 @@ def mobile_base() -> Exhibit:
     motion = _swing()
     momentum = lw.momentum(mech, motion.q, motion.v)
     position = motion.q[:, 4:7] - motion.q[0, 4:7]
-    angle = 2.0 * np.degrees(np.arctan2(np.linalg.norm(motion.q[:, 1:4], axis=1), motion.q[:, 0]))
+    turned = np.degrees(lw.so3.log(lw.so3.from_quaternion(motion.q[:, :4])))
     panels = [
         Panel("joint angle (deg)", {f"joint {k + 1}": np.degrees(motion.q[:, 7 + k]) for k in range(3)}),
-        Panel("rotation of the base (deg)", {"": angle}),
+        Panel(
+            "rotation of the base (deg)",
+            {f"about {axis}": series for axis, series in zip("xyz", turned.T, strict=True)},
+        ),
         Panel("base moved by (m)", dict(zip("xyz", position.T, strict=True))),
     ]
     q, v = lw.random_state(mech, np.random.default_rng(8))

@@ -10,7 +10,7 @@ theta_2 at 90 degrees.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import linkwise as lw
 
 from .drawing import Panel, growth, over
 from .exhibit import Comparison, Exhibit, Paper, Table, compare
-from .operation_counts import TABLE_1, TABLE_2, Row, our_row
+from .operation_counts import TABLES, CountTable, counted, general_arm, our_rows
 
 PAPER = Paper(
     key="saha1999",
@@ -38,6 +38,9 @@ QUARTER, SIXTY_DEGREES = math.pi / 2.0, math.pi / 3.0
 STANFORD_START = (0.0, QUARTER, 0.0, 0.0, 0.0, 0.0)
 STANFORD_END = (SIXTY_DEGREES, SIXTY_DEGREES, 0.1, SIXTY_DEGREES, SIXTY_DEGREES, SIXTY_DEGREES)
 SLIDING = 2  # joint 3 is prismatic
+TOLERANCES = (1e-8, 1e-10, 1e-12)
+GROWTH_FROM, GROWTH_TO = 1e-9, 1e-2  # rad, m: deviations whose growth is measured
+HELD = 2.0  # seconds for which torques alone keep the motion
 
 
 class Torques(NamedTuple):
@@ -105,6 +108,29 @@ def _torques(mech: lw.Mechanism, start: Sequence[float], end: Sequence[float]) -
     return Torques(t, q, v, a, lw.denoc.inverse_dynamics(mech, q, v, a))
 
 
+@cache
+def open_loop(arm: str, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """t and the largest deviation (m,) from the motion of Figure 5 ("planar") or 8 ("stanford") under its own torques,
+    which are functions of time alone, in steps of this tolerance."""
+    mech, start, end = {
+        "planar": (planar_arm(), (0.0,) * 3, (math.pi,) * 3),
+        "stanford": (stanford_arm(), STANFORD_START, STANFORD_END),
+    }[arm]
+
+    def torques(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return lw.denoc.inverse_dynamics(mech, *cycloid(start, end, DURATION, np.array([t])))[0]
+
+    times = np.linspace(0.0, DURATION, SAMPLES)
+    motion = lw.simulate(mech, start, None, DURATION, torques, rtol=tolerance, atol=tolerance, t_eval=times)
+    return times, np.abs(motion.q - cycloid(start, end, DURATION, times)[0]).max(axis=1)
+
+
+def growth_per_second(t: np.ndarray, deviation: np.ndarray) -> float:
+    """The factor by which a deviation grows in a second, from where it leaves round-off to where it is large."""
+    grows = (deviation > GROWTH_FROM) & (np.maximum.accumulate(deviation) < GROWTH_TO)
+    return math.exp(np.polyfit(t[grows], np.log(deviation[grows]), 1)[0])
+
+
 def planar_closed_form(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Torques (..., 3) of three equal rods from Lagrange's equations in the rods' absolute angles, written out."""
     length, mass, gravity = 1.0, 1.0, 9.81
@@ -124,59 +150,92 @@ def planar_closed_form(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarra
 
 # -- tables -------------------------------------------------------------------------------------------
 
-COUNTED = range(2, 13)
 DRAWN = (2, 3, 4, 6, 8, 12)
+BEYOND = 24  # joints, more than our formulas are made from
 
 
-def _counts(algorithm: str, printed: Sequence[Row], shown: Sequence[int], misprints: int = 0) -> Exhibit:
+def _counts(table: CountTable) -> Exhibit:
     """Formulas as printed beside what our programs need."""
-    ours = [our_row(name, COUNTED) for name in (algorithm, f"denoc_{algorithm}")]
-    rows = sorted((*printed, *ours), key=lambda row: sum(row.at(shown[0])))
-    table = Table(
-        ("algorithm", "multiplications M", "additions A", *(f"n = {n}" for n in shown)),
-        [
-            (
-                row.name,
-                *(
-                    f"{'' if not row.ours or row.exact_from else 'about '}{p}"
-                    for p in (row.multiplications, row.additions)
-                ),
-                *(f"{row.at(n).multiplications} M {row.at(n).additions} A" for n in shown),
-            )
-            for row in rows
-        ],
-    )
-    differing = [
-        f"{row.name} at n = {n}: printed {printed_count}, by formula {int(formula(n))}"
-        for row in printed
-        for n, count in row.counts.items()
-        for formula, printed_count in zip((row.multiplications, row.additions), count, strict=True)
-        if int(formula(n)) != printed_count
+    ours, n = our_rows(table.number), table.shown[0]
+    rows = sorted((*table.printed, *ours.values()), key=lambda row: sum(row.at(n)))
+    cells = [
+        (row.name, *row.formulas, *(f"{row.at(n).multiplications} M {row.at(n).additions} A" for n in table.shown))
+        for row in rows
     ]
-    n, proposed = shown[0], next(row for row in printed if "proposed" in row.name)
-    denoc, theirs = ours[1].at(n), proposed.at(n)
+    head = ("algorithm", "multiplications M", "additions A", *(f"n = {n}" for n in table.shown))
+    printed = [(row, k) for row in table.printed for k in row.counts]
+    misprints = [
+        f"{row.name} at n = {k}: printed {count} {unit}, by formula {right}"
+        for row, k in printed
+        for count, right, unit in zip(row.counts[k], row.misprints.get(k, row.counts[k]), "MA", strict=True)
+        if count != right
+    ]
+    curves = {row.name: [sum(row.at(k)) for k in DRAWN] for row in (*ours.values(), *table.printed)}
     return Exhibit(
         "The arm has n revolute joints and no number that is zero or one by luck; what is counted is the compiled "
         "program of one state. Sines and cosines are left out and a division counts as a multiplication, as in the "
-        f"paper. For n = {n} the paper's own algorithm, compiled from `lw.denoc`, needs {denoc.multiplications} M "
-        f"{denoc.additions} A, where {theirs.multiplications} M {theirs.additions} A are printed for it.",
-        pictures=(growth(DRAWN, {row.name: [sum(row.at(n)) for n in DRAWN] for row in (*ours, *printed)}),),
-        tables=(table,),
+        f"paper. {_standing(table, n)}",
+        pictures=(growth(DRAWN, curves),),
+        tables=(Table(head, cells),),
         compared=(
-            Comparison("printed counts that the printed formulas do not give", float(len(differing)), float(misprints)),
+            compare(
+                f"printed counts{', the misprint corrected' if misprints else ''}: printed formulas",
+                [row.misprints.get(k, row.counts[k]) for row, k in printed],
+                [row.by_formula(k) for row, k in printed],
+                0.0,
+            ),
+            compare(
+                f"our formulas: programs of an arm of {BEYOND} joints, counted",
+                [ours[name].by_formula(BEYOND) for name in table.named],
+                [counted(name, BEYOND) for name in table.named],
+                0.0,
+            ),
+            *_counted_programs(table, n),
         ),
-        remark="; ".join(differing),
+        remark="; ".join(misprints),
     )
+
+
+def _standing(table: CountTable, n: int) -> str:
+    """What the paper's own algorithm takes here, beside what is printed for it."""
+    here, there = our_rows(table.number)[table.counts].at(n), table.proposed.at(n)
+    text = (
+        f"For n = {n} the paper's own algorithm, compiled from `lw.denoc`, needs {here.multiplications} M "
+        f"{here.additions} A, where {there.multiplications} M {there.additions} A are printed for it."
+    )
+    if table.counts != "denoc_accelerations":
+        return text
+    whole = our_rows(table.number)["denoc_forward_dynamics"].at(n)
+    return (
+        f"{text} These are the three steps of Section 5.2, whose input is φ = τ - C v (`lw.denoc.accelerations`); with "
+        f"φ computed too (`lw.denoc.forward_dynamics`) they are {whole.multiplications} M {whole.additions} A."
+    )
+
+
+def _counted_programs(table: CountTable, n: int) -> Iterator[Comparison]:
+    """The programs whose operations are counted solve the equations of motion."""
+    arm, rng = general_arm(n), np.random.default_rng(n)
+    q, v = lw.random_state(arm, rng)
+    a, mass, bias = rng.normal(size=n), lw.mass_matrix(arm, q), lw.bias_force(arm, q, v)
+    force = mass @ a + bias
+    given = {"denoc_accelerations": (q, mass @ a), "inverse": (q, v, a), "forward": (q, v, force)}
+    for name in table.named:
+        inverse = name.endswith("inverse_dynamics")
+        inputs = given.get(name) or given["inverse" if inverse else "forward"]
+        result = lw.compile(name, arm, target="numpy")(*inputs)
+        yield compare(
+            f"{name}, counted for n = {n}: mass matrix and bias forces", result, force if inverse else a, 1e-9
+        )
 
 
 @PAPER.shows("Table 1", "Computational complexities in inverse dynamics")
 def table_1() -> Exhibit:
-    return _counts("inverse_dynamics", TABLE_1, (6,))
+    return _counts(TABLES[0])
 
 
 @PAPER.shows("Table 2", "Computational complexities in forward dynamics")
 def table_2() -> Exhibit:
-    return _counts("forward_dynamics", TABLE_2, (6, 12), misprints=1)
+    return _counts(TABLES[1])
 
 
 # -- figures ------------------------------------------------------------------------------------------
@@ -222,8 +281,10 @@ def figure_5() -> Exhibit:
             ),
             compare("weights of the rods at the start (N m)", found.tau[0], 9.81 * np.array([4.5, 2.0, 0.5]), 1e-12),
             compare("weights of the rods at the end (N m)", found.tau[-1], 9.81 * np.array([-1.5, 1.0, -0.5]), 1e-12),
+            _held_at_first("planar"),
         ),
-        remark="The scan has no curves and Figure 4 prints no dimensions: rods of 1 m and 1 kg.",
+        remark="The scan has no curves and Figure 4 prints no dimensions: rods of 1 m and 1 kg. "
+        + _not_held("planar", TOLERANCES[-1]),
     )
 
 
@@ -292,7 +353,10 @@ def figure_8() -> Exhibit:
     return Exhibit(
         "Every angle goes to 60 degrees and the sliding joint to 0.1 m along the cycloids (39) in 10 s, computed at "
         f"the mass centres (Section 5.1). At the end the joints hold {_numbers(found.tau[-1])} (N m, joint 3: N).",
-        pictures=(over(found.t, _joint_panels(found.tau, labels), columns=2, width=8.0),),
+        pictures=(
+            over(found.t, _joint_panels(found.tau, labels), columns=2, width=8.0),
+            over(open_loop("stanford", TOLERANCES[0])[0], [_open_loop_panel("stanford")]),
+        ),
         compared=(
             compare(
                 "the same by the library's other frames and sweeps",
@@ -302,10 +366,35 @@ def figure_8() -> Exhibit:
             ),
             compare("weights that hang on the joints at the end, by hand", found.tau[-1], _stanford_weights(), 1e-12),
             Comparison("work of the joints less gain of energy (J)", float(abs(work - gain)), 1e-3),
+            _held_at_first("stanford"),
         ),
         remark="The scan has no curves. Which way gravity acts along Z_1 is not printed; the text of Figure 9 asks "
-        "for +Z_1.",
+        "for +Z_1. " + _not_held("stanford", TOLERANCES[-1]),
     )
+
+
+def _held_at_first(arm: str) -> Comparison:
+    t, deviation = open_loop(arm, TOLERANCES[-1])
+    what = f"forward simulation under these torques: the motion, for {HELD:g} s (rad, m)"
+    return Comparison(what, float(deviation[t <= HELD].max()), 1e-9)
+
+
+def _not_held(arm: str, tolerance: float) -> str:
+    """What becomes of the motion if its torques are functions of time alone."""
+    t, deviation = open_loop(arm, tolerance)
+    lost = t[np.flatnonzero(deviation > 0.1)[0]]
+    return (
+        f"Without feedback these torques do not keep the motion for {DURATION:g} s: in a forward simulation of "
+        f"tolerance {tolerance:.0e} deviations grow {growth_per_second(t, deviation):.0f}-fold per second and exceed "
+        f"0.1 after {lost:.1f} s. That is a property of the motion, not of the method: smaller tolerances only delay "
+        "it. `lw.computed_torque` follows the motion."
+    )
+
+
+def _open_loop_panel(arm: str) -> Panel:
+    curves = {f"tolerance {tolerance:.0e}": open_loop(arm, tolerance)[1] for tolerance in TOLERANCES}
+    visible = {name: np.where(series > 0.0, series, np.nan) for name, series in curves.items()}
+    return Panel("off by (rad, m)", visible, "Forward simulation under these torques, without feedback", True)
 
 
 def _stanford_weights() -> np.ndarray:

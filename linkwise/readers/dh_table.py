@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
-from linkwise.readers.protocol import STANDARD_GRAVITY
+from linkwise.readers.protocol import STANDARD_GRAVITY, why_unread
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -51,7 +51,7 @@ def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_u
     """
     file = Path(path)
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {file}")
+        raise FileNotFoundError(why_unread(file))
     if file.suffix.lower() not in _FORMATS:
         raise MechanismError(f"{file}: a DH table is a {' or '.join(_FORMATS)} file")
     try:

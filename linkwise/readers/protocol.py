@@ -235,8 +235,18 @@ def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | 
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    return path.read_bytes(), str(path), path.parent
+        raise FileNotFoundError(why_unread(path))
+    content = path.read_bytes()
+    if path.suffix.lower() in (".toml", ".csv") and not content.lstrip().startswith(b"<"):
+        raise MechanismError(f"{path} is no {kind} file: lw.load_dh reads Denavit-Hartenberg tables")
+    return content, str(path), path.parent
+
+
+def why_unread(path: Path) -> str:
+    """Why a path is not read: nothing is there, or something else than a plain file."""
+    if not path.exists():
+        return f"there is no file {path}"
+    return f"{path} is a {'folder' if path.is_dir() else 'pipe or device'}; only plain files are read"
 
 
 def parse_xml(document: str | bytes, source: str, findings: Findings | None = None) -> Element:

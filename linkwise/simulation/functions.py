@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..mechanism import MechanismError
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -55,7 +56,9 @@ def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray,
         made = ": linkwise.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
         raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
     try:
-        values = np.asarray(given)
+        values = np.asarray(plain(given))
+    except UnreadableArrayError as unread:
+        raise MechanismError(f"at t = {t:.6g} s {who} gives an array that {unread}") from None
     except ValueError as ragged:
         raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
     if values.dtype.kind not in kinds:

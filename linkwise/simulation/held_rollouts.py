@@ -8,10 +8,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..compiler.runtime.arrays import plain
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.states import otherwise, real_numbers
+from ..dynamics.states import array_of, otherwise, real_numbers
 from ..mechanism import Mechanism, MechanismError
 from .functions import Held, answer
 from .rollout_inputs import by_name, count, step_length
@@ -50,7 +49,7 @@ def _in_turns(
     feedback = by_name("feedback", options.pop("feedback", None), "{'target': q}")
     given = {**asked, "wrenches": options.pop("wrenches", None), "target": feedback.get("target")}
     state = state_by_joint(mech, {"q": q0, "v": v0})
-    q, v = (otherwise(mech, name) if x is None else np.asarray(plain(x)) for name, x in state.items())
+    q, v = (otherwise(mech, name) if x is None else array_of(name, x) for name, x in state.items())
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     q, v = np.broadcast_to(q, (*batch, mech.nq)), np.broadcast_to(v, (*batch, mech.nv))
     kept: list[tuple[np.ndarray, ...]] = []
@@ -106,7 +105,7 @@ def _at(
     given = inputs_by_actuator(mech, unless_empty(mech, given)) if name == "ctrl" else given
     if given is None or isinstance(given, dict):
         return given
-    values = np.asarray(plain(given))
+    values = array_of(name, given)
     axis = -1 - CORES[name]
     by_step = values.ndim > CORES[name] and values.shape[axis] == steps
     return np.take(values, range(start, start + length), axis=axis) if by_step else values

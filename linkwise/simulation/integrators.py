@@ -14,7 +14,7 @@ import scipy.integrate
 
 from ..dynamics import closed
 from ..mechanics.algorithms.steps_in_variables import methods_in
-from ..mechanism import MechanismError
+from ..mechanism import Mechanism, MechanismError
 from .collocation import Arc
 from .crossings import Between, Crossings
 from .steps import IMPLICIT
@@ -35,6 +35,8 @@ MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all
 # Where forces jump to and fro, steps are of 1 ns and less, at tolerances of 1e-9.
 PATIENCE = 500_000
 LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
+# It is hopeless long before where it would take 1e17 evaluations.
+GLANCE, HOPELESS = 5_000, 1e-13
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
@@ -49,12 +51,18 @@ class Headway:
         self._system, self._end = system, end
         self._t, self._evaluations = t, system.evaluations
 
-    def check(self, t: float) -> None:
-        """Refuse to go on beyond t where it stalls."""
-        spent, gained = self._system.evaluations - self._evaluations, t - self._t
+    def check(self, t: float, v: np.ndarray) -> None:
+        """Refuse to go on beyond t where it stalls, with velocities v (nv,)."""
+        spent, gained, left = self._system.evaluations - self._evaluations, t - self._t, self._end - t
+        if spent >= GLANCE and gained < HOPELESS * left:
+            raise IntegrationFailed(
+                f"it stalls at t = {t:.6g} s, where {spent} evaluations have brought it on by {gained:.2g} of "
+                f"{left:.2g} s: {largest_velocity(self._system.mech, v)}. Give velocities in rad/s and m/s, or a "
+                "shorter duration"
+            )
         if spent < PATIENCE:
             return
-        if gained < min(LEAST_SHARE * (self._end - t), LEAST_TIME):
+        if gained < min(LEAST_SHARE * left, LEAST_TIME):
             raise IntegrationFailed(
                 f"it stalls at t = {t:.6g} s, where {spent} evaluations have brought it on by {gained:.2g} s. Forces "
                 "seem to change faster than steps can follow, as those of a controller that switches to and fro do: "
@@ -63,6 +71,13 @@ class Headway:
                 "very stiff"
             )
         self._t, self._evaluations = t, self._system.evaluations
+
+
+def largest_velocity(mech: Mechanism, v: np.ndarray) -> str:
+    """The number of v (..., nv) that is largest, for messages."""
+    sizes = np.nan_to_num(np.abs(v), nan=np.inf, posinf=np.inf).reshape(-1, mech.nv).max(axis=0, initial=0.0)
+    k = int(np.argmax(sizes))
+    return f"the largest velocity is {sizes[k]:.3g}, of {mech.v_names[k]!r}"
 
 
 @dataclass(frozen=True)
@@ -97,10 +112,13 @@ class Adaptive:
     def __init__(self, system: System, method: str, rtol: float, atol: Any, max_step: float, first_step: float | None):
         self._system, self._method = system, method
         self._options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step}
+        self._derivatives = system.jacobian() if method in IMPLICIT else None
         if method in IMPLICIT:
-            self._options["jac"] = system.jacobian()
+            self._options["jac"] = None if self._derivatives is None else self._jacobian
         self.next_step = first_step
         self._lost: closed.ChartError | None = None
+        self._starts = False  # whether the next evaluation is the first one of a solver
+        self._raised: Exception | None = None  # by the system, or by a function of the user
 
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
@@ -119,9 +137,10 @@ class Adaptive:
                     self.next_step = None  # what the method would do there says nothing about the time after
                     solver = self._solver(step.t, step.x, end)
                     continue
-            message = solver.step()
+            message = self._advanced(solver)
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                why = message if self._lost is None else f"{message}; {self._lost}"
+                why = "; ".join(str(one) for one in (message, self._lost) if one)
+                why = why or self._velocity(solver.y)  # LSODA does not say why
                 raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
             x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
             if corrects:
@@ -150,15 +169,61 @@ class Adaptive:
 
     def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
         first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
+        if not np.isfinite(x).all():
+            raise IntegrationFailed(f"the state at t = {t:.6g} s is not finite: {self._velocity(x)}")
+        self._starts = True
         return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, **self._options)
+
+    def _advanced(self, solver: Any) -> str | None:
+        """Let the solver make a step; its message where it cannot.  What its linear algebra raises is no bug of the
+        user's functions."""
+        try:
+            return solver.step()
+        except ValueError as error:
+            if error is self._raised:
+                raise
+            raise IntegrationFailed(
+                f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {error}; {self._velocity(solver.y)}"
+            ) from error
 
     def _rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """dx/dt; not a number where a step that is far too long leaves the chart, so that a shorter one is tried."""
+        starts, self._starts = self._starts, False
         try:
-            return self._system.rates(t, x)
+            rates = self._system.rates(t, x)
         except closed.ChartError as lost:
             self._lost = lost
             return np.full_like(x, np.nan)
+        except Exception as error:
+            self._raised = error
+            raise
+        if starts and not np.isfinite(rates).all():  # SciPy's methods would look for a first step for ever
+            raise IntegrationFailed(
+                f"the accelerations at t = {t:.6g} s are not finite: {self._velocity(x)}, and forces grow with its "
+                "square. Check v0, and what control and wrenches return"
+            )
+        return rates
+
+    def _jacobian(self, t: float, x: np.ndarray) -> np.ndarray:
+        """d(rates)/dx; raises where it is not finite."""
+        assert self._derivatives is not None
+        try:
+            matrix = self._derivatives(t, x)
+        except np.linalg.LinAlgError:
+            matrix = np.full((x.size, x.size), np.nan)
+        except Exception as error:
+            self._raised = error
+            raise
+        if not np.isfinite(matrix).all():
+            raise IntegrationFailed(
+                f"derivatives of the accelerations, which {self._method} needs, are not finite at t = {t:.6g} s: "
+                f"{self._velocity(x)}"
+            )
+        return matrix
+
+    def _velocity(self, x: np.ndarray) -> str:
+        """The largest velocity of a state, for messages."""
+        return largest_velocity(self._system.mech, self._system.state(x)[1])
 
 
 def _dense_output(solver: Any, system: System) -> Callable[[float], np.ndarray]:

@@ -144,7 +144,7 @@ def run(
                     record.stopped = record.last.stopped
                     return
                 if headway is not None:
-                    headway.check(record.last.t)
+                    headway.check(record.last.t, record.last.state[1])
     except KeyboardInterrupt:
         record.stopped = record.last.stopped or "interrupted"
     except (IntegrationFailed, MechanismError) as failure:

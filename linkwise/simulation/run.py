@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.runtime.arrays import plain
 from ..display import amount
 from ..dynamics import closed
 from ..dynamics import trees as tree
@@ -428,7 +427,7 @@ def _sample_times(start: float, duration: float, t_eval: Any, output_step: float
         return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
     if t_eval is None:
         return None
-    times = np.asarray(plain(t_eval), dtype=float)
+    times = real_numbers("t_eval", t_eval)
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise MechanismError("t_eval must be a list of times, each later than the one before")
     slack = 1e-12 * max(1.0, start + duration)

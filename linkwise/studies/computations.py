@@ -354,7 +354,7 @@ def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -
     for k, one in enumerate(found):
         if list(one) != names:
             raise StudyError(f"case {cases.first + k} gives {sorted(one)}, the first of its chunk {sorted(names)}")
-    return {name: _stacked(name, [np.asarray(one[name]) for one in found], cases.first) for name in names}
+    return {name: _stacked(name, [np.asanyarray(one[name]) for one in found], cases.first) for name in names}
 
 
 def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
@@ -364,14 +364,14 @@ def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
                 f"case {first + k} gives {name!r} of shape {value.shape}, case {first} of {values[0].shape}: arrays of "
                 "all cases must have one shape; fill up with NaN"
             )
-    return np.stack(values)
+    return np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
 
 
 def _checked(found: Any, count: int, what: str) -> dict[str, np.ndarray]:
     """What a function of all cases of a chunk gave, as arrays with the axis of cases first."""
     if not isinstance(found, Mapping):
         found = {what: found}
-    arrays = {name: np.asarray(values) for name, values in found.items()}
+    arrays = {name: np.asanyarray(values) for name, values in found.items()}
     for name, values in arrays.items():
         if values.ndim == 0 or len(values) != count:
             raise StudyError(

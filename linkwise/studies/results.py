@@ -5,15 +5,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .errors import StudyError, library
 
+PARTS = ("real", "imag")  # of complex arrays, which tables have as columns of their own
+
+
+class Entry(NamedTuple):
+    """Numbers of an array: all of it (no index), or those of one column of its table."""
+
+    array: str
+    part: str = ""  # "real" or "imag" of a complex array, "" for the numbers themselves
+    indices: tuple[int, ...] | None = None
+
 
 class Results:
-    """``results["positions"]`` is an array (cases, ...) of the cases that are done, read when asked for.
+    """Arrays (cases, ...) of the cases that are done, by name, read from the store when they are asked for.
+
+    ``results["positions"]`` is an array, ``results["positions[elbow]"]`` one column of it as ``table`` names it.  Both
+    are the same whichever store they are in, and so is the order of ``names``.
 
     record    the study as plain data
     names     of all arrays: what varied, then what was computed
@@ -24,6 +37,7 @@ class Results:
     def __init__(self, record: Mapping[str, Any], arrays: Mapping[str, Any], done: np.ndarray):
         self.record, self.done = record, done
         self._arrays = arrays
+        self._entries: dict[str, Entry] = {}
 
     @property
     def n_cases(self) -> int:
@@ -40,27 +54,22 @@ class Results:
     @property
     def varied(self) -> tuple[str, ...]:
         """What varied."""
-        return tuple(name for name in self._arrays if self._base(name) in self.record["varied"])
+        return tuple(name for name in self._arrays if name in self.record["varied"])
 
     @property
     def names(self) -> tuple[str, ...]:
-        varied = self.varied
-        return (*varied, *(name for name in self._arrays if name not in varied))
+        return tuple(self._arrays)
 
     @property
     def over_time(self) -> tuple[str, ...]:
         """Those that have an axis of time."""
         return tuple(name for name in self.names if "t" in self.axes(name))
 
-    def _base(self, name: str) -> str:
-        """The quantity that a column of a table belongs to."""
-        return name if name in self.record["varied"] else name.partition("[")[0]
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        return isinstance(name, str) and self._find(name) is not None
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else f"{int(self.done.sum())} done"
@@ -70,24 +79,52 @@ class Results:
         return self.part(name)
 
     def part(self, name: str, *index: Any) -> np.ndarray:
-        """An array, or the part of it at an index behind the axis of cases, of the cases that are done."""
-        values = np.asarray(self._array(name)[(slice(None), *index)])
+        """An array, or the part of it at an index behind the axis of cases, of the cases that are done: a copy."""
+        entry = self._entry(name)
+        values = np.array(self._arrays[entry.array][(slice(None), *(entry.indices or ()), *index)])
+        if entry.part:
+            values = getattr(values, entry.part)
         return values if self.complete else values[self.done]
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an array, behind the axis of cases."""
-        return tuple(self._array(name).shape[1:])
+        entry = self._entry(name)
+        return () if entry.indices is not None else tuple(self._arrays[entry.array].shape[1:])
 
-    def _array(self, name: str) -> Any:
-        if name not in self._arrays:
+    def _entry(self, name: str) -> Entry:
+        entry = self._find(name)
+        if entry is None:
             raise KeyError(f"no result {name!r}; available: {', '.join(self.names)}")
-        return self._arrays[name]
+        return entry
+
+    def _find(self, name: str) -> Entry | None:
+        """An array by its name, or one of its columns by the column's."""
+        if name in self._arrays:
+            return Entry(name)
+        if name not in self._entries:
+            for array in self._arrays:
+                if name.startswith((f"{array}[", *(f"{array}.{part}" for part in PARTS))):
+                    self._entries |= self._columns(array)
+        return self._entries.get(name)
+
+    def _columns(self, array: str) -> dict[str, Entry]:
+        """All columns of an array: where each is in it."""
+        from .stores import column_names
+
+        shape, dtype = tuple(self._arrays[array].shape[1:]), self._arrays[array].dtype
+        parts = PARTS if dtype.kind == "c" else ("",)
+        entries = {f"{array}.{part}": Entry(array, part) for part in parts if part}
+        for part in parts:
+            names = column_names(self.record, array, shape, part)
+            entries |= {name: Entry(array, part, k) for name, k in zip(names, np.ndindex(*shape), strict=True)}
+        return entries
 
     def axes(self, name: str) -> tuple[str, ...]:
         """Names of an array's axes, that of cases first."""
-        from .stores import axes_of
+        from .stores import CASE, axes_of
 
-        return ("case", *axes_of(self.record, name, len(self.shape(name))))
+        entry = self._entry(name)
+        return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.indices is None else ()))
 
     def labels(self, axis: str, size: int) -> list[Any]:
         """What is along an axis."""
@@ -96,8 +133,16 @@ class Results:
 
     def unit(self, name: str) -> str:
         """The unit of an array; "" where its numbers have several, or none."""
-        found = self.record["units"].get(self._base(name), "")
-        return found if isinstance(found, str) else ""
+        units = self._units(name)
+        return units if isinstance(units, str) else ""
+
+    def _units(self, name: str) -> str | Sequence[str]:
+        """The unit of an array, or one for each entry along its last axis."""
+        entry = self._entry(name)
+        units = self.record["units"].get(entry.array, "")
+        if isinstance(units, str) or not entry.indices:
+            return units
+        return units[entry.indices[-1]] if len(units) == self.shape(entry.array)[-1] else ""
 
     def dataset(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes, labels and units, for any further analysis."""
@@ -113,7 +158,7 @@ class Results:
         for axis, size in zip(axes, self.shape(name), strict=True):
             if size and self.record["labels"].get(axis) and len(self.record["labels"][axis]) == size:
                 coords[axis] = self.record["labels"][axis]
-        units = self.record["units"].get(name, "")
+        units = self._units(name)
         if not isinstance(units, str) and self.shape(name)[-1:] == (len(units),):
             coords[f"{name}_unit"] = axes[-1], units  # of each entry
         found = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)

@@ -107,7 +107,7 @@ def _blocks(results: Results, name: str) -> Iterator[tuple[tuple[slice, ...], np
 
 def _real(values: np.ndarray, name: str) -> np.ndarray:
     if np.iscomplexobj(values):
-        raise StudyError(f"{name!r} is complex: take results[{name!r}].real or .imag for statistics of your own")
+        raise StudyError(f"{name!r} is complex: statistics are of '{name}.real' or '{name}.imag'")
     return values.astype(float)
 
 

@@ -1,31 +1,35 @@
 """Where results go: memory, a Zarr folder of arrays, a Parquet folder of tables.
 
-A store knows which chunks are done.  A chunk is done once all of it is written: the mark that says so comes last, and
-is there whole or not at all.  Whoever dies in the middle of a chunk leaves it undone, and what was written of it is
-written over: resuming, retrying and losing workers are the same thing.  One process writes: that which runs the study.
+All stores keep the same arrays: names, their order, shapes, dtypes and values do not depend on the store.  A store
+records which chunks are done.  A chunk is done once all of it is written: its mark is written last, as a whole or not
+at all.  A process that dies in the middle of a chunk leaves it undone, and its files are written over: resuming,
+retrying and losing workers are the same thing.  Only the process that runs the study writes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .errors import StudyError, library
 from .record import differences, incomparable
-from .results import Results
+from .results import PARTS, Results
 
 if TYPE_CHECKING:
     from .study import Study
 
 RECORD = "linkwise_study"
-DONE = "done"
+ARRAYS = "linkwise_arrays"  # names and layouts of all arrays, in their order
+CASE, DONE = "case", "done"  # the column of case numbers, the array of marks
+RESERVED = {CASE: "the axis of cases", DONE: "the mark of finished chunks"}
 SLASH = "%2F"  # in names of links, where Zarr would see a group
 MOST_DIFFERENCES = 3  # named in a message
 COLUMNS = 256  # of a table, at most
@@ -39,16 +43,51 @@ class Chunk(NamedTuple):
     stop: int
 
 
-class Store(Protocol):
-    def is_done(self, chunk: int) -> bool: ...
+class Layout(NamedTuple):
+    """Dtype of an array and its shape behind the axis of cases."""
 
-    def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None: ...
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
 
-    def results(self) -> Results: ...
+
+class Store:
+    """Arrays of a study, written chunk by chunk; ``layouts`` are those of the chunks that are done, by name."""
+
+    def __init__(self, record: dict[str, Any], layouts: Mapping[str, Layout] | None = None):
+        self.record = record
+        self.layouts = dict(layouts or {})
+
+    def is_done(self, chunk: int) -> bool:
+        raise NotImplementedError
+
+    def results(self) -> Results:
+        raise NotImplementedError
+
+    def _put(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write all of a chunk, then mark it as done."""
+        raise NotImplementedError
+
+    def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write a chunk; raises ``StudyError`` if its arrays are not alike those of the chunks before."""
+        layouts = {name: Layout(values.dtype, values.shape[1:]) for name, values in arrays.items()}
+        self.layouts = self.layouts or layouts
+        if layouts.keys() != self.layouts.keys():
+            raise StudyError(
+                f"cases {chunk.start} to {chunk.stop - 1} give {sorted(layouts)}, others {sorted(self.layouts)}: all "
+                "cases must give the same results; fill up with NaN"
+            )
+        for name, (dtype, shape) in layouts.items():
+            if (dtype, shape) != self.layouts[name]:
+                before = self.layouts[name]
+                raise StudyError(
+                    f"{name!r} is {dtype} of shape {shape} in some cases, {before.dtype} of {before.shape} in others: "
+                    "arrays of all cases must have one shape and type"
+                )
+        self._put(chunk, arrays)
 
 
 def opened(path: str | Path | None, study: Study) -> Store:
-    """The store of a study, made now or found to be the study's own."""
+    """The store of a study: a new one, or one that holds results of the same study."""
     record = json.loads(json.dumps(study.record()))
     if path is None:
         return Memory(record)
@@ -87,7 +126,7 @@ def _kind(folder: Path) -> type[Zarr] | type[Parquet]:
 
 
 def _require(suffix: str) -> None:
-    """That the library of a store is there, before anything is made."""
+    """Raise if the library of a store is missing, before anything is written."""
     if suffix == ".parquet":
         library("pyarrow", "a .parquet store")
     else:
@@ -118,22 +157,21 @@ def _write_whole(path: Path, data: bytes) -> None:
     os.replace(beside, path)
 
 
-class Memory:
+class Memory(Store):
     """Arrays in memory; nothing but NumPy is needed."""
 
     def __init__(self, record: dict[str, Any]):
-        self.record = record
+        super().__init__(record)
         self.arrays: dict[str, np.ndarray] = {}
         self.done = np.zeros(self.record["n_cases"], bool)
 
     def is_done(self, chunk: int) -> bool:
         return False
 
-    def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+    def _put(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
         for name, values in arrays.items():
             if name not in self.arrays:
                 self.arrays[name] = np.zeros((len(self.done), *values.shape[1:]), values.dtype)
-            _require_shape(name, self.arrays[name], values)
             self.arrays[name][chunk.start : chunk.stop] = values
         self.done[chunk.start : chunk.stop] = True
 
@@ -141,14 +179,15 @@ class Memory:
         return Results(self.record, self.arrays, self.done)
 
 
-class Zarr:
+class Zarr(Store):
     """A Zarr group with an array per result, whose chunks along the axis of cases are those of the study: each is a
-    file of its own, written once.  The array ``done`` says of each chunk whether it is."""
+    file of its own, written once.  The array ``done`` marks the chunks that are done."""
 
     def __init__(self, folder: Path, record: dict[str, Any]):
-        self.record = record
         self._group = _zarr().open_group(folder, mode="r+")
         self._done = self._group[DONE][:]
+        arrays = self._arrays() if self._done.any() else {}
+        super().__init__(record, {name: Layout(array.dtype, array.shape[1:]) for name, array in arrays.items()})
 
     @staticmethod
     def recorded(folder: Path) -> dict[str, Any] | None:
@@ -165,11 +204,11 @@ class Zarr:
     def is_done(self, chunk: int) -> bool:
         return bool(self._done[chunk])
 
-    def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+    def _put(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+        if list(self._group.attrs.get(ARRAYS, ())) != [*arrays]:
+            self._group.attrs[ARRAYS] = [*arrays]
         for name, values in arrays.items():
-            array = self._array(name, values)
-            _require_shape(name, array, values)
-            array[chunk.start : chunk.stop] = values
+            self._array(name, values)[chunk.start : chunk.stop] = values
         self._group[DONE][chunk.number] = self._done[chunk.number] = 1
 
     def _array(self, name: str, values: np.ndarray) -> Any:
@@ -182,23 +221,26 @@ class Zarr:
             shape=(self.record["n_cases"], *rest),
             chunks=(self.record["definition"]["chunk"], *(max(1, n) for n in rest)),
             dtype=values.dtype,
-            dimension_names=["case", *axes_of(self.record, name, len(rest))],
+            dimension_names=[CASE, *axes_of(self.record, name, len(rest))],
             attributes={"units": self.record["units"][name]} if name in self.record["units"] else {},
         )
 
+    def _arrays(self) -> dict[str, Any]:
+        stored = {name.replace(SLASH, "/"): self._group[name] for name in self._group.array_keys() if name != DONE}
+        return {name: stored[name] for name in self._group.attrs.get(ARRAYS, sorted(stored)) if name in stored}
+
     def results(self) -> Results:
-        arrays = {
-            name.replace(SLASH, "/"): self._group[name] for name in sorted(self._group.array_keys()) if name != DONE
-        }
-        return Results(self.record, arrays, _done_cases(self.record, self.is_done))
+        return Results(self.record, self._arrays(), _done_cases(self.record, self.is_done))
 
 
-class Parquet:
+class Parquet(Store):
     """A folder of Parquet files, one per chunk, with a row per case and a column per number: the whole folder is one
-    table for pandas, Polars, DuckDB and others.  A file is there whole or not at all, and is its own mark."""
+    table for pandas, Polars, DuckDB and others.  The layouts of the arrays are in the metadata of each file.  A file
+    is written as a whole or not at all, and is its own mark."""
 
     def __init__(self, folder: Path, record: dict[str, Any]):
-        self.folder, self.record = folder, record
+        self.folder = folder
+        super().__init__(record, next((_layouts(file) for file in self._files()), None))
 
     @staticmethod
     def recorded(folder: Path) -> dict[str, Any] | None:
@@ -215,53 +257,112 @@ class Parquet:
     def _file(self, chunk: int) -> Path:
         return self.folder / f"part-{chunk:07d}.parquet"
 
-    def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
+    def _files(self) -> list[Path]:
+        """Files of the chunks that are done, in the order of their cases."""
+        return sorted(self.folder.glob("part-*.parquet"))
+
+    def _put(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
         import pyarrow
         import pyarrow.parquet
 
-        columns = {"case": np.arange(chunk.start, chunk.stop)}
+        columns = {CASE: np.arange(chunk.start, chunk.stop)}
         for name, values in arrays.items():
-            columns |= columns_of(self.record, name, values)
+            of_array = columns_of(self.record, name, values)
+            twice = sorted(columns.keys() & of_array.keys())
+            if twice:
+                raise StudyError(f"two results need a column {twice[0]!r}: give {name!r} another name")
+            columns |= of_array
         if len(columns) > COLUMNS:
             raise StudyError(
                 f"a table of {len(columns)} columns is too wide (at most {COLUMNS}): store arrays as NAME.zarr, or "
                 "keep less of them (final_only, measure)"
             )
+        layouts = {name: (dtype.str, shape) for name, (dtype, shape) in self.layouts.items()}
+        table = pyarrow.table(columns).replace_schema_metadata({ARRAYS: json.dumps(layouts)})
         stream = pyarrow.BufferOutputStream()
-        pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+        pyarrow.parquet.write_table(table, stream)
         _write_whole(self._file(chunk.number), stream.getvalue().to_pybytes())
 
     def results(self) -> Results:
+        done, files = _done_cases(self.record, self.is_done), self._files()
+        arrays = {name: TableArray(self.record, name, layout, files, done) for name, layout in self.layouts.items()}
+        return Results(self.record, arrays, done)
+
+
+def _layouts(file: Path) -> dict[str, Layout]:
+    """Layouts of the arrays in a Parquet file of a study."""
+    import pyarrow.parquet
+
+    metadata = pyarrow.parquet.read_schema(file).metadata or {}
+    if ARRAYS.encode() not in metadata:
+        raise StudyError(
+            f"{file} does not say which arrays its columns are: an earlier version of linkwise wrote it. Run the study "
+            "again in another folder, or read this one with pandas.read_parquet"
+        )
+    stored = json.loads(metadata[ARRAYS.encode()])
+    return {name: Layout(np.dtype(dtype), tuple(shape)) for name, (dtype, shape) in stored.items()}
+
+
+class TableArray:
+    """An array (cases, ...) whose numbers are columns of Parquet files; indexing reads the columns that it needs.
+
+    Rows of cases that are not done are zero.
+    """
+
+    def __init__(
+        self, record: Mapping[str, Any], name: str, layout: Layout, files: Sequence[Path], done: np.ndarray
+    ) -> None:
+        self.dtype, self.shape = layout.dtype, (len(done), *layout.shape)
+        self._columns = list(columns_of(record, name, np.zeros((0, *layout.shape), layout.dtype)))
+        self._files, self._done = files, done
+
+    def __getitem__(self, index: tuple[Any, ...]) -> np.ndarray:
+        cases, *rest = index
+        numbers = np.arange(math.prod(self.shape[1:])).reshape(self.shape[1:])[tuple(rest)]
+        values = np.zeros((len(self._done), numbers.size), self.dtype)
+        if np.iscomplexobj(values):  # all real parts, then all imaginary ones
+            values.real[self._done] = self._read(numbers.ravel())
+            values.imag[self._done] = self._read(numbers.ravel() + len(self._columns) // 2)
+        else:
+            values[self._done] = self._read(numbers.ravel())
+        return values.reshape(len(self._done), *numbers.shape)[cases]
+
+    def _read(self, numbers: np.ndarray) -> np.ndarray:
+        """(cases that are done, columns): columns by number."""
         import pyarrow.parquet
 
-        done = _done_cases(self.record, self.is_done)
-        parts = [pyarrow.parquet.read_table(file) for file in sorted(self.folder.glob("part-*.parquet"))]
-        arrays = {}
-        if parts:
-            whole = pyarrow.concat_tables(parts)
-            for name in whole.column_names[1:]:
-                column = whole[name].to_numpy()
-                arrays[name] = np.zeros(len(done), column.dtype)
-                arrays[name][done] = column
-        return Results(self.record, arrays, done)
+        chosen = [self._columns[k] for k in numbers.tolist()]
+        if not chosen:
+            return np.zeros((int(self._done.sum()), 0), self.dtype)
+        rows = [pyarrow.parquet.ParquetFile(file).read(columns=chosen) for file in self._files]
+        return np.concatenate([np.stack([table[name].to_numpy() for name in chosen], axis=1) for table in rows])
 
 
 def axes_of(record: Mapping[str, Any], name: str, count: int) -> list[str]:
     """Names of an array's axes behind that of cases."""
-    told = record["axes"].get(name, [])
-    return told if len(told) == count else [f"{name}_{k}" for k in range(count)]
+    declared = record["axes"].get(name, [])
+    return declared if len(declared) == count else [f"{name}_{k}" for k in range(count)]
+
+
+def column_names(record: Mapping[str, Any], name: str, shape: Sequence[int], part: str = "") -> list[str]:
+    """Columns of an array in a table, NAME[LABEL,...]; NAME.real[...] and NAME.imag[...] for ``part``."""
+    axes = axes_of(record, name, len(shape))
+    stem = f"{name}.{part}" if part else name
+    names = []
+    for index in np.ndindex(*shape):
+        labels = [_label(record, axis, n, k) for axis, n, k in zip(axes, shape, index, strict=True)]
+        names.append(f"{stem}[{','.join(labels)}]" if labels else stem)
+    return names
 
 
 def columns_of(record: Mapping[str, Any], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    """An array (cases, ...) as columns of a table: NAME[LABEL,...]; complex numbers as two."""
-    if np.iscomplexobj(values):
-        return columns_of(record, f"{name}.real", values.real) | columns_of(record, f"{name}.imag", values.imag)
-    shape, axes = values.shape[1:], axes_of(record, name, values.ndim - 1)
-    found = {}
-    for index in np.ndindex(*shape):
-        labels = [_label(record, axis, n, k) for axis, n, k in zip(axes, shape, index, strict=True)]
-        found[f"{name}[{','.join(labels)}]" if labels else name] = np.ascontiguousarray(values[(slice(None), *index)])
-    return found
+    """An array (cases, ...) as columns of a table; of complex numbers all real parts, then all imaginary parts."""
+    shape = values.shape[1:]
+    columns: dict[str, np.ndarray] = {}
+    for part in PARTS if np.iscomplexobj(values) else ("",):
+        numbers = (getattr(values, part) if part else values).reshape(len(values), math.prod(shape))
+        columns |= zip(column_names(record, name, shape, part), np.ascontiguousarray(numbers.T), strict=True)
+    return columns
 
 
 def _label(record: Mapping[str, Any], axis: str, size: int, k: int) -> str:
@@ -284,11 +385,3 @@ def _zarr() -> Any:
     if int(found.__version__.partition(".")[0]) < 3:
         raise StudyError(f"a .zarr store needs zarr 3 or later, not {found.__version__}; .parquet stores need none")
     return found
-
-
-def _require_shape(name: str, array: Any, values: np.ndarray) -> None:
-    if array.shape[1:] != values.shape[1:] or array.dtype != values.dtype:
-        raise StudyError(
-            f"{name!r} is {values.dtype} of shape {values.shape[1:]} in some cases, {array.dtype} of {array.shape[1:]} "
-            "in others: arrays of all cases must have one shape and type"
-        )

@@ -25,7 +25,7 @@ from .quantities import Quantity, factor_names, quantity
 from .record import described
 from .results import Results
 from .runners import chunks_done, this_process
-from .stores import Chunk, opened
+from .stores import RESERVED, Chunk, opened
 
 FEWEST_CHUNKS = 16  # so that something is seen of small studies, and all workers have work
 FROM_NOTES = ("initial", "timestep", "actuated_joints")  # what matters of a mechanism and is no part of its value
@@ -169,7 +169,7 @@ class Study:
         if both:
             raise StudyError(f"{both[0]!r} is the name of a quantity that varies: the result needs another name")
         varied = {name: x for name, x in cases.values.items() if not _is_same(self.vary[name])}
-        return {**{name: np.ascontiguousarray(x) for name, x in varied.items()}, **found}
+        return {name: _storable(name, values) for name, values in {**varied, **found}.items()}
 
     # Running ---------------------------------------------------------------------------------------------------------
 
@@ -234,6 +234,20 @@ class Study:
 def _is_same(given: Distribution) -> bool:
     """Whether it is one value for all cases, which the record has."""
     return isinstance(given, Given) and given.same
+
+
+def _storable(name: str, values: Any) -> np.ndarray:
+    """An array that every store keeps as it is; raises ``StudyError`` for names and types that some cannot keep."""
+    if not isinstance(name, str) or not name:
+        raise StudyError(f"results are named by strings, not by {name!r}")
+    if name in RESERVED:
+        raise StudyError(f"{name!r} is the name of {RESERVED[name]}: the result needs another name")
+    if np.ma.isMaskedArray(values):
+        raise StudyError(f"{name!r} is a masked array: give .filled(np.nan), stores keep no masks")
+    array = np.ascontiguousarray(values)
+    if array.dtype.kind not in "biufc" or array.dtype.itemsize > (16 if array.dtype.kind == "c" else 8):
+        raise StudyError(f"{name!r} is of type {array.dtype}: results are numbers of at most 64 bits, real or complex")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _drawn(name: str, given: Distribution, u: np.ndarray, one: Quantity) -> np.ndarray:

@@ -55,7 +55,7 @@ def animate(
     fps      frames per second; between the given times joints move at constant velocity
     speed    of the picture against the motion: 0.5 for slow motion
     trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
-    clock    show the time
+    clock    show the time, where the motion has one: not of configurations without ``t``, paths and ranges
     passive  elements that are drawn, as of ``draw``; those of a trajectory by default
     shapes   the floor and what touches, as of ``draw``
 
@@ -68,6 +68,7 @@ def animate(
     motion = several_configurations(mech, q, t)
     if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t") and not hasattr(q, "path"):
         motion = motion.retimed(speed / fps)
+    clock = clock and motion.timed
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))

@@ -20,12 +20,14 @@ class Motion:
     """A mechanism's configurations q (m, nq) at the times t (m,), which never go back.
 
     ``between(times)`` gives (q, v) between them, if whoever made the motion knows better than at constant velocity.
+    ``timed`` says whether the times are the motion's own; those of a path are made up to show it.
     """
 
     mech: lw.Mechanism
     t: np.ndarray
     q: np.ndarray
     between: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    timed: bool = True
 
     @property
     def curve(self) -> np.ndarray:
@@ -34,7 +36,7 @@ class Motion:
 
     def retimed(self, step: float) -> Motion:
         """The same configurations, ``step`` seconds apart."""
-        return Motion(self.mech, step * np.arange(len(self.q)), self.q)
+        return Motion(self.mech, step * np.arange(len(self.q)), self.q, timed=False)
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """(k, nq): configurations at other times; by default between the given ones at constant velocity on the
@@ -94,7 +96,7 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.  A range of motion stands
     there too: its path; and a driven motion.
     """
-    between = None
+    between, timed = None, t is not None
     if not isinstance(mech, lw.Mechanism):
         q, mech = mech, mechanism_of(mech)
     if isinstance(q, lw.closed.RangeOfMotion):
@@ -103,7 +105,7 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     if isinstance(q, lw.closed.DrivenMotion):
         q = q.q
     if hasattr(q, "q") and hasattr(q, "t"):
-        q, t, between = q.q, q.t, getattr(q, "at", None)
+        q, t, between, timed = q.q, q.t, getattr(q, "at", None), True
     if isinstance(q, Mapping):  # by joint, many positions
         q = np.atleast_2d(lw.configuration(mech, q))
     if q is None:
@@ -121,7 +123,7 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
         raise ValueError(f"{len(values)} configurations need {len(values)} times, got shape {times.shape}")
     if not np.all(np.isfinite(times)) or np.any(np.diff(times) < 0.0):
         raise ValueError("times must be finite and must not go back")
-    return Motion(mech, times, values, between)
+    return Motion(mech, times, values, between, timed)
 
 
 def paced(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,33 @@ import linkwise as lw
 
 ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"  # the words of ``Joint.measures``
 UNITS = {ANGLE: ("rad", "rad/s"), LENGTH: ("m", "m/s"), QUATERNION: ("", "rad/s"), OTHER: ("", "1/s")}
+DEGREES = {ANGLE: ("deg", "deg/s"), QUATERNION: ("", "deg/s")}  # in place of these where degrees are asked for
 FORCES = {ANGLE: "torque (N m)", LENGTH: "force (N)", QUATERNION: "torque (N m)", OTHER: "generalized force"}
 RATES = {ANGLE: r"\omega", LENGTH: "v"}  # of joints whose velocities are no rates of coordinates, along the link's axes
+
+
+@dataclass(frozen=True)
+class Units:
+    """Units of coordinates and velocities in a picture: angles in radians, or in ``degrees``."""
+
+    degrees: bool = False
+
+    def names(self, measures: str) -> tuple[str, str]:
+        """Unit of a coordinate and of its rate, by what the coordinate measures; "" for numbers without a unit."""
+        return DEGREES.get(measures, UNITS[measures]) if self.degrees else UNITS[measures]
+
+    def position_factor(self, measures: str) -> float:
+        """Unit of the picture per unit of the library (rad, m)."""
+        return math.degrees(1.0) if self.degrees and measures == ANGLE else 1.0
+
+    def rate_factor(self, measures: str) -> float:
+        """Unit of the picture per unit of the library (rad/s, m/s); rates of quaternions are angular velocities."""
+        return math.degrees(1.0) if self.degrees and measures in DEGREES else 1.0
+
+    def label(self, name: str, measures: str) -> str:
+        """A coordinate with its unit, for an axis of a picture."""
+        unit = self.names(measures)[0]
+        return f"{name} ({unit})" if unit else name
 
 
 @dataclass(frozen=True)

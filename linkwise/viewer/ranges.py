@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import linkwise as lw
 
 from . import style
-from .coordinates import ANGLE, LENGTH, UNITS, Series, all_series, measure_of
+from .coordinates import ANGLE, LENGTH, Series, Units, all_series, measure_of
 from .style import BLACK, COLOURS, GREEN, GREY, PURPLE, STYLES, VERMILLION
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ def plot_range(
     singular: Sequence[Any] = (),
     joints: Sequence[str] | None = None,
     path: str | Path | None = None,
+    degrees: bool = False,
 ) -> Figure:
     """The other coordinates of a mechanism over one of them, as far as it goes, angles above distances.
 
     range_of_motion   from lw.closed.range_of_motion
     singular          positions from lw.closed.singular_positions, marked on the curves
     joints            those to show; by default all that move by one coordinate, up to seven
+    degrees           angles in degrees; in radians by default
 
     Dashed lines are the ends of the range; where nothing stops the coordinate, one round is shown.
     """
@@ -58,17 +61,20 @@ def plot_range(
     groups = [group for group in ([one for one in curves if one.measures == of] for of in (ANGLE, LENGTH)) if group]
     if not groups:
         raise ValueError(f"there is nothing to plot over {name!r}: no other joint moves")
+    units = Units(degrees)
+    scale = units.position_factor(measure_of(mech, name))
     figure, grid = style.subplots(len(groups), 1, style.WIDTH, 0.6 + ROW * len(groups), sharex=True, squeeze=False)
     for ax, group in zip(grid[:, 0], groups, strict=True):
+        factor = units.position_factor(group[0].measures)
         for k, one in enumerate(group):
-            colour, line = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
-            ax.plot(range_of_motion.values, one.positions(motion.q), color=colour, linestyle=line, label=one.label)
-        _mark_ends(ax, range_of_motion)
-        _mark_positions(ax, group, singular, range_of_motion)
-        ax.set_ylabel(f"{group[0].measures} ({UNITS[group[0].measures][0]})")
+            look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)], "label": one.label}
+            ax.plot(scale * range_of_motion.values, factor * one.positions(motion.q), **look)
+        _mark_ends(ax, range_of_motion, scale)
+        _mark_positions(ax, group, singular, range_of_motion, scale, factor)
+        ax.set_ylabel(units.label(group[0].measures, group[0].measures))
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0)
-    grid[-1, 0].set_xlabel(_with_unit(mech, name))
-    grid[0, 0].set_title(_title(range_of_motion), loc="left")
+    grid[-1, 0].set_xlabel(units.label(name, measure_of(mech, name)))
+    grid[0, 0].set_title(_title(range_of_motion, scale), loc="left")
     return style.save(figure, path)
 
 
@@ -81,24 +87,26 @@ def _dependent(mech: lw.Mechanism, joints: Sequence[str] | None, name: str, q: n
     return [one for one in single if np.ptp(one.positions(q)) > 1e-9][:MOST_CURVES]
 
 
-def _mark_ends(ax: Any, found: Any) -> None:
+def _mark_ends(ax: Any, found: Any, scale: float) -> None:
     for end in found.ends:
         if np.isfinite(end.value):
-            ax.axvline(end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
+            ax.axvline(scale * end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
 
 
-def _mark_positions(ax: Any, group: Sequence[Series], singular: Sequence[Any], found: Any) -> None:
-    """A marker on every curve where the mechanism is singular."""
+def _mark_positions(
+    ax: Any, group: Sequence[Series], singular: Sequence[Any], found: Any, scale: float, factor: float
+) -> None:
+    """A marker on every curve where the mechanism is singular; ``scale`` and ``factor`` are those of both axes."""
     by_kind: dict[str, list[np.ndarray]] = {}
     for position in singular:
         by_kind.setdefault(position.kind, []).append(_in_round(found, position))
     for kind, states in by_kind.items():
         q = np.array(states)
         colour, _, marker = LOOKS[kind]
-        across = np.array([_value_at(found, row) for row in q])
+        across = np.array([found.value_at(row) for row in q])
         for k, one in enumerate(group):
             look = {"color": colour, "marker": marker, "s": 26, "zorder": 4, "label": NAMES[kind] if k == 0 else None}
-            ax.scatter(across, one.positions(q), **look)
+            ax.scatter(scale * across, factor * one.positions(q), **look)
 
 
 def _in_round(found: Any, position: Any) -> np.ndarray:
@@ -110,70 +118,61 @@ def _in_round(found: Any, position: Any) -> np.ndarray:
     return np.asarray(family.moved(position.q, turns))
 
 
-def _value_at(found: Any, q: np.ndarray) -> float:
-    """The coordinate of the range at a configuration."""
-    mech, name = found.mechanism, found.coordinate
-    link, _, axis = name.rpartition(".")
-    if link in mech.frames and name not in mech.joint_names and axis in ("x", "y", "z"):
-        return float(lw.frame_pose(mech, q, link)["xyz".index(axis), 3])
-    joint, _, number = name.partition("[")
-    return float(mech.place(joint).positions(q)[int(number[:-1] or 0)])
-
-
-def _title(found: Any) -> str:
+def _title(found: Any, scale: float) -> str:
     if not all(np.isfinite(end.value) for end in found.ends):
         return f"{found.mechanism.name}: nothing stops {found.coordinate}"
-    low, high = found.ends
+    low, high = (replace(end, value=scale * end.value) for end in found.ends)
     return f"{found.mechanism.name}: {found.coordinate} from {low} to {high}"
 
 
-def _with_unit(mech: lw.Mechanism, name: str) -> str:
-    unit = UNITS[measure_of(mech, name)][0]
-    return f"{name} ({unit})" if unit else name
-
-
 @style.styled
-def plot_workspace(workspace: Any, path: str | Path | None = None, shade: str | None = None) -> Figure:
+def plot_workspace(
+    workspace: Any, path: str | Path | None = None, shade: str | None = None, degrees: bool = False
+) -> Figure:
     """Where two coordinates of a mechanism can be in one assembly mode, its boundary, and the curves of singular
     positions.
 
     workspace   from lw.closed.workspace
     shade       one of its measures ("input", "output", "constraint") as shades: pale where it is near zero
+    degrees     angles in degrees; in radians by default
     """
     if not isinstance(workspace, lw.closed.Workspace):
         raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: make one with lw.closed.workspace")
     if shade is not None and shade not in workspace.measures:
         raise ValueError(f"the workspace has no measure {shade!r}: available: {', '.join(workspace.measures)}")
     mech, names = workspace.mechanism, workspace.coordinates
-    lengths = all(_with_unit(mech, name).endswith("(m)") for name in names)
+    measured, units = [measure_of(mech, name) for name in names], Units(degrees)
+    scales = np.array([units.position_factor(measures) for measures in measured])
+    axes = [scale * values for scale, values in zip(scales, (workspace.first, workspace.second), strict=True)]
     figure = style.figure(5.8, 4.6)
     ax = figure.add_subplot()
-    _shade(ax, workspace, shade)
+    _shade(ax, axes, workspace, shade)
     seen: set[str] = set()
     for curve in workspace.curves:
         points = np.concatenate([curve.points, curve.points[:1]]) if curve.is_closed else curve.points
+        points = scales * points
         colour, line, _ = LOOKS[curve.kind]
         label = None if curve.kind in seen else NAMES[curve.kind]
         ax.plot(points[:, 0], points[:, 1], color=colour, linestyle=line, linewidth=1.6, label=label)
         seen.add(curve.kind)
-    ax.set(xlabel=_with_unit(mech, names[0]), ylabel=_with_unit(mech, names[1]))
-    ax.set(xlim=workspace.first[[0, -1]], ylim=workspace.second[[0, -1]])
+    across, up = (units.label(name, measures) for name, measures in zip(names, measured, strict=True))
+    ax.set(xlabel=across, ylabel=up, xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
     ax.set_title(f"{mech.name}: where {names[0]} and {names[1]} can be", loc="left")
-    if lengths:
+    if measured == [LENGTH, LENGTH]:
         ax.set_aspect("equal")
     if seen:
         figure.legend(loc="outside lower center", ncols=len(seen))
     return style.save(figure, path)
 
 
-def _shade(ax: Any, workspace: Any, shade: str | None) -> None:
-    """What is reached, evenly or by a measure."""
+def _shade(ax: Any, axes: Sequence[np.ndarray], workspace: Any, shade: str | None) -> None:
+    """What is reached, evenly or by a measure, over the values along both axes."""
     if shade is None:
         from matplotlib.colors import ListedColormap
 
         there = np.where(workspace.is_reached, 1.0, np.nan)
-        ax.pcolormesh(workspace.first, workspace.second, there.T, cmap=ListedColormap([style.SKY]), alpha=0.25)
+        ax.pcolormesh(*axes, there.T, cmap=ListedColormap([style.SKY]), alpha=0.25)
         return
     sizes = np.abs(workspace.measures[shade])
-    drawn = ax.pcolormesh(workspace.first, workspace.second, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
+    drawn = ax.pcolormesh(*axes, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
     ax.figure.colorbar(drawn, ax=ax, shrink=0.7, label=f"{shade} measure")

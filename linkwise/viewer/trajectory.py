@@ -13,7 +13,7 @@ import linkwise as lw
 
 from . import style
 from .configurations import mechanism_of
-from .coordinates import ANGLE, FORCES, LENGTH, OTHER, QUATERNION, UNITS, Series, all_series, measure_of
+from .coordinates import ANGLE, FORCES, LENGTH, OTHER, QUATERNION, Series, Units, all_series, measure_of
 from .style import BLACK, COLOURS, GREY, STYLES
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class States:
     drive_forces: Mapping[str, np.ndarray] = field(default_factory=dict)
     a: np.ndarray | None = None
     over: str = "time (s)"
+    units: Units = Units()
 
 
 @style.styled
@@ -63,6 +64,7 @@ def plot_trajectory(
     joints: Sequence[str] | None = None,
     energy: bool = True,
     loops: bool = True,
+    degrees: bool = False,
 ) -> Figure:
     """Positions, velocities and forces of the joints, energies, errors of loops, and events over time.
 
@@ -75,12 +77,13 @@ def plot_trajectory(
     energy       kinetic, potential and total energy; beside them the change of the total where nothing adds or takes
                  energy, the power of the joint forces where there are any
     loops        of a mechanism with loops: how far they are open and how fast their sides slip; not of driven motions
+    degrees      angles, their rates and accelerations in degrees; in radians by default
 
     Up to seven curves of one unit share a panel.  Quaternions are shown as their four numbers, of the sign that makes
     them continuous, beside the angular velocity in the axes of the moving link.  Forces are those that were commanded,
     shown where any differs from zero; those of drives, and their power, are in a row of their own.
     """
-    states = _states(trajectory, mech)
+    states = _states(trajectory, mech, Units(degrees))
     groups = _groups(all_series(states.mech, joints))
     closed = loops and bool(states.mech.loops) and states.a is None  # driven motions are made closed
     driven = bool(states.drive_forces)
@@ -137,9 +140,9 @@ class _Panels:
             self.figure.legend(handles=keys, loc="outside upper center", ncols=min(len(keys), 3))
 
 
-def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
+def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units) -> States:
     if isinstance(trajectory, lw.closed.DrivenMotion):
-        return _driven_states(trajectory)
+        return _driven_states(trajectory, units)
     missing = [name for name in ("t", "q", "v") if not hasattr(trajectory, name)]
     if missing:
         raise TypeError(f"a trajectory has t, q and v; {type(trajectory).__name__} has no {' and no '.join(missing)}")
@@ -164,15 +167,15 @@ def _states(trajectory: Any, mech: lw.Mechanism | None) -> States:
     drives = getattr(trajectory, "drive_forces", {})
     if drives and hasattr(trajectory, "resampled"):  # steps may be far apart, and peaks between them
         drives = trajectory.resampled(smooth[0]).drive_forces
-    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives)
+    return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives, units=units)
 
 
-def _driven_states(motion: lw.closed.DrivenMotion) -> States:
+def _driven_states(motion: lw.closed.DrivenMotion, units: Units) -> States:
     name, values = motion.over
-    unit = UNITS[measure_of(motion.mech, name)][0]
-    over = f"{name} ({unit})" if unit else name
-    smooth = (values, motion.q, motion.v)
-    return States(motion.mech, *smooth, None, None, None, False, (), smooth, None, a=motion.a, over=over)
+    measures = measure_of(motion.mech, name)
+    over = units.label(name, measures)
+    smooth = (units.position_factor(measures) * values, motion.q, motion.v)
+    return States(motion.mech, *smooth, None, None, None, False, (), smooth, None, a=motion.a, over=over, units=units)
 
 
 def _dissipates(mech: Any, trajectory: Any) -> bool:
@@ -203,7 +206,8 @@ def _groups(every: list[Series]) -> list[list[Series]]:
 
 def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) -> None:
     measures = group[0].measures
-    unit, rate_unit = UNITS[measures]
+    unit, rate_unit = states.units.names(measures)
+    factor, rate_factor = states.units.position_factor(measures), states.units.rate_factor(measures)
     axes = [panels.add(row, column) for column in range(panels.columns)]
     positions, rates, *forces = axes
     t, q, v = states.smooth
@@ -211,14 +215,14 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
     for k, one in enumerate(group, -1 if measures == QUATERNION else 0):  # x, y, z as the angular velocities, w black
         look = {"color": COLOURS[k], "linestyle": STYLES[k]}
         if one.q is not None:
-            positions.plot(t, signs * one.positions(q), label=one.label, **look)
+            positions.plot(t, factor * signs * one.positions(q), label=one.label, **look)
         if one.v is not None:
-            rates.plot(t, one.velocities(v), label=None if one.q is not None else one.label, **look)
+            rates.plot(t, rate_factor * one.velocities(v), label=None if one.q is not None else one.label, **look)
         acting = one.forces(states.tau) if states.tau is not None else None
         if acting is not None:
             forces[0].plot(states.t, acting, **look)
         if states.a is not None and one.v is not None:
-            forces[0].plot(states.t, one.velocities(states.a), **look)
+            forces[0].plot(states.t, rate_factor * one.velocities(states.a), **look)
     positions.set_ylabel(f"{TITLES[measures]} ({unit})" if unit else TITLES[measures])
     rates.set_ylabel(f"{'angular velocity' if measures == QUATERNION else 'velocity'} ({rate_unit})")
     for ax in forces:

@@ -396,3 +396,56 @@ def test_masked_arrays_are_refused(shortcut):
                 call()
     finally:
         lw.set_single_call_shortcut(before)
+
+
+PUMA = lw.mechanisms.puma560()
+
+
+def masked(shape, value=0.1):
+    """Numbers of which one is masked."""
+    values = np.full(shape, value)
+    return np.ma.masked_array(values, mask=np.arange(values.size).reshape(shape) == 1)
+
+
+AT, REST, TARGET = np.full(6, 0.1), np.zeros(6), np.eye(4)
+MASKED_CALLS = {
+    "q of rollout": lambda: lw.rollout(PUMA, masked(6), REST, None, 1e-3, 2),
+    "v of rollout": lambda: lw.rollout(PUMA, AT, masked((3, 6)), None, 1e-3, 2),
+    "tau of rollout": lambda: lw.rollout(PUMA, AT, REST, masked((2, 6)), 1e-3, 2),
+    "wrenches of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, wrenches=masked((6, 6))),
+    "target of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, feedback={"target": masked(6), "kp": 1.0}),
+    "mass of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, parameters={"mass": masked(6, 1.0)}),
+    "q of held rollout": lambda: lw.rollout(PUMA, masked(6), REST, lw.held(lambda t, q, v: 0 * v, 1e-3), 1e-3, 2),
+    "q0 of simulate": lambda: lw.simulate(PUMA, masked(6), REST, 0.01),
+    "v0 of simulate": lambda: lw.simulate(PUMA, AT, masked(6), 0.01),
+    "t_eval of simulate": lambda: lw.simulate(PUMA, AT, REST, 0.01, t_eval=masked(3)),
+    "controller": lambda: lw.simulate(PUMA, AT, REST, 0.01, lambda t, q, v: masked(6)),
+    "held controller": lambda: lw.rollout(PUMA, AT, REST, lw.held(lambda t, q, v: masked(6), 1e-3), 1e-3, 2),
+    "q of linearize": lambda: lw.linearize(PUMA, masked(6)),
+    "tau of linearize": lambda: lw.linearize(PUMA, AT, REST, masked(6)),
+    "q of find_equilibrium": lambda: lw.find_equilibrium(PUMA, masked(6)),
+    "target of inverse_kinematics": lambda: lw.inverse_kinematics(PUMA, {"link6": masked((4, 4))}, AT),
+    "q0 of inverse_kinematics": lambda: lw.inverse_kinematics(PUMA, {"link6": TARGET}, masked(6)),
+    "q of assemble": lambda: lw.closed.assemble(lw.mechanisms.four_bar(), masked(3)),
+    "waypoints": lambda: lw.trajectories.spline(PUMA, masked((3, 6))),
+    "target of joint_feedback": lambda: lw.joint_feedback(PUMA, masked(6), 1.0, 1.0),
+    "a kernel": lambda: lw.compile("mass_matrix", PUMA)(masked((2, 6))),
+    "numpy target": lambda: lw.compile("mass_matrix", PUMA, target="numpy")(masked((2, 6))),
+    "rotations": lambda: lw.so3.exp(masked(3)),
+}
+
+
+@pytest.mark.parametrize("name", MASKED_CALLS)
+def test_masked_arrays_are_refused_wherever_arrays_are_taken(name):
+    """NumPy would compute with what is masked.  All say so in the same words, after the name of the array."""
+    with pytest.raises(
+        ValueError, match=r"[\w'] (array that )?is a masked array: give its numbers with .filled\(value\)"
+    ):
+        MASKED_CALLS[name]()
+
+
+def test_masked_arrays_are_refused_by_edits():
+    with pytest.raises(lw.MechanismError, match="gravity must be numbers"):
+        PUMA.with_gravity(masked(3))
+    with pytest.raises(lw.MechanismError, match="numbers of shape"):
+        PUMA.with_payload("link6", 1.0, masked(3))

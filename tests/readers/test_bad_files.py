@@ -1,8 +1,11 @@
 """Files that must be refused, and what the message must say."""
 
+import os
+
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.mechanism import MechanismError
 from linkwise.readers import load
 
@@ -148,6 +151,34 @@ def test_missing_file(tmp_path):
         load(tmp_path / "nowhere.urdf")
     with pytest.raises(FileNotFoundError, match="there is no file nowhere.urdf"):
         load("nowhere.urdf")
+
+
+@pytest.mark.parametrize("name", ["arm.toml", "arm.csv", "ARM.TOML"])
+def test_tables_are_read_by_another_function(name, tmp_path):
+    (tmp_path / name).write_text('convention = "standard"')
+    with pytest.raises(MechanismError, match="no URDF, MJCF or SDF file: lw.load_dh reads Denavit-Hartenberg tables"):
+        load(tmp_path / name)
+    (tmp_path / name).write_text(" <robot/>")
+    with pytest.raises(MechanismError, match="robot"):
+        load(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_meshes_and_tables_are_plain_files(tmp_path):
+    """A pipe or device would never end; a folder has no bytes.  All are there."""
+    os.mkfifo(tmp_path / "pipe.stl")
+    (tmp_path / "folder.stl").mkdir()
+    (tmp_path / "device.stl").symlink_to("/dev/zero")
+    for name, what in (("pipe", "pipe or device"), ("device", "pipe or device"), ("folder", "folder")):
+        message = rf"{name}.stl is a {what}; only plain files are read"
+        with pytest.raises(FileNotFoundError, match=message):
+            lw.load_mesh(tmp_path / f"{name}.stl")
+        asset = f"<asset><mesh name='m' file='{tmp_path}/{name}.stl'/></asset>"
+        body = "<worldbody><body><joint/><geom type='mesh' mesh='m'/></body></worldbody>"
+        with pytest.raises(MechanismError, match=message):
+            load(f"<mujoco>{asset}{body}</mujoco>")
+    with pytest.raises(FileNotFoundError, match="there is no file .*absent.stl"):
+        lw.load_mesh(tmp_path / "absent.stl")
 
 
 @pytest.mark.parametrize("thing", [None, 5, b"<robot/>"], ids=str)

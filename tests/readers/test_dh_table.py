@@ -116,3 +116,15 @@ def test_other_files(tmp_path):
 def test_units_can_be_insisted_on(tmp_path):
     (tmp_path / "crane.csv").write_text("a,alpha,d,mass,Ixx,Iyy,Izz\n80,0.1,0,1,1,1,1\n")
     assert lw.load_dh(tmp_path / "crane.csv", trust_units=True).nv == 1
+
+
+@pytest.mark.parametrize(("convention", "key"), [("saha1999", "b"), ("standard", "d"), ("modified", "d")])
+def test_a_row_without_its_distance_is_told_of_sliding_joints(convention, key):
+    row = {"a": 0.1, "alpha": 0.0, "joint": "prismatic", "theta": 0.0}
+    with pytest.raises(
+        lw.MechanismError, match=rf"a revolute joint needs '{key}'; if it slides, say kind = \"prismatic\""
+    ):
+        lw.from_dh([row], convention)
+    with pytest.raises(lw.MechanismError, match="a prismatic joint needs 'theta'$"):
+        lw.from_dh([{"a": 0.1, "alpha": 0.0, "kind": "prismatic"}], convention)
+    assert lw.from_dh([{**row, "kind": "prismatic", "mass": 1.0}], convention).joint_names == ("prismatic",)

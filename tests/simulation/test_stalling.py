@@ -58,3 +58,72 @@ def test_stiff_motions_never_stall(monkeypatch, method):
     robot = built.build("robot")
     run = lw.simulate(robot, None, [8.0, 0.0], 0.2, method=method, rtol=1e-6, atol=1e-6)
     assert run.stopped == "duration" and run.q[:, 0].max() > 0.3
+
+
+ARM, FOUR_BAR = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
+WAYS = [(method, "joint") for method in ("dop853", "rk45", "rk23", "radau", "bdf", "lsoda", "rk4", "semi_implicit")]
+WAYS += [("dop853", "momentum"), ("dop853", "nu"), ("dop853", "xi")]
+LOST = "not finite|it stalls|cannot go on|leaves all bounds"
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("speed", [1e20, 1e150, 1e155, 1e300, 1.7e308])
+@pytest.mark.parametrize(("method", "coordinates"), WAYS)
+def test_velocities_beyond_all_bounds_are_refused(method, coordinates, speed):
+    """Their squares overflow, at once or within steps: the motion ends, and so does the call."""
+    with pytest.raises(lw.SimulationError, match=LOST) as caught:
+        lw.simulate(ARM, [0.1, 0.2], [speed, speed], 0.01, method=method, coordinates=coordinates)
+    assert caught.value.trajectory.end.t < 0.01 and len(str(caught.value)) < 400
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("speed", [1e155, 1e300])
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "radau"}, {"coordinates": "independent"}, {"method": "bdf", "stabilization": None}]
+)
+def test_loops_with_velocities_beyond_all_bounds_are_refused(options, speed):
+    with pytest.raises(lw.SimulationError, match=LOST):
+        lw.simulate(FOUR_BAR, None, {"crank_joint": speed}, 0.01, **options)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_the_message_names_the_velocity():
+    with pytest.raises(
+        lw.SimulationError, match=r"t = 0 s are not finite: the largest velocity is 1e\+300, of 'joint2'"
+    ):
+        lw.simulate(ARM, [0.1, 0.2], [0.0, 1e300], 0.01)
+    with pytest.raises(
+        lw.SimulationError, match=r"it stalls .* the largest velocity is .*, of 'joint\d'. Give .*rad/s"
+    ):
+        lw.simulate(ARM, [0.1, 0.2], [0.0, 1e20], 0.01)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("method", ["dop853", "radau", "bdf", "lsoda", "rk4"])
+def test_forces_that_grow_beyond_all_bounds_end_the_motion(method):
+    """What is finite at the start and overflows later; the part before is kept."""
+
+    def push(t, q, v):
+        return np.full(2, 1e308 if t > 0.005 else 0.0)
+
+    with pytest.raises(lw.SimulationError, match=LOST) as caught:
+        lw.simulate(ARM, [0.1, 0.2], [0.0, 0.0], 0.01, push, method=method, step=1e-3)
+    assert 0.002 < caught.value.trajectory.end.t < 0.007
+    assert np.isfinite(caught.value.trajectory.q).all()
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau"])
+def test_errors_of_controllers_are_passed_on(method):
+    def control(t, q, v):
+        raise ValueError("no torque today")
+
+    with pytest.raises(ValueError, match="no torque today") as caught:
+        lw.simulate(ARM, [0.1, 0.2], [0.0, 0.0], 0.01, control, method=method)
+    assert not isinstance(caught.value, lw.SimulationError)
+
+
+def test_fast_motions_that_can_be_followed_are():
+    """A free rotor at 1e12 rad/s turns 1e10 times: nothing changes but its angle."""
+    rotor = lw.mechanisms.planar_arm(1).with_gravity((0.0, 0.0, 0.0))
+    motion = lw.simulate(rotor, [0.0], [1e12], 0.01)
+    np.testing.assert_allclose(motion.q[-1], 1e10, rtol=1e-12)

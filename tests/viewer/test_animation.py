@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -152,6 +153,36 @@ def test_the_clock_is_whole_above_motions_of_every_aspect(tmp_path, monkeypatch)
     assert len(seen) == 10
     for words, figure in seen:
         assert words.height > 5.0 and words.y1 < figure.y1 and 0.0 < words.x0 < words.x1 < figure.x1
+
+
+def test_only_motions_with_times_have_a_clock(tmp_path, monkeypatch):
+    """Paths and configurations without times are shown at a pace that says nothing."""
+    from linkwise.viewer import animation
+
+    titles = []
+
+    class Spy(animation.GifWriter):
+        def grab_frame(self):
+            titles.append(self.screen.figure.axes[0].get_title())
+
+        @contextlib.contextmanager
+        def saving(self, figure, path, dpi):
+            self.screen = SimpleNamespace(figure=figure)
+            yield
+
+    monkeypatch.setattr(animation, "GifWriter", Spy)
+    bars = lw.mechanisms.four_bar()
+    path = lw.closed.follow_path(bars, None, {"crank_joint": np.linspace(0.0, 1.0, 4)})
+    reach = lw.closed.range_of_motion(bars, "rocker_joint")
+    driven = lw.closed.driven_motion(bars, {"crank_joint": np.linspace(0.0, 1.0, 4)}, {"crank_joint": 2.0})
+    options = {"path": tmp_path / "a.gif", "fps": 2.0}
+    for shown in ((bars, path), (reach,), (driven,), (ARM, TURN)):
+        lw.viewer.animate(*shown, **options)
+    assert titles and set(titles) == {""}
+    titles.clear()
+    lw.viewer.animate(bars, path, np.arange(4.0), **options)
+    lw.viewer.animate(lw.simulate(ARM, TURN[0], None, 1.0), **options)
+    assert titles[0] == "t = 0.00 s" and set(titles) > {"t = 0.50 s", "t = 3.00 s"}
 
 
 def test_mistakes_are_named(tmp_path, monkeypatch):

@@ -318,3 +318,10 @@ def test_joints_and_points_of_linkages_have_their_names():
     assert data_of(lw.viewer.page(robot))["labels"] == []
     assert len(data_of(lw.viewer.page(robot, labels=True))["labels"]) == 4  # two pairs are at one place
     assert data_of(lw.viewer.page(lw.mechanisms.planar_arm(20)))["labels"] == []
+
+
+def test_paths_have_no_time():
+    arm, path = lw.mechanisms.planar_arm(2), np.linspace([0.0, 0.0], [1.0, 0.5], 5)
+    shown = motions.motions_of(arm, path, None, 30.0).motion
+    assert (shown.label, shown.unit) == ("along the path", "")
+    assert motions.motions_of(arm, path, np.arange(5.0), 30.0).motion.unit == "s"

@@ -70,3 +70,38 @@ def test_other_things_are_refused():
     four_bar = lw.mechanisms.four_bar()
     with pytest.raises(ValueError, match="nothing to plot over 'rocker_joint'"):
         lw.viewer.plot_range(lw.closed.range_of_motion(four_bar, "rocker_joint"), joints=[])
+
+
+def drawn(ax) -> list[np.ndarray]:
+    """Points (n, 2) of all curves and markers."""
+    return [line.get_xydata() for line in ax.get_lines()] + [np.asarray(x.get_offsets()) for x in ax.collections]
+
+
+@pytest.mark.parametrize("coordinate", ["crank_joint", "slider_joint", "rod.x", "rod.yaw"])
+def test_ranges_in_degrees_are_those_in_radians_times_a_factor(coordinate):
+    mech = lw.mechanisms.slider_crank()
+    found, singular = lw.closed.range_of_motion(mech, coordinate), lw.closed.singular_positions(mech, "slider_joint")
+    radians, degrees = (lw.viewer.plot_range(found, singular, degrees=wanted) for wanted in (False, True))
+    below = radians.axes[-1].get_xlabel()  # the panels above share it
+    assert degrees.axes[-1].get_xlabel() == below.replace("(rad)", "(deg)")
+    for before, after in zip(radians.axes, degrees.axes, strict=True):
+        assert after.get_ylabel() == before.get_ylabel().replace("(rad)", "(deg)")
+        scale = [180.0 / np.pi if label.endswith("(rad)") else 1.0 for label in (below, before.get_ylabel())]
+        for points, same in zip(drawn(before), drawn(after), strict=True):
+            ends = points.tolist() == [[points[0, 0], 0.0], [points[0, 0], 1.0]]  # upright lines, bottom to top
+            np.testing.assert_allclose(same, points * ([scale[0], 1.0] if ends else scale))
+    if np.isfinite(found.lower):
+        assert f"{scale[0] * found.lower:.6g}" in degrees.axes[0].get_title(loc="left")
+
+
+def test_workspaces_in_degrees_are_those_in_radians_times_a_factor():
+    mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
+    found = lw.closed.workspace(mech, ("left_joint", "tip.y"), ((0.0, 2.0), (-1.9, 1.9)), q=start, points=9)
+    before, after = (lw.viewer.plot_workspace(found, degrees=wanted).axes[0] for wanted in (False, True))
+    assert (after.get_xlabel(), after.get_ylabel()) == ("left_joint (deg)", "tip.y (m)")
+    np.testing.assert_allclose(after.get_xlim(), np.degrees(before.get_xlim()))
+    for line, same in zip(before.get_lines(), after.get_lines(), strict=True):
+        np.testing.assert_allclose(same.get_xydata(), line.get_xydata() * [180.0 / np.pi, 1.0])
+    np.testing.assert_allclose(
+        after.collections[0].get_coordinates()[..., 0], np.degrees(before.collections[0].get_coordinates()[..., 0])
+    )

@@ -285,3 +285,25 @@ def test_joints_that_do_not_say_what_they_measure_are_drawn_all_the_same():
     figure = lw.viewer.plot_trajectory(motion, energy=False)
     assert [name for name, _, _ in curves(figure)["coordinate"]] == ["knee 1", "knee 2"]
     lw.viewer.draw(motion.mechanism, motion.q[0])
+
+
+@pytest.mark.parametrize("name", ["cart_pole", "four_bar", "floating", "planar", "driven"])
+def test_motions_in_degrees_are_those_in_radians_times_a_factor(name):
+    """Angles, their rates and accelerations, of quaternions the rates; nothing else."""
+    if name == "driven":
+        mech = lw.mechanisms.four_bar()
+        motion = lw.closed.driven_motion(mech, {"crank_joint": np.linspace(0.2, 0.6, 5)}, {"crank_joint": 2.0})
+    else:
+        motion = motion_of(hinged(name) if name in ("floating", "planar") else getattr(lw.mechanisms, name)())
+    before, after = (lw.viewer.plot_trajectory(motion, energy=False, degrees=wanted) for wanted in (False, True))
+    changed = 0
+    for radians, degrees in zip(before.axes, after.axes, strict=True):
+        label = radians.get_ylabel()
+        assert degrees.get_ylabel() == label.replace("rad", "deg")
+        factors = [180.0 / np.pi if "(rad" in text else 1.0 for text in (radians.get_xlabel(), label)]
+        if name == "driven":
+            factors[0] = 180.0 / np.pi  # over the crank's angle, named below the lowest panels only
+        changed += factors[1] != 1.0
+        for line, same in zip(radians.get_lines(), degrees.get_lines(), strict=True):
+            np.testing.assert_allclose(same.get_xydata(), line.get_xydata() * factors, rtol=1e-12)
+    assert changed

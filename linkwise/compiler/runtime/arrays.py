@@ -16,7 +16,7 @@ TRACED_BY_JAX = (
     "is traced by JAX, inside of jit, vmap or a derivative, which cannot look into this function: call that of "
     "linkwise.jax, which it can"
 )
-
+MASKED = "is a masked array: give its numbers with .filled(value)"
 SYMBOL_OF_CASADI = (
     "is a symbol of CasADi, which has no numbers that this function could compute with: call that of linkwise.casadi, "
     "such as linkwise.casadi.forward_dynamics(mech, q, v, tau), which takes symbols"
@@ -44,7 +44,10 @@ def is_foreign(x: Any) -> bool:
 
 
 def plain(x: Any) -> Any:
-    """An array of another library as a NumPy array of its precision, in the same memory; all else as it is."""
+    """An array of another library as a NumPy array of its precision, in the same memory; all else as it is.  Masked
+    arrays are refused: NumPy would compute with what is masked."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise UnreadableArrayError(MASKED)
     if not is_foreign(x):
         return x
     obstacle = _obstacle(x)

@@ -1,9 +1,10 @@
 """Compiled object code on disk, so that a program is compiled once per machine and not once per process.
 
 One file per key: a magic number, a checksum, the object code.  A file that is damaged, foreign or unreadable counts
-as absent; a directory that cannot be written to is no error.  The time of a file is that of its last use: where the
-files take more room than they may, those that were not used for longest are deleted.  Several processes may do all of
-this at once.
+as absent; a directory that cannot be written to is no error.  A directory in which other users can exchange files is
+not used: they could have this user run their code.  The time of a file is that of its last use: where the files take
+more room than they may, those that were not used for longest are deleted.  Several processes may do all of this at
+once.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import contextlib
 import hashlib
 import numbers
 import os
+import stat
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -42,6 +45,8 @@ __all__ = ["Info", "clear", "directory", "info", "limit", "set_limit"]
 
 _limit: int | None = None  # as this process was told
 _unwatched = 0.0  # bytes that this process may still write before it looks through the directory again
+_warned_of: set[Path] = set()  # directories that are not used
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Info:
 
 def info() -> Info:
     """Place, number of programs, size and limit of the cache of compiled code."""
+    _is_safe(directory())
     sizes = [size for _, size, _ in _entries()]
     return Info(directory(), len(sizes), sum(sizes), limit())
 
@@ -111,6 +117,34 @@ def directory() -> Path:
     return base / "linkwise"
 
 
+def _is_safe(folder: Path) -> bool:
+    """Whether no other user can exchange files of a directory, or it is not there yet; warns once where one can.
+
+    Where the sticky bit is set, as on /tmp, others can add files only, which are not theirs to have read.
+    """
+    try:
+        facts = folder.stat()
+    except OSError:
+        return True
+    if not hasattr(os, "getuid"):  # access is controlled by other means
+        return True
+    if facts.st_uid not in (os.getuid(), 0):
+        reason = f"belongs to another user ({facts.st_uid})"
+    elif facts.st_mode & _OTHERS_WRITE and not facts.st_mode & stat.S_ISVTX:
+        reason = f"can be written by other users (mode {stat.S_IMODE(facts.st_mode):04o})"
+    else:
+        return True
+    if folder not in _warned_of:
+        _warned_of.add(folder)
+        warnings.warn(
+            f"compiled code is neither read from nor kept in {folder}, which {reason}: they could have you run their "
+            f"code. chmod go-w {folder} if it is yours, or set LINKWISE_CACHE_DIR to a directory that only you can "
+            "write",
+            stacklevel=3,
+        )
+    return False
+
+
 def program_key(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
     """A name for what compiling ``program`` with ``options`` gives, as a ``recurrence`` or not: equal keys, equal code.
 
@@ -155,10 +189,13 @@ def compiler_fingerprint() -> str:
 def fetch(key: str) -> bytes | None:
     """The object code stored under ``key``, if it is there, ours and whole; it counts as used now."""
     path = _path(key)
+    if not _is_safe(path.parent):
+        return None
     try:
         with path.open("rb") as file:
-            if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
-                return None  # code that someone else wrote is not run
+            facts = os.fstat(file.fileno())
+            if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & _OTHERS_WRITE):
+                return None  # code that someone else wrote, or may have written, is not run
             content = file.read()
     except OSError:
         return None
@@ -178,8 +215,10 @@ def store(key: str, code: bytes) -> None:
     most = limit()
     if len(content) > most:
         return
+    folder = directory()
+    if not _is_safe(folder):
+        return
     with contextlib.suppress(OSError):
-        folder = directory()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=_WRITING)
         try:

@@ -63,6 +63,12 @@ class RangeOfMotion:
     def mechanism(self) -> Mechanism:
         return self.path.mechanism
 
+    def value_at(self, q: np.ndarray) -> float:
+        """Value of the coordinate at a configuration (nq,) on the path, with as many turns as the path has there."""
+        nearest = int(np.argmin(np.linalg.norm(self.path.family.difference(self.path.q, q), axis=-1)))
+        coordinate = named_coordinate(self.mechanism, self.coordinate)
+        return float(coordinate.centred(float(self.values[nearest])).value(np.asarray(q, dtype=float)))
+
     @property
     def lower(self) -> float:
         """The lowest value, minus infinity where nothing stops the coordinate."""

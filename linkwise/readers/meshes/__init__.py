@@ -9,7 +9,7 @@ from linkwise.mechanism import MechanismError
 from linkwise.readers.meshes.collada import from_collada
 from linkwise.readers.meshes.files import obj_surfaces, one_surface
 from linkwise.readers.meshes.surface import Surface
-from linkwise.readers.protocol import MAX_BYTES
+from linkwise.readers.protocol import MAX_BYTES, why_unread
 
 __all__ = ["Surface", "load_mesh"]
 
@@ -26,7 +26,7 @@ def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     if file.suffix.lower() not in _READERS:
         raise MechanismError(f"{file}: meshes are read from {', '.join(_READERS)} files")
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {file}")
+        raise FileNotFoundError(why_unread(file))
     if file.stat().st_size > MAX_BYTES:
         raise MechanismError(f"{file} has more than {MAX_BYTES} bytes; reduce the number of its triangles")
     try:

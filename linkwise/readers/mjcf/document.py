@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn
+from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn, why_unread
 
 MAIN_CLASS = "main"
 # Kinds of actuators, which share their defaults: those of any of them are those of all.
@@ -192,6 +192,9 @@ def local_file(element: Element, name: str, folders: list[Path | None]) -> Path:
     for path in candidates:
         if path.is_file():
             return path
+    unread = next((path for path in candidates if path.exists()), None)
+    if unread is not None:
+        raise element.error(f"{element.label}: {why_unread(unread)}")
     raise element.error(f"{element.label}: there is no file {' or '.join(map(str, dict.fromkeys(candidates)))}")
 
 

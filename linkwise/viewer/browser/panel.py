@@ -15,6 +15,7 @@ from ..modes import mode_title
 from . import recording
 from .dragging import Hand
 from .player import Player
+from .sliders import Scale
 from .stage import wxyz
 
 if TYPE_CHECKING:
@@ -95,14 +96,13 @@ class Panel:
     def _add_sliders(self) -> None:
         session = self._viewer.session
         for name, one in session.sliders.items():
-            width = max(one.high - one.low, 1e-6)
-            step = 10.0 ** np.floor(np.log10(width / 400.0))
-            low, high = np.floor(one.low / step) * step, np.ceil(one.high / step) * step
-            value = rounded(one.value(session.q), low, high, step)
             label = f"{name} ({one.unit})" if one.unit else name
-            handle = self._gui.add_slider(label, float(low), float(high), float(step), value)
-            self._sliders[name] = handle
-            self._connect(name, handle)
+            self._sliders[name] = self._slider(label, Scale.around(one.low, one.high), one.value(session.q))
+            self._connect(name, self._sliders[name])
+
+    def _slider(self, label: str, scale: Scale, value: float) -> Any:
+        """A slider of the page; ``_set`` moves it."""
+        return self._gui.add_slider(label, scale.low, scale.high, scale.step, scale.nearest(value))
 
     def _connect(self, name: str, handle: Any) -> None:
         @handle.on_update
@@ -171,9 +171,8 @@ class Panel:
         self._folder.visible = True
         with self._folder:
             play = self._gui.add_button("Pause" if player.playing else "Play")
-            step = max(clip.duration / 1000.0, 1e-6)
-            scrub = self._gui.add_slider("t (s)", clip.start, max(clip.end, clip.start + step), step, player.time)
-            speed = self._gui.add_slider("Speed", 0.05, 4.0, 0.05, 1.0)
+            scrub = self._slider(clip.label, Scale.around(clip.start, clip.end), player.time)
+            speed = self._slider("Speed", Scale(0.05, 4.0, 0.01), 1.0)
             again = self._gui.add_checkbox("Again and again", player.repeats)
         self._player = {"play": play, "scrub": scrub, "speed": speed, "again": again}
 
@@ -286,14 +285,14 @@ class Panel:
         for name, value in viewer.session.values.items():
             handle = self._sliders[name]
             if ("slider", name) not in asked and abs(handle.value - value) > 0.5 * handle.step:
-                handle.value = rounded(value, handle.min, handle.max, handle.step)
+                _set(handle, value)
         if self._gizmo is not None and self._free and viewer.hand is not None:
             mech, q = viewer.session.mech, viewer.session.q
             self._gizmo.position = viewer.hand.position(mech, q)
             self._gizmo.wxyz = wxyz(lw.frame_pose(mech, q, viewer.hand.link)[:3, :3])
         if self._player and viewer.player is not None:
             if "scrub" not in asked:
-                self._player["scrub"].value = round(viewer.player.time, 3)
+                _set(self._player["scrub"], viewer.player.time)
             label = "Pause" if viewer.player.playing else "Play"
             if self._player["play"].label != label:
                 self._player["play"].label = label
@@ -303,10 +302,9 @@ class Panel:
                 self._live.label = label
 
 
-def rounded(value: float, low: float, high: float, step: float) -> float:
-    """A slider's value with no more digits than its step has."""
-    digits = max(0, -int(np.floor(np.log10(step))))
-    return round(float(np.clip(value, low, high)), digits)
+def _set(handle: Any, value: float) -> None:
+    """Move a slider of the page to a value, or as near as its bounds allow."""
+    handle.value = Scale(handle.min, handle.max, handle.step).nearest(value)
 
 
 def _rotation(quaternion: np.ndarray) -> np.ndarray:

@@ -33,6 +33,11 @@ class Clip:
     title: str = ""
 
     @property
+    def label(self) -> str:
+        """What the numbers from ``start`` to ``end`` are."""
+        return "t (s)" if all(motion.timed for motion in self.motions) else "along the path"
+
+    @property
     def start(self) -> float:
         return float(min(motion.t[0] for motion in self.motions))
 

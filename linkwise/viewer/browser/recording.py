@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...display import amount
+from ..style import MissingLibrary
+
 VIDEOS = (".mp4", ".gif")
 PATIENCE = 120.0  # seconds that a browser may take for a picture
+TIMED = 3  # pictures from which the time of the others is estimated; the first, which loads the page, is left out
+LONG = 30.0  # seconds of a video's drawing that are announced
 
 
 def screenshot(server: Any, path: str | Path | None, width: int, height: int) -> np.ndarray:
@@ -33,20 +40,42 @@ def video(
     width: int,
     height: int,
 ) -> None:
-    """A video of what ``show`` puts on the page at each of the times."""
+    """A video of what ``show`` puts on the page at each of the times; warns if drawing it takes long."""
     import imageio
 
     file = Path(path)
     if file.suffix.lower() not in VIDEOS:
         raise ValueError(f"videos are written as {' or '.join(VIDEOS)}, not as {file.name!r}")
+    if file.suffix.lower() == ".mp4" and best_format() != ".mp4":
+        raise MissingLibrary(
+            "an .mp4 needs the package imageio-ffmpeg, which is not installed: pip install 'linkwise[video]', or write "
+            "a .gif"
+        )
     client = _client(server)
     options: dict[str, Any] = {"fps": fps} if file.suffix.lower() == ".mp4" else {"duration": 1000.0 / fps, "loop": 0}
     writer: Any
-    with imageio.get_writer(file, **options) as writer:
-        for t in times:
+    with imageio.get_writer(file, **options) as writer, amount("video", len(times), "pictures", digits=0) as bar:
+        for k, t in enumerate(times, 1):
             show(float(t))
             server.flush()
             writer.append_data(rendered(client, width, height))
+            if k == 1:
+                began = time.monotonic()
+            elif k == TIMED:
+                _announce(file, len(times) - k, (time.monotonic() - began) / (k - 1))
+            bar.reach(k)
+
+
+def _announce(file: Path, left: int, seconds: float) -> None:
+    """Warn of a video that takes long, ``seconds`` for each of the pictures that are ``left``."""
+    if left * seconds > LONG:
+        warnings.warn(
+            f"{file.name} takes about {left * seconds:.0f} s more: the browser draws each of {left} pictures in "
+            f"{seconds:.2g} s, as one without a graphics card does. motion.animate({file.name!r}) draws without a "
+            "browser, motion.save('motion.html') writes a page that plays by itself; fewer fps, width and height take "
+            "less",
+            stacklevel=4,
+        )
 
 
 def best_format() -> str:

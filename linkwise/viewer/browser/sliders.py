@@ -1,7 +1,9 @@
-"""Coordinates of a mechanism as sliders have them: degrees and metres, orientations by roll, pitch and yaw."""
+"""Coordinates of a mechanism as sliders have them: degrees and metres, orientations by roll, pitch and yaw; and the
+numbers that a slider of the page may take."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,35 @@ import linkwise as lw
 
 ANGLES = ("roll", "pitch", "yaw")
 DEGREE, METRE = "°", "m"
+STEPS = 400  # of a slider, at least
+LARGEST = 1e12  # limits beyond are none
+NARROWEST = 1e-6  # range of a slider, of its numbers or of 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Bounds and step of a slider, all with the digits of the step; ``nearest`` never leaves the bounds."""
+
+    low: float
+    high: float
+    step: float
+
+    @classmethod
+    def around(cls, low: float, high: float) -> Scale:
+        """The least scale that has both numbers between its bounds, up to rounding; its step is a power of ten."""
+        width = max(high - low, NARROWEST * max(1.0, abs(low), abs(high)))
+        step = 10.0 ** math.floor(math.log10(width / STEPS))
+        first, last = math.floor(round(low / step, 6)), math.ceil(round(high / step, 6))
+        return cls(_digits(first * step, step), _digits(max(last, first + 1) * step, step), step)
+
+    def nearest(self, value: float) -> float:
+        """The number of the slider for a value: with no more digits than the step has, within the bounds."""
+        return min(max(_digits(value, self.step), self.low), self.high)
+
+
+def _digits(value: float, step: float) -> float:
+    """A number without the digits that are finer than the step, a power of ten."""
+    return round(value, -round(math.log10(step)))
 
 
 @dataclass(frozen=True)
@@ -90,6 +121,7 @@ def _of_joint(mech: lw.Mechanism, body: Any, size: float) -> list[Slider]:
         usual = 180.0 if unit == DEGREE else max(size, 1e-3)
         low, high = mech.q_lower[place] / scale, mech.q_upper[place] / scale
         here = float(mech.initial[place]) / scale
+        low, high = (x if abs(x) < LARGEST else np.copysign(np.inf, x) for x in (low, high))
         low = low if np.isfinite(low) else min(-usual, (high if np.isfinite(high) else usual) - 2.0 * usual, here)
         high = high if np.isfinite(high) else max(usual, low + usual, here)
         found.append(Slider(mech.q_names[place], body.joint, float(low), float(max(high, low)), unit, place))

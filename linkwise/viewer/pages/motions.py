@@ -59,7 +59,8 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
     count = min(MOST_FRAMES, 1 + max(1, math.ceil((end - start) * rate))) if end > start else 1
     times = np.linspace(start, end, count)
     configurations = np.stack([_continuous(one.mech, one.at(times)) for one in members])
-    return Shown(members[0].mech, configurations[0, 0], Frames(configurations, start, end), note)
+    named = {} if members[0].timed else {"label": "along the path", "unit": ""}
+    return Shown(members[0].mech, configurations[0, 0], Frames(configurations, start, end, **named), note)
 
 
 def _members(mech: Any, q: Any, t: Any) -> tuple[list[Motion], str]:
@@ -181,7 +182,7 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
 
 def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
     """Configurations (n, nq) of a path, forth and back unless it ends where it began, at an even pace."""
-    once = Motion(mech, paced(mech, q), q).at(np.linspace(0.0, ROUND, 241))
+    once = Motion(mech, paced(mech, q), q, timed=False).at(np.linspace(0.0, ROUND, 241))
     ends = [Skeleton(mech).at(one).points for one in q[[0, -1]]]  # bars that rotate about themselves are not seen to
     closes = np.abs(ends[0] - ends[1]).max() < 1e-6
     found = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))

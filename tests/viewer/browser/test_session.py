@@ -7,9 +7,9 @@ import linkwise as lw
 from linkwise.viewer.browser import overlays
 from linkwise.viewer.browser.dragging import Hand
 from linkwise.viewer.browser.live import Live
-from linkwise.viewer.browser.panel import rounded
 from linkwise.viewer.browser.player import Player, clip_of, clip_of_mode
 from linkwise.viewer.browser.session import Session
+from linkwise.viewer.browser.sliders import Scale
 
 
 @pytest.fixture(scope="module")
@@ -264,6 +264,25 @@ def test_a_range_of_motion_is_played():
 
 
 def test_numbers_beside_sliders_have_as_many_digits_as_steps_do():
-    assert rounded(-3.671743, -180.0, 180.0, 0.1) == -3.7
-    assert rounded(0.123456, -1.0, 1.0, 0.001) == 0.123
-    assert rounded(200.0, -180.0, 180.0, 0.1) == 180.0 and rounded(12.6, -400.0, 400.0, 1.0) == 13.0
+    assert Scale(-180.0, 180.0, 0.1).nearest(-3.671743) == -3.7
+    assert Scale(-1.0, 1.0, 0.001).nearest(0.123456) == 0.123
+    assert Scale(-180.0, 180.0, 0.1).nearest(200.0) == 180.0 and Scale(-400.0, 400.0, 1.0).nearest(12.6) == 13.0
+
+
+def test_values_of_sliders_are_within_their_bounds():
+    """Whatever the limits are: of both ends, of values between and beyond, of ranges from 1e-12 to 1e12."""
+    rng = np.random.default_rng(0)
+    limits = [(-154.50001, -52.4386), (29.96, 70.0), (0.0, 0.0), (0.3, 0.3), (-1e11, 1e11), (1e9, 1e9 + 1e-7)]
+    for _ in range(2000):
+        low, width = rng.normal() * 10.0 ** rng.uniform(-9, 9), 10.0 ** rng.uniform(-12, 12)
+        limits.append((low, low + width))
+    for low, high in limits:
+        scale = Scale.around(low, high)
+        slack = 1e-6 * scale.step
+        assert scale.low <= low + slack and high - slack <= scale.high and scale.low + 0.5 * scale.step < scale.high
+        for value in (low, high, *rng.uniform(low, high, 3), low - 1.0, high + 1.0, scale.low, scale.high):
+            number = scale.nearest(value)
+            assert scale.low <= number <= scale.high
+            assert abs(number - min(max(value, scale.low), scale.high)) <= 0.51 * scale.step
+    assert Scale.around(np.degrees(np.radians(30.0)), 70.0).low == 30.0
+    assert Scale.around(-154.5, -52.4386) == Scale(-154.5, -52.4, 0.1)

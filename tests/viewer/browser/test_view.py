@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,3 +140,86 @@ def test_springs_of_a_motion_are_drawn_with_it(opened):
         for point in ((0.5, 0.0, 0.0), lw.frame_pose(mech, q, "pole")[:3] @ (0.0, 0.0, 0.5, 1.0), (q[0], 0.0, 0.0)):
             assert np.linalg.norm(lines - point, axis=1).min() < 1e-6
     assert "elements" not in opened(mech).stage._overlays
+
+
+def hinges(*limits):
+    """One hinge for each pair of limits, in degrees."""
+    builder = lw.Builder()
+    for k, (low, high) in enumerate(limits):
+        builder.link(f"link{k}", 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
+        bounds = lw.Limits([np.radians(low)], [np.radians(high)])
+        builder.joint(f"joint{k}", lw.Revolute((0, 0, 1)), "ground", f"link{k}", limits=bounds)
+    return builder.build("hinges")
+
+
+def test_sliders_of_mechanisms_at_and_beyond_their_limits(opened):
+    """Limits whose degrees are no round numbers; the start is at one of them, or beyond."""
+    rng = np.random.default_rng(1)
+    limits = [(-154.50001, -52.4386), (29.96, 70.0), (0.3, 0.3), (-52.43, 1e9)]
+    limits += [tuple(np.sort(rng.uniform(-200.0, 200.0, 2))) for _ in range(60)]
+    mech = hinges(*limits)
+    lower, upper = np.radians(np.array(limits)).T
+    viewer = opened(mech, lower)
+    for q in (upper, lower - 0.1, upper + 0.1, 0.5 * (lower + upper)):
+        viewer.q = q
+        for name, handle in viewer.panel._sliders.items():
+            assert handle.min <= handle.value <= handle.max
+            here = np.clip(np.degrees(q[mech.q_index(name)][0]), handle.min, handle.max)
+            assert abs(handle.value - here) <= 0.51 * handle.step
+
+
+def test_the_time_slider_stays_within_its_motion(opened):
+    """Ends that no thousandth of a second hits, and motions of microseconds."""
+    arm = lw.mechanisms.planar_arm(2)
+    for times in (np.linspace(0.0, 0.12366, 7), np.linspace(1.00049, 1.0005, 3), np.zeros(1)):
+        viewer = opened(arm, np.zeros((len(times), 2)), times)
+        slider = viewer.panel._player["scrub"]
+        for t in (times[-1], times[0], times.mean()):
+            viewer.seek(float(t))
+            assert slider.min <= slider.value <= slider.max and abs(slider.value - t) <= 0.51 * slider.step
+
+
+def test_the_slider_of_a_path_is_none_of_time(opened):
+    arm, path = lw.mechanisms.planar_arm(2), np.linspace([0.0, 0.0], [1.0, 0.5], 5)
+    assert opened(arm, path).panel._player["scrub"].label == "along the path"
+    assert opened(arm, path, np.arange(5.0)).panel._player["scrub"].label == "t (s)"
+
+
+class Browser:
+    """A browser that takes ``seconds`` for a picture, by a clock of its own."""
+
+    def __init__(self, seconds, monkeypatch):
+        self.seconds, self.now = seconds, 0.0
+        clock = SimpleNamespace(monotonic=lambda: self.now)
+        monkeypatch.setattr("linkwise.viewer.browser.recording.time", clock)
+
+    def get_clients(self):
+        return {0: self}
+
+    def flush(self):
+        pass
+
+    def get_render(self, height, width, **_):
+        self.now += self.seconds
+        return np.zeros((height, width, 3), dtype=np.uint8)
+
+
+def test_videos_that_take_long_are_announced(tmp_path, monkeypatch, recwarn):
+    from linkwise.viewer.browser import recording
+
+    shown, times = [], np.arange(101) / 25.0
+    recording.video(Browser(0.1, monkeypatch), tmp_path / "a.gif", times, shown.append, 25, 16, 16)
+    assert not recwarn and shown == times.tolist() and (tmp_path / "a.gif").stat().st_size
+    advice = r"a.gif takes about 196 s more: .* 98 pictures in 2 s.*motion.animate\('a.gif'\).*motion.html"
+    with pytest.warns(UserWarning, match=advice) as caught:
+        recording.video(Browser(2.0, monkeypatch), tmp_path / "a.gif", times, shown.append, 25, 16, 16)
+    assert len(caught) == 1
+
+
+def test_a_video_without_its_library_names_the_extra(tmp_path, monkeypatch):
+    from linkwise.viewer.browser import recording
+
+    monkeypatch.setattr(recording, "best_format", lambda: ".gif")
+    with pytest.raises(ImportError, match=r"imageio-ffmpeg.*pip install 'linkwise\[video\]', or write a .gif"):
+        recording.video(Browser(0.1, monkeypatch), tmp_path / "a.mp4", np.arange(2), print, 25, 16, 16)
+    assert not (tmp_path / "a.mp4").exists()
