@@ -26,7 +26,8 @@ from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.contacts import with_contacts
-from linkwise.readers.mjcf.document import Defaults, merged, settings_of, with_includes
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import merged, settings_of, with_includes
 from linkwise.readers.mjcf.fluid import fluid_forces
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.looks import looks_of

@@ -10,7 +10,8 @@ import numpy as np
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.meshes.files import FORMATS
-from linkwise.readers.mjcf.document import Defaults, Settings, choice, local_file
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, choice, local_file
 from linkwise.readers.protocol import MAX_BYTES, Element
 
 INERTIAS = ("legacy", "exact", "convex", "shell")
