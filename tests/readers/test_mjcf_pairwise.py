@@ -81,7 +81,8 @@ def document(cases: list[tuple[str, ...]]) -> str:
     """One arm for each case: (classes ..., actuator)."""
     defaults = "".join(nested(case[:-1], f"c{k}") for k, case in enumerate(cases))
     arms = "".join(
-        f'<body><joint name="j{k}" axis="0 1 0" range="-0.6 1.1" limited="false"/><geom size="0.1" mass="{1 + 0.1 * k}" '
+        f'<body><joint name="j{k}" axis="0 1 0" range="-0.6 1.1" limited="false"/>'
+        f'<geom size="0.1" mass="{1 + 0.1 * k}" '
         'pos="0.3 0 0" contype="0" conaffinity="0"/></body>'
         for k in range(len(cases))
     )
@@ -133,9 +134,7 @@ def assert_equal_or_named(cases: list[tuple[str, ...]]) -> None:
                 continue
             at = mech.v_index(f"j{k}")
             message = " ".join(case)
-            np.testing.assert_allclose(
-                found[at], data.qfrc_actuator[k : k + 1], rtol=1e-9, atol=1e-9, err_msg=message
-            )
+            np.testing.assert_allclose(found[at], data.qfrc_actuator[k : k + 1], rtol=1e-9, atol=1e-9, err_msg=message)
             assert f"a{k}" in mech.actuator_names, message
         for one in (one for one in mech.actuators if one.has_activation):
             i = model.actuator(one.name).id

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.elements.actuators import Actuation as ActuatorLaw
+from linkwise.mechanics.elements.law import Acting
 from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
 from linkwise.readers.mjcf.defaults import Defaults
@@ -254,14 +257,15 @@ def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], setti
     given = {one.name: one.element for one in joints if "springdamper" in one.element.attributes}
     if not given:
         return mechanism
-    inertia, bodies = effective_inertia(mechanism), list(mechanism.bodies)
+    untied, bodies = _untied(mechanism), list(mechanism.bodies)
+    inertia = effective_inertia(untied)
     for i, body in enumerate(bodies):
         if body.joint not in given:
             continue
         constant, ratio = given[body.joint].numbers("springdamper", 2)
         if constant <= 0.0 or ratio <= 0.0:
             continue
-        m = float(len(body.damping) / np.sum(1.0 / inertia[mechanism.v_index(body.joint)]))
+        m = float(len(body.damping) / np.sum(1.0 / inertia[untied.v_index(body.joint)]))
         bodies[i] = replace(
             body,
             stiffness=m / (constant * ratio) ** 2 if settings.has("spring") else 0.0,
@@ -270,32 +274,36 @@ def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], setti
     return replace(mechanism, bodies=tuple(bodies))
 
 
+def _untied(mechanism: Mechanism) -> Mechanism:
+    """The mechanism whose mimic joints move freely: equalities are no part of MuJoCo's mass matrix."""
+    return replace(mechanism, bodies=tuple(replace(body, mimic=None) for body in mechanism.bodies))
+
+
 def with_damping_ratios(driven: Sequence[Driven | None], mechanism: Mechanism) -> tuple[Actuator, ...]:
     """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), with m the inertia that the actuator moves in the
     pose that the file gives, 1 / (J M^-1 J*) for its lever arms J (as MuJoCo has it)."""
-    found = []
-    for one in (one for one in driven if one is not None):
+    acting = [one for one in driven if one is not None]
+    if all(one.ratio is None for one in acting):
+        return tuple(one.record for one in acting)
+    untied, records = _untied(mechanism), []
+    inverse = mobility(untied)
+    for one in acting:
         record = one.record
         if one.ratio is not None:
-            arms = _arms(record, mechanism)
-            moved = float(arms @ mobility(mechanism) @ arms)
+            arms = _arms(record, untied)
+            moved = float(arms @ inverse @ arms)
             damping = 2.0 * one.ratio * math.sqrt(record.gain[0] / moved) if moved > 0.0 else 0.0
             record = replace(record, bias=(*record.bias[:2], -damping))
-        found.append(record)
-    return tuple(found)
+        records.append(record)
+    return tuple(records)
 
 
 def _arms(record: Actuator, mechanism: Mechanism) -> np.ndarray:
-    """(nv,): how an actuator drives coordinates, of joints and tendons."""
-    arms = np.zeros(mechanism.nv)
-    joints: Sequence[tuple[str, float]] = [(record.target, 1.0)]
-    if record.transmission == "tendon":
-        joints = next(one.joints for one in mechanism.tendons if one.name == record.target)
-    for joint, arm in joints if record.transmission != "site" else ():
-        place = mechanism.place(joint)
-        own = arms[place.v_index]
-        own += arm * place.ratio * np.array(record.gear[: len(own)])
-    return arms
+    """(nv,): the joint forces of a unit force of an actuator in the pose that the file gives."""
+    unit = Actuator(record.name, record.target, record.transmission, record.gear)
+    law = ActuatorLaw((unit,), tuple(one for one in mechanism.tendons if one.name == record.target))
+    tree, still = build_tree(mechanism.spanning_tree), [0.0] * mechanism.nv
+    return np.array(Acting((law,)).joint_forces(tree, mechanism.initial.tolist(), still, [1.0]), dtype=float)
 
 
 def _is_servo(actuator: Element) -> bool:
