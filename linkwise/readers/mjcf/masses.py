@@ -35,7 +35,10 @@ def masses_of(bodies: list[Node], settings: Settings, meshes: Meshes) -> dict[st
     masses = {}
     for body in bodies[1:]:
         try:
-            masses[body.name] = _bounded(_mass(body, settings, meshes), settings)
+            mass = _mass(body, settings, meshes)
+            if not np.isfinite([mass.mass, *mass.com, *mass.inertia.ravel()]).all():
+                raise body.element.error(f"{body.element.label}: its mass or inertia is too large to compute with")
+            masses[body.name] = _bounded(mass, settings)
         except MechanismError:
             if body.moves or settings.total_mass:
                 raise
