@@ -68,7 +68,8 @@ def from_xml(
     ties = equalities.ties_of(constraints, references, mimic)
     kinds = {joint.name: joint.kind for joint in all_joints}
     rotors = rotors_of(root, settings, defaults, kinds)
-    masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
+    meshes = Meshes(root, settings, defaults)
+    masses = masses_of(bodies, settings, meshes)
 
     builder = Builder(source=root.source)
     assembly = Assembly(builder, bodies, joints, rotors, settings)
@@ -98,7 +99,7 @@ def from_xml(
     )
     actuation = Actuation(root, settings, defaults, all_joints)
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of, settings))
-    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings))
+    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings, meshes))
     mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
     mechanism = with_spring_dampers(mechanism, all_joints, settings)
     driven = list(actuation.actuators(frames))
