@@ -154,3 +154,21 @@ def test_numbers_of_general_actuators(tmp_path):
       <worldbody>{ARMS}</worldbody><actuator><general joint="j" gainprm="5" biastype="affine"
       biasprm="0.1 0.2 0.3 0 0 0 0 0 0 7" dyntype="filter" dynprm="0.5 1 2 3 4 5 6 7 8 9"/></actuator></mujoco>"""
     assert max(beside(tmp_path, text).differences(states=5).values()) < 1e-9
+
+
+def test_damping_of_actuators_adds_to_that_of_time_constants(tmp_path):
+    text = """<mujoco><worldbody><body><joint name="j" axis="0 1 0" springdamper="0.3 0.7" damping="5"/>
+      <geom size="0.1" pos="0.2 0 0" contype="0"/></body></worldbody><actuator>
+      <motor joint="j" gear="2" damping="0.3" armature="0.1"/><position joint="j" damping="0.2" kp="2"/></actuator>
+      </mujoco>"""
+    pair = beside(tmp_path, text)
+    assert not pair.mech.notes
+    assert max(pair.differences().values()) < 1e-12
+
+
+def test_bounds_of_joints_that_leave_out_actuators_at_sites_are_named():
+    arms = ARMS.replace('name="j"', 'name="j" actuatorfrcrange="-1 1"')
+    text = f"""<mujoco><worldbody>{arms}</worldbody><actuator><motor site="s" gear="1 2 3 0 0 0"/>
+      <motor joint="j"/></actuator></mujoco>"""
+    with pytest.warns(lw.OmissionWarning, match="1 joint with actuatorfrcrange and actuators at sites"):
+        lw.load(text)

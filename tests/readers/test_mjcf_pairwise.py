@@ -21,6 +21,7 @@ WRITTEN = {
         *("", 'gainprm="4"', 'gaintype="affine" gainprm="3 0.5 -0.7"', 'gainprm="2 0.3 -0.4 1 1 1 1 1 1 1"'),
         *('biastype="affine" biasprm="0.3 -2 -0.6"', 'biasprm="0.1 -5 0.8"', 'biastype="affine"', 'dynprm="0.3"'),
         *('dyntype="filter" dynprm="0.2"', 'dyntype="filterexact" dynprm="0.4 1"', 'dyntype="integrator"'),
+        *('gaintype="affine" gainprm="3 1 -1" biastype="affine" biasprm="0 -3 0.5"',),
         *('ctrlrange="-0.4 0.5"', 'inheritrange="0.5"', 'forcerange="-0.2 0.3"', 'actearly="true" dyntype="filter"'),
     ),
     "motor": ("", 'gear="3"', 'ctrllimited="false" ctrlrange="-0.1 0.1"'),

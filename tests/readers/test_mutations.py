@@ -23,8 +23,8 @@ MJCF = """<mujoco model="arm"><compiler angle="degree" autolimits="true" eulerse
   <default class="slow"><position timeconst="0.1"/></default></default></default>
 <asset><mesh name="tetra" vertex="0 0 0 1 0 0 0 1 0 0 0 1" inertia="convex"/></asset>
 <worldbody><geom name="floor" type="plane" size="5 5 0.1"/>
-  <body name="base" pos="0 0 1" euler="0 10 20"><freejoint name="free"/><geom name="hull" type="box" size="0.2 0.1 0.05"/>
-    <inertial pos="0 0 0" mass="2" diaginertia="0.1 0.2 0.15"/>
+  <body name="base" pos="0 0 1" euler="0 10 20"><freejoint name="free"/>
+    <geom name="hull" type="box" size="0.2 0.1 0.05"/><inertial pos="0 0 0" mass="2" diaginertia="0.1 0.2 0.15"/>
     <body name="upper" pos="0.2 0 0" quat="1 0.1 0 0" gravcomp="0.5"><joint name="shoulder" axis="0 1 0" range="-90 90"
       stiffness="2" springref="10" frictionloss="0.1" ref="5"/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.04"/>
       <frame pos="0.3 0 0" axisangle="0 0 1 30"><body name="lower" zaxis="0 0.2 1"><joint name="elbow" type="hinge"
@@ -65,7 +65,7 @@ URDF = """<?xml version="1.0"?>
   <axis xyz="0 1 0"/></joint>
 <joint name="slide" type="prismatic"><parent link="lower"/><child link="slider"/><axis xyz="1 0 0"/>
   <limit lower="0" upper="0.1" effort="5" velocity="1"/><mimic joint="elbow" multiplier="0.5" offset="0.01"/></joint>
-<joint name="flange" type="fixed"><parent link="slider"/><child link="tip"/><origin xyz="0.1 0 0" rpy="0 0 1.57"/></joint>
+<joint name="flange" type="fixed"><parent link="slider"/><child link="tip"/><origin xyz="0.1 0 0" rpy="0 0 1"/></joint>
 <transmission name="t"><type>transmission_interface/SimpleTransmission</type><joint name="shoulder">
   <hardwareInterface>EffortJointInterface</hardwareInterface></joint><actuator name="m"><mechanicalReduction>50
   </mechanicalReduction></actuator></transmission></robot>"""

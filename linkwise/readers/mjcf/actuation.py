@@ -19,6 +19,7 @@ from linkwise.mechanics.joints import Joint, Prismatic, Revolute
 from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
+from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.defaults import Defaults
 from linkwise.readers.mjcf.document import Settings, check_attributes, flag, is_limited
 from linkwise.readers.mjcf.joints import BodyJoint
@@ -159,7 +160,7 @@ class Actuation:
         affine_gain, has_bias = given["gaintype"] == "affine", given["biastype"] != "none"
         gain = actuator.numbers("gainprm", 1, 10)[: 3 if affine_gain else 1]
         bias = actuator.numbers("biasprm", 1, 10)[: 3 if has_bias else 0]
-        ratio = bias[2] if _is_servo(actuator) and bias[2] > 0.0 else None
+        ratio = bias[2] if has_bias and _is_balanced(actuator) and bias[2] > 0.0 else None
         if ratio is not None:
             bias = (*bias[:2], 0.0)
             if gain[0] < 0.0:
@@ -251,9 +252,12 @@ def gravity_compensation(
             yield GravityCompensation(frames[body.name], share * mass.mass, tuple(mass.com.tolist()))
 
 
-def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], settings: Settings) -> Mechanism:
+def with_spring_dampers(
+    mechanism: Mechanism, joints: Sequence[BodyJoint], settings: Settings, rotors: Mapping[str, Rotor]
+) -> Mechanism:
     """The mechanism with springs and damping of joints that give a time constant t and a damping ratio d in their
-    place: m / (t d)^2 and 2 m / t, with m the inertia that the joint moves alone (as MuJoCo has it)."""
+    place: m / (t d)^2 and 2 m / t, with m the inertia that the joint moves alone (as MuJoCo has it).  The damping of
+    actuators is added."""
     given = {one.name: one.element for one in joints if "springdamper" in one.element.attributes}
     if not given:
         return mechanism
@@ -266,12 +270,25 @@ def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], setti
         if constant <= 0.0 or ratio <= 0.0:
             continue
         m = float(len(body.damping) / np.sum(1.0 / inertia[untied.v_index(body.joint)]))
+        damping = 2.0 * m / constant + (rotors[body.joint].damping if body.joint in rotors else 0.0)
         bodies[i] = replace(
             body,
             stiffness=m / (constant * ratio) ** 2 if settings.has("spring") else 0.0,
-            damping=(2.0 * m / constant if settings.has("damper") else 0.0,) * len(body.damping),
+            damping=(damping if settings.has("damper") else 0.0,) * len(body.damping),
         )
     return replace(mechanism, bodies=tuple(bodies))
+
+
+def note_effort_ranges(mechanism: Mechanism, driven: Sequence[Driven | None], joints: Sequence[BodyJoint]) -> None:
+    """Note joints whose bounds of what actuators give them leave out actuators at sites, which MuJoCo counts."""
+    elements = {joint.name: joint.element for joint in joints}
+    bounded = {one.joint for one in mechanism.elements if isinstance(one, EffortRange)}
+    sites = {one.record.target for one in driven if one is not None and one.record.transmission == "site"}
+    moved = (mechanism.frame(site).body for site in sites)
+    carried = {mechanism.bodies[i].joint for body in moved if body >= 0 for i in mechanism.path(body)}
+    for joint in (joint for joint in elements if joint in bounded & carried):
+        advice = "forces of actuators at sites act beyond its bounds"
+        omit(elements[joint], "joint with actuatorfrcrange and actuators at sites", advice)
 
 
 def _untied(mechanism: Mechanism) -> Mechanism:
@@ -309,8 +326,13 @@ def _arms(record: Actuator, mechanism: Mechanism) -> np.ndarray:
 def _is_servo(actuator: Element) -> bool:
     """Whether it is driven to a position by gain and bias alone."""
     types = actuator.attributes["gaintype"], actuator.attributes["biastype"]
-    stiffness, spring = actuator.numbers("gainprm", 1, 10)[0], actuator.numbers("biasprm", 1, 10)[1]
-    return types == ("fixed", "affine") and stiffness == -spring
+    return types == ("fixed", "affine") and _is_balanced(actuator)
+
+
+def _is_balanced(actuator: Element) -> bool:
+    """Whether its control input is a length at which the first numbers of gain and bias cancel: a positive last number
+    of the bias is a damping ratio then."""
+    return actuator.numbers("gainprm", 1, 10)[0] == -actuator.numbers("biasprm", 1, 10)[1]
 
 
 def _unknown_law(actuator: Element) -> str:
