@@ -26,6 +26,8 @@ ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotatio
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
 POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
 MOST_NAMES = 12  # that a message lists: all kinds of joints are fewer
+MOST_CHARACTERS = 1500  # of a message, or of one of its lines
+_LONGEST_SLIP = 200  # characters of a name that may be a slip of the pen
 
 IDENTITY = np.eye(3)
 IDENTITY.flags.writeable = False
@@ -34,8 +36,20 @@ NO_INERTIA.flags.writeable = False
 _PACKAGE = __name__.partition(".")[0]
 
 
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The text without its middle where it is longer: messages repeat what files and callers give, of any length."""
+    if len(text) <= most:
+        return text
+    mark = f" ... ({len(text) - most} more characters) ... "
+    head = 2 * most // 3
+    return text[:head] + mark + text[head + len(mark) - most :]
+
+
 class MechanismError(ValueError):
     """A mechanism that cannot be built, or a name that it does not have."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in args))
 
 
 class MechanismWarning(UserWarning):
@@ -64,7 +78,7 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn("\n".join(map(shortened, message.splitlines())), category, stacklevel=level)
 
 
 def did_you_mean(name: Any, known: Collection[str]) -> str:
@@ -78,6 +92,8 @@ def did_you_mean(name: Any, known: Collection[str]) -> str:
 
 def close_names(name: Any, known: Collection[str]) -> list[str]:
     """The known names, at most three, that ``name`` may be a slip of the pen for."""
+    if len(str(name)) > _LONGEST_SLIP:
+        return []
     lowered: dict[str, str] = {}
     for one in known:
         lowered.setdefault(one.lower(), one)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -21,6 +23,8 @@ from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
 from linkwise.readers.srdf import load_srdf
 
 __all__ = ["from_dh", "load", "load_dh", "load_srdf", "register_reader"]
+
+_PLACE = re.compile(r".+?:\d+: ")  # file and line, which may be those of a file that the document names
 
 
 @cache
@@ -78,17 +82,36 @@ def load(
     found = FORMATS[root.tag]
     if found.read is None:
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
-    mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
-    if base is not None and not isinstance(base, Floating):
-        mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
+    with _errors_of(source):
+        mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
+        if base is not None and not isinstance(base, Floating):
+            mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
     loops = companion_of(root, folder) if loops is None else loops
     mechanism = mechanism if loops is None else with_loops_of(mechanism, loops)
     if mechanism.loops:
         from linkwise.dynamics.closed import redundancy  # here, as few files have loops
 
-        redundancy(mechanism)  # says which constraints are redundant only to rounding
+        with _errors_of(source):
+            redundancy(mechanism)  # says which constraints are redundant only to rounding
     return mechanism
+
+
+@contextmanager
+def _errors_of(source: str) -> Iterator[None]:
+    """Errors name the document.  One whose numbers are finite, but too large or too small for what is computed from
+    them, is refused."""
+    with np.errstate(all="ignore"):
+        try:
+            yield
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise MechanismError(
+                f"{source}: some numbers are too large or too small to compute with ({error}); use other units"
+            ) from None
+        except MechanismError as error:
+            if type(error) is not MechanismError or source in str(error) or _PLACE.match(str(error)):
+                raise
+            raise MechanismError(f"{source}: {error}") from error
 
 
 def _base_joint(given: Any) -> Joint | None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from xml.parsers import expat
 
 from linkwise.mechanism import Mechanism, MechanismError
-from linkwise.mechanism.checks import close_names
+from linkwise.mechanism.checks import close_names, shortened
 from linkwise.readers.findings import Findings
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
@@ -23,6 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
 NO_LIMIT = 1e300  # limits from here on are none
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
+_LONGEST_NAME = 200  # of an element, in messages and notes
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
@@ -169,8 +170,9 @@ class Element:
         """The element as a reader of the file would call it: by its name, or by what it belongs to."""
         name = self.attributes.get("name")
         if name is None:
-            return f"<{self.tag}>" + (f" of {self.owner}" if self.owner else "")
-        return f'<{self.tag} name="{name}">'
+            tag = f"<{shortened(self.tag, _LONGEST_NAME)}>"
+            return tag + (f" of {self.owner}" if self.owner else "")
+        return f'<{shortened(self.tag, _LONGEST_NAME)} name="{shortened(name, _LONGEST_NAME)}">'
 
     def error(self, message: str) -> MechanismError:
         """An error that points at this element."""
@@ -232,10 +234,16 @@ def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | 
         if "\n" in path_or_text or "\0" in path_or_text:
             raise MechanismError("this text is no mechanism file: XML starts with '<'")
     path = Path(path_or_text)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
-    if not path.exists():
-        raise FileNotFoundError(why_unread(path))
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder; give the path of a file in it")
+        missing = not path.exists()
+    except IsADirectoryError:
+        raise
+    except (OSError, ValueError):  # a name that is too long, or that no file can have
+        missing = True
+    if missing:
+        raise FileNotFoundError(f"there is no file {shortened(str(path))}")
     content = path.read_bytes()
     if path.suffix.lower() in (".toml", ".csv") and not content.lstrip().startswith(b"<"):
         raise MechanismError(f"{path} is no {kind} file: lw.load_dh reads Denavit-Hartenberg tables")

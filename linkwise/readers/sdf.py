@@ -246,11 +246,16 @@ class _Assembly:
         if type_name in ("fixed", "ball"):
             return Fixed() if type_name == "fixed" else Spherical()
         axis = self._axis(joint, "axis")
-        if type_name in ("universal", "revolute2"):
-            return Universal(axis, self._axis(joint, "axis2"))
-        if type_name == "screw":
-            return Helical(axis, _number(joint, "screw_thread_pitch", 0.0) / (2.0 * math.pi))
-        return Prismatic(axis) if type_name == "prismatic" else Revolute(axis)
+        try:
+            if type_name in ("universal", "revolute2"):
+                return Universal(axis, self._axis(joint, "axis2"))
+            if type_name == "screw":
+                return Helical(axis, _number(joint, "screw_thread_pitch", 0.0) / (2.0 * math.pi))
+            return Prismatic(axis) if type_name == "prismatic" else Revolute(axis)
+        except MechanismError:
+            raise
+        except ValueError as error:
+            raise joint.error(f"{joint.label}: {error}") from None
 
     def _axis(self, joint: Element, tag: str) -> tuple[float, ...]:
         """In the joint's frame."""
@@ -265,7 +270,11 @@ class _Assembly:
 
     def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
         """Limits, damping, friction, springs, mimicking, coordinate by coordinate."""
-        axes = [axis for tag in ("axis", "axis2")[: kind.nv] for axis in joint.all(tag)] if kind.nv <= 2 else []
+        tags = ("axis", "axis2")[: kind.nv] if kind.nv <= 2 else ()
+        for tag in tags:
+            if len(list(joint.all(tag))) > 1:
+                warn(joint, f"has several <{tag}>, of which the first is read; keep one of them")
+        axes = [axis for axis in map(joint.first, tags) if axis is not None]
         if not axes or kind.nv == 0:
             return {}
         limits = [axis.first("limit") for axis in axes]

@@ -223,7 +223,7 @@ def test_flags_take_forces_away():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.filterwarnings("ignore:.*moves freely, yet has stiffness")
+@pytest.mark.filterwarnings("ignore:.*free joint with stiffness")
 def test_springs_and_dampers(seed):
     head = '<default><joint damping="0.3" stiffness="2"/></default>'
     pair = Pair(

@@ -225,7 +225,7 @@ def acted(actuators, tendons=""):
 REMARKS = {
     "armature of a free body": (
         body(f'<joint type="free" armature="1"/>{BALL}'),
-        "moves freely, yet has armature, from a default class perhaps",
+        "not acting: 1 free joint with armature",
     ),
     "free bodies aligned": (
         body(f"<freejoint/>{BALL}").replace("<worldbody>", '<compiler alignfree="true"/><worldbody>'),

@@ -21,12 +21,19 @@ from typing import Any
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
 from linkwise.readers.mjcf import equalities, keyframes, omissions, tendons
-from linkwise.readers.mjcf.actuation import Actuation, gravity_compensation, with_damping_ratios, with_spring_dampers
+from linkwise.readers.mjcf.actuation import (
+    Actuation,
+    gravity_compensation,
+    note_effort_ranges,
+    with_damping_ratios,
+    with_spring_dampers,
+)
 from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
 from linkwise.readers.mjcf.assembly import Assembly
 from linkwise.readers.mjcf.attachments import with_attachments
 from linkwise.readers.mjcf.contacts import with_contacts
-from linkwise.readers.mjcf.document import Defaults, merged, settings_of, with_includes
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import merged, settings_of, with_includes
 from linkwise.readers.mjcf.fluid import fluid_forces
 from linkwise.readers.mjcf.joints import joints_of
 from linkwise.readers.mjcf.looks import looks_of
@@ -67,7 +74,8 @@ def from_xml(
     ties = equalities.ties_of(constraints, references, mimic)
     kinds = {joint.name: joint.kind for joint in all_joints}
     rotors = rotors_of(root, settings, defaults, kinds)
-    masses = masses_of(bodies, settings, Meshes(root, settings, defaults))
+    meshes = Meshes(root, settings, defaults)
+    masses = masses_of(bodies, settings, meshes)
 
     builder = Builder(source=root.source)
     assembly = Assembly(builder, bodies, joints, rotors, settings)
@@ -97,10 +105,11 @@ def from_xml(
     )
     actuation = Actuation(root, settings, defaults, all_joints)
     elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of, settings))
-    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings))
+    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings, meshes))
     mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
-    mechanism = with_spring_dampers(mechanism, all_joints, settings)
+    mechanism = with_spring_dampers(mechanism, all_joints, settings, rotors)
     driven = list(actuation.actuators(frames))
+    note_effort_ranges(mechanism, driven, all_joints)
     listed = [(one and one.record.name, one is not None and one.record.has_activation) for one in driven]
     known = replace(known, keyframes=keyframes.states_of(root, all_joints, known.postures, listed))
     elements = (*mechanism.elements, *with_damping_ratios(driven, mechanism))

@@ -1,119 +1,51 @@
-"""Actuators and fixed tendons as records of what acts, and bodies that are held up against gravity.
+"""Actuators and fixed tendons as force elements, and bodies that are held up against gravity.
 
-An actuator's numbers come from its default classes and itself, one after the other, each in the words of its own tag,
-as MuJoCo reads them: ``<position kp="5"/>`` in a class is a gain and a bias for all actuators of that class.
+Actuators are read as ``<general>``: ``actuator_records.py`` writes all other elements in its words.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.elements.actuators import Actuation as ActuatorLaw
+from linkwise.mechanics.elements.law import Acting
 from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag, is_limited
+from linkwise.readers.mjcf.actuators import Rotor
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, check_attributes, flag, is_limited
 from linkwise.readers.mjcf.joints import BodyJoint
 from linkwise.readers.mjcf.omissions import nonzero, note_softness
 from linkwise.readers.mjcf.tendons import lever_arms
 from linkwise.readers.mjcf.tree import Node, unused
 from linkwise.readers.protocol import Element, omit
 
-#: Actuators that are no force law of their length, its rate, a control input and one activation.
-_OTHERS = {
+#: Gain types of actuators that are no force law of their length, its rate, a control input and one activation.
+_OTHER_LAWS = {
     "muscle": "its force is that of a muscle",
-    "adhesion": "it acts through contacts",
-    "orientation": "it drives orientations",
+    "so3": "it drives orientations",
     "pid": "it has an integral term",
     "dcmotor": "it is an electrical machine",
 }
-_ELSEWHERE = {"refsite": "it acts between two sites", "cranksite": "it is a slider-crank", "body": "it acts on a body"}
+_ELSEWHERE = {
+    "refsite": "it acts between two sites",
+    "cranksite": "it is a slider-crank",
+    "body": "it acts through contacts",
+}
 _NOT_ACTING = "does not act: {why}; give its force as tau"
-_TYPES = {"dyntype": ("none", "integrator", "filter", "filterexact"), "gaintype": ("fixed", "affine")}
-_BIASES = ("none", "affine")
-
-
-@dataclass
-class Numbers:
-    """Gain, bias and dynamics of an actuator while its classes are read; a positive last number of a servo's bias is a
-    damping ratio."""
-
-    dyntype: str = "none"
-    gaintype: str = "fixed"
-    biastype: str = "none"
-    dynprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
-    gainprm: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
-    biasprm: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
-    kind: str = ""  # the tag whose words were used so far, "general" if types were given
-
-    def read(self, element: Element) -> None:
-        """What one element says, in the words of its tag; those of another tag begin anew."""
-        tag = element.tag
-        if tag != "general":
-            if self.kind not in ("", tag):
-                vars(self).update(vars(Numbers()))
-            self.kind = tag
-        getattr(self, f"_{tag}", lambda _: None)(element)
-
-    def _general(self, element: Element) -> None:
-        if {"dyntype", "gaintype", "biastype"} & element.attributes.keys():
-            self.kind = "general"
-        for name in ("dyntype", "gaintype", "biastype"):
-            setattr(self, name, element.attributes.get(name, getattr(self, name)))
-        for name in ("dynprm", "gainprm", "biasprm"):
-            if name in element.attributes:
-                given = element.numbers(name, 1, 10)[:3]
-                getattr(self, name)[: len(given)] = given
-
-    def _motor(self, element: Element) -> None:
-        self.gainprm[0] = 1.0
-        self.dyntype, self.gaintype, self.biastype = "none", "fixed", "none"
-
-    def _position(self, element: Element) -> None:
-        stiffness = element.number("kp", self.gainprm[0])
-        self.gainprm[0], self.biasprm[1] = stiffness, -stiffness
-        if "kv" in element.attributes:
-            self.biasprm[2] = -element.number("kv")
-        if "dampratio" in element.attributes:
-            self.biasprm[2] = element.number("dampratio")
-        if "timeconst" in element.attributes:
-            constant = element.number("timeconst")
-            self.dyntype = "filterexact" if constant else "none"
-            self.dynprm[0] = constant or self.dynprm[0]
-        self.gaintype, self.biastype = "fixed", "affine"
-
-    def _intvelocity(self, element: Element) -> None:
-        self._position(element)
-        self.dyntype = "integrator"
-
-    def _velocity(self, element: Element) -> None:
-        gain = element.number("kv", self.gainprm[0])
-        self.gainprm[0], self.biasprm = gain, [0.0, 0.0, -gain]
-        self.dyntype, self.gaintype, self.biastype = "none", "fixed", "affine"
-
-    def _damper(self, element: Element) -> None:
-        self.gainprm = [0.0, 0.0, -element.number("kv", -self.gainprm[2])]
-        self.dyntype, self.gaintype, self.biastype = "none", "affine", "none"
-
-    def _cylinder(self, element: Element) -> None:
-        self.dynprm[0] = element.number("timeconst", self.dynprm[0])
-        self.gainprm[0] = element.number("area", self.gainprm[0])
-        if "diameter" in element.attributes:
-            self.gainprm[0] = 0.25 * math.pi * element.number("diameter") ** 2
-        if "bias" in element.attributes:
-            given = element.numbers("bias", 1, 3)
-            self.biasprm[: len(given)] = given
-        self.dyntype, self.gaintype, self.biastype = "filter", "fixed", "affine"
-
-    @property
-    def is_servo(self) -> bool:
-        """Whether it is driven to a position by gain and bias alone."""
-        return (self.gaintype, self.biastype) == ("fixed", "affine") and self.gainprm[0] == -self.biasprm[1]
+_TYPES = {
+    "dyntype": ("none", "integrator", "filter", "filterexact"),
+    "gaintype": ("fixed", "affine"),
+    "biastype": ("none", "affine"),
+}
 
 
 @dataclass(frozen=True)
@@ -199,16 +131,13 @@ class Actuation:
             whole = self._defaults.applied(element, tag="actuator")
             name = element.attributes.get("name", "").strip()
             why, transmission, target = self._transmission(whole, frames)
-            numbers = Numbers()
-            for one in self._defaults.chain(element):
-                numbers.read(one)
-            why = _unknown_law(element.tag, numbers) or why
+            why = _unknown_law(whole) or why
             if why:
                 omit(element, f"{element.tag} actuator", _NOT_ACTING.format(why=why))
                 yield None
                 continue
             name = name or unused(f"{element.tag}_{target}", taken)
-            yield self._record(whole, name, transmission, target, numbers)
+            yield self._record(whole, name, transmission, target)
 
     def _transmission(self, actuator: Element, frames: Mapping[str, str]) -> tuple[str, str, str]:
         """Why it cannot act, or nothing; how it drives what."""
@@ -226,49 +155,68 @@ class Actuation:
             return "" if given["site"] in frames else "its site has no name", "site", frames.get(given["site"], "")
         return next((why for key, why in _ELSEWHERE.items() if key in given), "it drives nothing that is read"), "", ""
 
-    def _record(self, actuator: Element, name: str, transmission: str, target: str, numbers: Numbers) -> Driven:
-        gain, bias = list(numbers.gainprm), list(numbers.biasprm)
-        if numbers.gaintype == "fixed":
-            gain[1:] = [0.0, 0.0]
-        if numbers.biastype == "none":
-            bias = [0.0, 0.0, 0.0]
-        ratio = bias[2] if numbers.is_servo and bias[2] > 0.0 else None
+    def _record(self, actuator: Element, name: str, transmission: str, target: str) -> Driven:
+        given = actuator.attributes
+        affine_gain, has_bias = given["gaintype"] == "affine", given["biastype"] != "none"
+        gain = actuator.numbers("gainprm", 1, 10)[: 3 if affine_gain else 1]
+        bias = actuator.numbers("biasprm", 1, 10)[: 3 if has_bias else 0]
+        ratio = bias[2] if has_bias and _is_balanced(actuator) and bias[2] > 0.0 else None
         if ratio is not None:
-            bias[2] = 0.0
-        if actuator.attributes.get("actearly") == "true" and numbers.dyntype != "none":
+            bias = (*bias[:2], 0.0)
+            if gain[0] < 0.0:
+                raise actuator.error(f"{actuator.label}: a damping ratio needs a positive stiffness, not {gain[0]:g}")
+        dynamics = given["dyntype"]
+        if flag(actuator, "actearly") and dynamics != "none":
             omit(actuator, "actuator with actearly", "the force is that of the activation now, not one step later")
         if nonzero(actuator, "delay"):
             omit(actuator, "actuator with delay", "its control input acts at once")
-        ranges = self._ranges(actuator, target, numbers)
+        ranges = self._ranges(actuator, target)
         record = Actuator(
             name,
             target,
             transmission,
-            gear=actuator.numbers("gear", 1, 6) if "gear" in actuator.attributes else (1.0,),
-            gain=(gain[0], gain[1], gain[2]),
-            bias=(bias[0], bias[1], bias[2]),
-            dynamics=numbers.dyntype,
-            time_constant=numbers.dynprm[0] if numbers.dyntype in ("filter", "filterexact") else 1.0,
+            gear=actuator.numbers("gear", 1, 6) if "gear" in given else (1.0,),
+            gain=gain,  # type: ignore[arg-type]
+            bias=bias,  # type: ignore[arg-type]
+            dynamics=dynamics,
+            time_constant=self._time_constant(actuator) if dynamics in ("filter", "filterexact") else 1.0,
             ctrl_range=ranges["ctrl"] if self._settings.has("clampctrl") else None,
             force_range=ranges["force"],
-            activation_range=ranges["act"] if numbers.dyntype != "none" else None,
+            activation_range=ranges["act"] if dynamics != "none" else None,
         )
         return Driven(record, ratio, self._settings.drives(actuator))
 
-    def _ranges(self, actuator: Element, target: str, numbers: Numbers) -> dict[str, Any]:
+    @staticmethod
+    def _time_constant(actuator: Element) -> float:
+        constant = actuator.numbers("dynprm", 1, 10)[0]
+        if constant <= 0.0:
+            raise actuator.error(
+                f"{actuator.label}: the time constant of its filter must be positive, not {constant:g}"
+            )
+        return constant
+
+    def _ranges(self, actuator: Element, target: str) -> dict[str, Any]:
         """Of control input, force and activation: two numbers each or None; servos may have that of their target."""
-        found: dict[str, Any] = {}
+        inherited = self._inherited_range(actuator, target)
+        ranges: dict[str, Any] = {}
         for kind in ("ctrl", "force", "act"):
-            limited = is_limited(actuator, f"{kind}limited", f"{kind}range", self._settings, needed=False)
-            limited |= (actuator.tag, kind) in (("damper", "ctrl"), ("intvelocity", "act"))
-            there = f"{kind}range" in actuator.attributes
-            found[kind] = actuator.numbers(f"{kind}range", 2) if limited and there else None
-        share = actuator.number("inheritrange", 0.0) if numbers.is_servo else 0.0
+            limited, bounds = f"{kind}limited", f"{kind}range"
+            if kind in inherited:
+                ranges[kind] = inherited[kind] if actuator.attributes[limited] != "false" else None
+            else:
+                there = is_limited(actuator, limited, bounds, self._settings)
+                ranges[kind] = actuator.numbers(bounds, 2) if there else None
+        return ranges
+
+    def _inherited_range(self, actuator: Element, target: str) -> dict[str, tuple[float, float]]:
+        """The range of the control input or of the activation that a servo has from its target."""
+        share = actuator.number("inheritrange", 0.0) if _is_servo(actuator) else 0.0
         bounds = self._bounds(target) if share > 0.0 else None
-        if bounds is not None:
-            middle, half = 0.5 * (bounds[0] + bounds[1]), 0.5 * share * (bounds[1] - bounds[0])
-            found["act" if numbers.dyntype == "integrator" else "ctrl"] = (middle - half, middle + half)
-        return found
+        if bounds is None:
+            return {}
+        middle, half = 0.5 * (bounds[0] + bounds[1]), 0.5 * share * (bounds[1] - bounds[0])
+        kind = "act" if actuator.attributes["dyntype"] == "integrator" else "ctrl"
+        return {kind: (middle - half, middle + half)}
 
     def _bounds(self, target: str) -> tuple[float, float] | None:
         """The range of a joint or tendon."""
@@ -304,67 +252,100 @@ def gravity_compensation(
             yield GravityCompensation(frames[body.name], share * mass.mass, tuple(mass.com.tolist()))
 
 
-def with_spring_dampers(mechanism: Mechanism, joints: Sequence[BodyJoint], settings: Settings) -> Mechanism:
+def with_spring_dampers(
+    mechanism: Mechanism, joints: Sequence[BodyJoint], settings: Settings, rotors: Mapping[str, Rotor]
+) -> Mechanism:
     """The mechanism with springs and damping of joints that give a time constant t and a damping ratio d in their
-    place: m / (t d)^2 and 2 m / t, with m the inertia that the joint moves alone (as MuJoCo has it)."""
+    place: m / (t d)^2 and 2 m / t, with m the inertia that the joint moves alone (as MuJoCo has it).  The damping of
+    actuators is added."""
     given = {one.name: one.element for one in joints if "springdamper" in one.element.attributes}
     if not given:
         return mechanism
-    inertia, bodies = effective_inertia(mechanism), list(mechanism.bodies)
+    untied, bodies = _untied(mechanism), list(mechanism.bodies)
+    inertia = effective_inertia(untied)
     for i, body in enumerate(bodies):
         if body.joint not in given:
             continue
         constant, ratio = given[body.joint].numbers("springdamper", 2)
         if constant <= 0.0 or ratio <= 0.0:
             continue
-        m = float(len(body.damping) / np.sum(1.0 / inertia[mechanism.v_index(body.joint)]))
+        m = float(len(body.damping) / np.sum(1.0 / inertia[untied.v_index(body.joint)]))
+        damping = 2.0 * m / constant + (rotors[body.joint].damping if body.joint in rotors else 0.0)
         bodies[i] = replace(
             body,
             stiffness=m / (constant * ratio) ** 2 if settings.has("spring") else 0.0,
-            damping=(2.0 * m / constant if settings.has("damper") else 0.0,) * len(body.damping),
+            damping=(damping if settings.has("damper") else 0.0,) * len(body.damping),
         )
     return replace(mechanism, bodies=tuple(bodies))
+
+
+def note_effort_ranges(mechanism: Mechanism, driven: Sequence[Driven | None], joints: Sequence[BodyJoint]) -> None:
+    """Note joints whose bounds of what actuators give them leave out actuators at sites, which MuJoCo counts."""
+    elements = {joint.name: joint.element for joint in joints}
+    bounded = {one.joint for one in mechanism.elements if isinstance(one, EffortRange)}
+    sites = {one.record.target for one in driven if one is not None and one.record.transmission == "site"}
+    moved = (mechanism.frame(site).body for site in sites)
+    carried = {mechanism.bodies[i].joint for body in moved if body >= 0 for i in mechanism.path(body)}
+    for joint in (joint for joint in elements if joint in bounded & carried):
+        advice = "forces of actuators at sites act beyond its bounds"
+        omit(elements[joint], "joint with actuatorfrcrange and actuators at sites", advice)
+
+
+def _untied(mechanism: Mechanism) -> Mechanism:
+    """The mechanism whose mimic joints move freely: equalities are no part of MuJoCo's mass matrix."""
+    return replace(mechanism, bodies=tuple(replace(body, mimic=None) for body in mechanism.bodies))
 
 
 def with_damping_ratios(driven: Sequence[Driven | None], mechanism: Mechanism) -> tuple[Actuator, ...]:
     """The actuators, damping ratios made damping: 2 ratio sqrt(kp m), with m the inertia that the actuator moves in the
     pose that the file gives, 1 / (J M^-1 J*) for its lever arms J (as MuJoCo has it)."""
-    found = []
-    for one in (one for one in driven if one is not None):
+    acting = [one for one in driven if one is not None]
+    if all(one.ratio is None for one in acting):
+        return tuple(one.record for one in acting)
+    untied, records = _untied(mechanism), []
+    inverse = mobility(untied)
+    for one in acting:
         record = one.record
         if one.ratio is not None:
-            arms = _arms(record, mechanism)
-            moved = float(arms @ mobility(mechanism) @ arms)
+            arms = _arms(record, untied)
+            moved = float(arms @ inverse @ arms)
             damping = 2.0 * one.ratio * math.sqrt(record.gain[0] / moved) if moved > 0.0 else 0.0
             record = replace(record, bias=(*record.bias[:2], -damping))
-        found.append(record)
-    return tuple(found)
+        records.append(record)
+    return tuple(records)
 
 
 def _arms(record: Actuator, mechanism: Mechanism) -> np.ndarray:
-    """(nv,): how an actuator drives coordinates, of joints and tendons."""
-    arms = np.zeros(mechanism.nv)
-    joints: Sequence[tuple[str, float]] = [(record.target, 1.0)]
-    if record.transmission == "tendon":
-        joints = next(one.joints for one in mechanism.tendons if one.name == record.target)
-    for joint, arm in joints if record.transmission != "site" else ():
-        place = mechanism.place(joint)
-        own = arms[place.v_index]
-        own += arm * place.ratio * np.array(record.gear[: len(own)])
-    return arms
+    """(nv,): the joint forces of a unit force of an actuator in the pose that the file gives."""
+    unit = Actuator(record.name, record.target, record.transmission, record.gear)
+    law = ActuatorLaw((unit,), tuple(one for one in mechanism.tendons if one.name == record.target))
+    tree, still = build_tree(mechanism.spanning_tree), [0.0] * mechanism.nv
+    return np.array(Acting((law,)).joint_forces(tree, mechanism.initial.tolist(), still, [1.0]), dtype=float)
 
 
-def _unknown_law(tag: str, numbers: Numbers) -> str:
-    if tag in _OTHERS:
-        return _OTHERS[tag]
-    for name, known in (*_TYPES.items(), ("biastype", _BIASES)):
-        if getattr(numbers, name) not in known:
-            return f'{name}="{getattr(numbers, name)}" is not known'
-    return (
-        ""
-        if tag in ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder")
-        else (f"<{tag}> is not known")
-    )
+def _is_servo(actuator: Element) -> bool:
+    """Whether it is driven to a position by gain and bias alone."""
+    types = actuator.attributes["gaintype"], actuator.attributes["biastype"]
+    return types == ("fixed", "affine") and _is_balanced(actuator)
+
+
+def _is_balanced(actuator: Element) -> bool:
+    """Whether its control input is a length at which the first numbers of gain and bias cancel: a positive last number
+    of the bias is a damping ratio then."""
+    return actuator.numbers("gainprm", 1, 10)[0] == -actuator.numbers("biasprm", 1, 10)[1]
+
+
+def _unknown_law(actuator: Element) -> str:
+    """Why the force law of an actuator is not read, or an empty string."""
+    given = actuator.attributes
+    if "gaintype" not in given:  # of a plugin, say
+        return f"<{actuator.tag}> is not known"
+    if given["gaintype"] in _OTHER_LAWS:
+        return _OTHER_LAWS[given["gaintype"]]
+    for name, known in _TYPES.items():
+        if given[name] not in known:
+            return f'{name}="{given[name]}" is not known'
+    return ""
 
 
 def _first(element: Element, attribute: str) -> float:

@@ -10,25 +10,12 @@ from dataclasses import dataclass
 
 from linkwise.mechanics.joints import Joint, Prismatic, Revolute
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, is_limited
 from linkwise.readers.mjcf.omissions import nonzero
 from linkwise.readers.mjcf.tendons import lever_arms
 from linkwise.readers.protocol import Element, omit, warn
 
-# What a class that was written for servos, cylinders or muscles gives to general actuators too.
-_OF_OTHER_KINDS = (
-    "kp",
-    "kv",
-    "ki",
-    "dampratio",
-    "timeconst",
-    "inheritrange",
-    "area",
-    "diameter",
-    "bias",
-    "force",
-    "scale",
-)
 _EVERYTHING = (-math.inf, math.inf)
 Interval = tuple[float, float]
 
@@ -125,23 +112,17 @@ def _transmitted_force(actuator: Element, settings: Settings) -> Interval:
 
 def _driving_force(actuator: Element, settings: Settings) -> Interval:
     """Gain times control (or activation) where that is all of the force; servos have a state that nothing bounds."""
-    attributes = actuator.attributes
-    if actuator.tag == "general":
-        plain = attributes.get("gaintype", "fixed") == "fixed" and not _acts_without_control(actuator)
-        if not plain or any(key in attributes for key in _OF_OTHER_KINDS):
-            return _EVERYTHING
-        gain = actuator.numbers("gainprm", 1, 10)[0] if "gainprm" in attributes else 1.0
-        dynamics = attributes.get("dyntype", "none")
-    elif actuator.tag == "motor":
-        gain, dynamics = 1.0, "none"
-    else:
+    given = actuator.attributes
+    if given.get("gaintype") != "fixed":
         return _EVERYTHING
-    driven = _EVERYTHING
+    if given["biastype"] != "none" and any(actuator.numbers("biasprm", 1, 10)[:3]):
+        return _EVERYTHING
+    driven, dynamics = _EVERYTHING, given["dyntype"]
     if dynamics in ("none", "filter", "filterexact") and settings.has("clampctrl"):
         driven = _clipped(driven, actuator, "ctrllimited", "ctrlrange", settings)
     if dynamics != "none":
         driven = _clipped(driven, actuator, "actlimited", "actrange", settings)
-    return _scaled(driven, gain)
+    return _scaled(driven, actuator.numbers("gainprm", 1, 10)[0])
 
 
 def _clipped(bounds: Interval, actuator: Element, switch: str, attribute: str, settings: Settings) -> Interval:
@@ -157,8 +138,3 @@ def _scaled(bounds: Interval, factor: float) -> Interval:
         return 0.0, 0.0
     low, high = sorted(factor * bound for bound in bounds)
     return low, high
-
-
-def _acts_without_control(actuator: Element) -> bool:
-    """Whether a general actuator has a bias."""
-    return actuator.attributes.get("biastype", "none") != "none" and nonzero(actuator, "biasprm")

@@ -2,23 +2,24 @@
 around them.
 
 A model that is attached keeps its own default classes, units and folders: defaults are applied, angles converted, names
-given the prefix, before its elements join the others.  Meshes, equalities, tendons and actuators come along.
+given the prefix, before its elements join the others.  Meshes, tendons, equalities, pairs and
+exclusions of contact, and actuators come along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from linkwise.mechanism.checks import did_you_mean
+from linkwise.readers.mjcf.defaults import NO_CLASS, Defaults
 from linkwise.readers.mjcf.document import (
     EQUALITY_ENDS,
-    NO_CLASS,
     ORIENTATIONS,
-    Defaults,
     Settings,
+    is_limited,
     local_file,
     settings_of,
     with_includes,
@@ -39,9 +40,20 @@ _ALIKE = {  # settings that hold for all bodies here, for those of one model in 
     "strip_path": "strippath",
 }
 _ANGLES = {"hinge": ("ref", "springref", "range"), "ball": ("range",)}
-_SWITCHES = (("limited", "range"), ("actuatorfrclimited", "actuatorfrcrange"))
-# Attributes of actuators and of the parts of tendons, and what they name.
-_DRIVEN = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon", "site": "site", "body": "body"}
+_SWITCHES = (
+    *(("limited", "range"), ("actuatorfrclimited", "actuatorfrcrange"), ("ctrllimited", "ctrlrange")),
+    *(("forcelimited", "forcerange"), ("actlimited", "actrange")),
+)
+# Sections that come along, in this order, and the attributes of their elements and of parts of these that name others.
+_NAMED = {
+    "tendon": {"joint": "joint", "site": "site", "geom": "geom", "sidesite": "site"},
+    "equality": EQUALITY_ENDS,
+    "contact": {"geom1": "geom", "geom2": "geom", "body1": "body", "body2": "body"},
+    "actuator": {
+        **{"joint": "joint", "jointinparent": "joint", "tendon": "tendon", "site": "site", "body": "body"},
+        **{"refsite": "site", "cranksite": "site", "slidersite": "site"},
+    },
+}
 _WITH_CLASS = ("joint", "geom", "site")
 
 
@@ -162,6 +174,7 @@ class _Guest:
         if element.tag in _WITH_CLASS:
             own["class"] = NO_CLASS
         if element.tag == "joint":
+            own = self._switched(replace(full, attributes=own)).attributes
             self._convert(full, own)
         kind = "joint" if element.tag == "freejoint" else element.tag
         self.names.setdefault(kind, set()).add(own.get("name", ""))
@@ -169,32 +182,37 @@ class _Guest:
         return self._prefixed(replace(full, attributes=own, children=children), "name", "mesh")
 
     def _convert(self, joint: Element, own: dict[str, str]) -> None:
-        """Angles in the units of the model around, and said whether limits hold."""
+        """Angles in the units of the model around."""
         factor = self.settings.radians(1.0) / self.around.radians(1.0)
         for key in _ANGLES.get(joint.attributes.get("type", "hinge"), ()):
             if key in own and factor != 1.0:
                 own[key] = _text(factor * number for number in joint.numbers(key, 1, 2))
+
+    def _switched(self, element: Element) -> Element:
+        """The element, which says whether its ranges are in force."""
+        given = dict(element.attributes)
         for switch, bounds in _SWITCHES:
-            if bounds in own and own.get(switch, "auto") == "auto":
-                own[switch] = "true" if self.settings.autolimits else "false"
+            if bounds in given and given.get(switch, "auto") == "auto":
+                given[switch] = "true" if is_limited(element, switch, bounds, self.settings) else "false"
+        return replace(element, attributes=given)
 
     def sections(self) -> Iterator[Element]:
         """Meshes, and what ties or acts on the subtree."""
-        for section in sorted(self.root.children, key=lambda one: one.tag == "actuator"):  # tendons before actuators
-            if section.tag == "asset":
-                children = [self._mesh(mesh) for mesh in section.all("mesh")]
-            elif section.tag == "equality":
-                applied = [self.defaults.applied(one, tag="equality") for one in section.children]
-                ties = [self._plain(one) for one in applied if self._is_inside(one)]
-                children = [self._prefixed(tie, "name", *EQUALITY_ENDS) for tie in ties]
-            elif section.tag in ("tendon", "actuator"):
-                applied = [self.defaults.applied(one, tag=section.tag) for one in section.children]
-                inside = [one for one in applied if self._is_driven(one)]
-                self.names.setdefault(section.tag, set()).update(one.attributes.get("name", "") for one in inside)
-                children = [self._prefixed(self._plain(one), "name", *_DRIVEN) for one in inside]
-            else:
-                continue
-            yield replace(section, children=children)
+        for asset in self.root.all("asset"):
+            yield replace(asset, children=[self._mesh(mesh) for mesh in asset.all("mesh")])
+        for tag, keys in _NAMED.items():
+            for section in self.root.all(tag):
+                inside = [one for one in section.children if self._is_inside(one, keys)]
+                self.names.setdefault(tag, set()).update(one.attributes.get("name", "") for one in inside)
+                yield replace(section, children=[self._acting(one, tag, keys) for one in inside])
+
+    def _acting(self, element: Element, section: str, keys: Mapping[str, str]) -> Element:
+        """An element of a section, as it would be written in the model around."""
+        full = self._switched(self.defaults.applied(element, tag=None if section == "contact" else section))
+        full = self._prefixed(self._plain(full), "name", *keys)
+        parts = [self._prefixed(part, *keys) for part in full.children]
+        in_full = "gaintype" in full.attributes  # an actuator, whose numbers are all written
+        return replace(full, tag="general" if in_full else full.tag, children=parts)
 
     def _mesh(self, mesh: Element) -> Element:
         full = self._plain(self.defaults.applied(mesh))
@@ -205,21 +223,19 @@ class _Guest:
             full.attributes["file"] = str(next((path for path in places if path.is_file()), file))
         return self._prefixed(full, "name")
 
-    def _is_inside(self, equality: Element) -> bool:
-        """Whether all that an equality holds together is attached; the worlds of both models are the same."""
-        inside = all(equality.attributes.get(key, "") in {"", *self.names[kind]} for key, kind in EQUALITY_ENDS.items())
-        if not inside and self.settings is not self.around:  # what is copied in the same model has its own
-            warn(equality, "is left out: it leads to what is not attached")
-        return inside
-
-    def _is_driven(self, element: Element) -> bool:
-        """Whether all that an actuator drives, or a tendon runs along, is attached."""
-        return all(
-            one.attributes[key] in self.names.get(kind, ())
+    def _is_inside(self, element: Element, keys: Mapping[str, str]) -> bool:
+        """Whether all that an element names is attached; the worlds of both models are the same."""
+        named = [
+            (kind, one.attributes[key])
             for one in (element, *element.children)
-            for key, kind in _DRIVEN.items()
-            if key in one.attributes
-        )
+            for key, kind in keys.items()
+            if one.attributes.get(key)
+        ]
+        inside = all(name in self.names.get(kind, ()) for kind, name in named)
+        # What is copied in the same model has its own.
+        if not inside and keys is EQUALITY_ENDS and self.settings is not self.around:
+            warn(element, "is left out: it leads to what is not attached")
+        return inside
 
     @staticmethod
     def _plain(element: Element) -> Element:

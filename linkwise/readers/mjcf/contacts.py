@@ -13,7 +13,7 @@ from linkwise.mechanism import ContactPair, Mechanism
 from linkwise.mechanism.contact import STEP, Defaults
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.readers.mjcf import contact_notes
-from linkwise.readers.mjcf.document import Defaults as Classes
+from linkwise.readers.mjcf.defaults import Defaults as Classes
 from linkwise.readers.mjcf.document import Settings, check_attributes
 from linkwise.readers.mjcf.geometry import Geom, Meeting, first, geoms_of
 from linkwise.readers.mjcf.tree import Node

@@ -12,13 +12,6 @@ from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.protocol import MAX_DEPTH, STANDARD_GRAVITY, Element, parse_xml, warn, why_unread
 
-MAIN_CLASS = "main"
-# Kinds of actuators, which share their defaults: those of any of them are those of all.
-ACTUATORS = (
-    *("general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle"),
-    *("adhesion", "dcmotor"),
-)
-NO_CLASS = "(no class)"  # of elements whose defaults are applied already
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 # Switches of <option><flag> whose "disable" takes something of mechanics away; "constraint" is all of its kind.
 _FLAGS = (
@@ -30,12 +23,10 @@ _SWITCH = ("enable", "disable")
 _INTEGRATORS = (USUAL_INTEGRATOR, "RK4", "implicit", "implicitfast", "discrete")
 
 _POSE = ("pos", *ORIENTATIONS)
-_SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
-_EQUALITY = ("name", "class", "active", *_SOLVER)
-# Lists of any length: an element that gives only the first numbers leaves the others of its class in place.
-_NUMBER_BY_NUMBER = ("size", "stiffness", "damping", "friction", "fluidcoef", *_SOLVER)
+SOLVER = ("margin", "solmix", "solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
+_EQUALITY = ("name", "class", "active", *SOLVER)
 # What the two ends of an equality are, by the attributes that name them.
-EQUALITY_ENDS = {f"{kind}{end}": kind for kind in ("body", "joint", "site") for end in (1, 2)}
+EQUALITY_ENDS = {f"{kind}{end}": kind for kind in ("body", "joint", "site", "tendon") for end in (1, 2)}
 _ACTUATOR = (
     *("name", "class", "group", "joint", "jointinparent", "tendon", "site", "refsite", "slidersite", "cranksite"),
     *("cranklength", "gear", "ctrllimited", "ctrlrange", "forcelimited", "forcerange", "lengthrange", "armature"),
@@ -62,10 +53,9 @@ _OF_ACTUATORS = {
         "thermal",
     ),
 }
-assert tuple(_OF_ACTUATORS) == ACTUATORS
 _TENDON = (
     *("name", "class", "group", "limited", "range", "actuatorfrclimited", "actuatorfrcrange", "springlength"),
-    *("springyield", "stiffness", "damping", "frictionloss", "armature", "margin", "user", *_SOLVER),
+    *("springyield", "stiffness", "damping", "frictionloss", "armature", "margin", "user", *SOLVER),
 )
 # How MuJoCo's own solver and collision detection compute; of earlier versions too.
 _NUMERICAL = (
@@ -83,12 +73,12 @@ _ATTRIBUTES = {
     "joint": (
         *("name", "class", "type", "group", "pos", "axis", "springdamper", "springyield", "limited", "range", "ref"),
         *("actuatorfrclimited", "actuatorfrcrange", "actuatorgravcomp", "stiffness", "springref", "armature"),
-        *("damping", "frictionloss", "user", *_SOLVER),
+        *("damping", "frictionloss", "user", *SOLVER),
     ),
     "geom": (
         *("name", "class", "type", "contype", "conaffinity", "condim", "group", "priority", "size", "material"),
         *("friction", "mass", "density", "shellinertia", "gap", "surfacevel", "adhesion", "fromto", "hfield", "mesh"),
-        *("fitscale", "rgba", "fluidshape", "fluidcoef", "castshadow", "user", *_POSE, *_SOLVER),
+        *("fitscale", "rgba", "fluidshape", "fluidcoef", "castshadow", "user", *_POSE, *SOLVER),
     ),
     "compiler": (
         *("alignfree", "angle", "assetdir", "autolimits", "balanceinertia", "boundinertia", "boundmass", "conflict"),
@@ -104,7 +94,7 @@ _ATTRIBUTES = {
         *(*_FLAGS, *_FURTHER_FLAGS, "warmstart", "refsafe", "sensor", "midphase", "nativeccd", "island", "eulerdamp"),
         *("autoreset", "energy", "fwdinv", "invdiscrete", "multiccd", "diagexact", "ipc", "speculative"),
     ),
-    "pair": ("name", "class", "geom1", "geom2", "condim", "friction", "gap", "adhesion", *_SOLVER),
+    "pair": ("name", "class", "geom1", "geom2", "condim", "friction", "gap", "adhesion", *SOLVER),
     "exclude": ("name", "body1", "body2"),
     "connect": ("body1", "body2", "anchor", "site1", "site2", *_EQUALITY),
     "weld": ("body1", "body2", "relpose", "anchor", "site1", "site2", "torquescale", *_EQUALITY),
@@ -116,6 +106,11 @@ _ATTRIBUTES = {
     "tendon joint": ("joint", "coef"),
     **{tag: (*_ACTUATOR, *more) for tag, more in _OF_ACTUATORS.items()},
 }
+
+
+def has_attribute(kind: str, attribute: str) -> bool:
+    """Whether elements of a kind have an attribute; those of kinds that are not known have any."""
+    return kind not in _ATTRIBUTES or attribute in _ATTRIBUTES[kind]
 
 
 def check_attributes(element: Element, kind: str | None = None) -> None:
@@ -336,71 +331,3 @@ def is_limited(element: Element, switch: str, attribute: str, settings: Settings
             warn(element, f'{attribute}="{written}" limits nothing: its lower end, the first, is above its upper one')
         return low < high  # "0 0" is how files write that there is no range
     return limited == "true"
-
-
-# -- default classes ------------------------------------------------------------------------------------
-
-
-class Defaults:
-    """Default attributes of every class, those of the classes around it included."""
-
-    def __init__(self, root: Element) -> None:
-        self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN_CLASS: {}, NO_CLASS: {}}
-        self._actuators: dict[str, tuple[Element, ...]] = {}  # of each class and those around it, outermost first
-        for default in root.all("default"):
-            if default.attributes.get("class", MAIN_CLASS) != MAIN_CLASS:
-                raise default.error(
-                    f'{default.label}: the outermost <default> is the class "{MAIN_CLASS}" and cannot be called '
-                    f"{default.attributes['class']!r}; put the class inside of it"
-                )
-            self._read(default, MAIN_CLASS, self._classes[MAIN_CLASS], self._actuators.get(MAIN_CLASS, ()))
-
-    def _read(
-        self, default: Element, name: str, around: dict[str, dict[str, str]], actuators: tuple[Element, ...]
-    ) -> None:
-        attributes = {tag: dict(values) for tag, values in around.items()}
-        self._actuators[name] = (*actuators, *(child for child in default.children if child.tag in ACTUATORS))
-        for child in default.children:
-            if child.tag != "default":
-                check_attributes(child)
-                kind = "actuator" if child.tag in ACTUATORS else child.tag
-                attributes[kind] = overridden(attributes.get(kind, {}), child)
-        self._classes[name] = attributes
-        for child in default.all("default"):
-            inner = child.text("class")
-            if inner in self._classes:
-                raise child.error(f"there are two default classes named {inner!r}; names must be unique")
-            self._read(child, inner, attributes, self._actuators[name])
-
-    def checked(self, element: Element, name: str | None) -> str | None:
-        """The name of a class, if there is one of this name."""
-        if name is not None and name not in self._classes:
-            raise element.error(
-                f"{element.label}: there is no default class {name!r}: {did_you_mean(name, self._classes)}"
-            )
-        return name
-
-    def chain(self, actuator: Element) -> tuple[Element, ...]:
-        """All elements that say something of an actuator, from the outermost class to itself."""
-        name = self.checked(actuator, actuator.attributes.get("class")) or MAIN_CLASS
-        return (*self._actuators.get(name, ()), actuator)
-
-    def applied(self, element: Element, around: str | None = None, tag: str | None = None) -> Element:
-        """The element with the attributes it does not set from its class, or from the class ``around`` it.
-
-        tag   what defaults call the element, if not by its own tag
-        """
-        name = self.checked(element, element.attributes.get("class", around)) or MAIN_CLASS
-        return replace(element, attributes=overridden(self._classes[name].get(tag or element.tag, {}), element))
-
-
-def overridden(defaults: dict[str, str], element: Element) -> dict[str, str]:
-    """Default attributes, replaced by an element's own; any orientation of its own replaces any other."""
-    own = dict(element.attributes)
-    if any(key in own for key in ORIENTATIONS):
-        defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
-    for key in _NUMBER_BY_NUMBER:
-        if key in own and key in defaults:
-            given = own[key].split()
-            own[key] = " ".join(given + defaults[key].split()[len(given) :])
-    return {**defaults, **own}

@@ -12,7 +12,8 @@ from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes, flag
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, check_attributes, flag
 from linkwise.readers.mjcf.tree import WORLD, Node, carrier
 from linkwise.readers.protocol import Element, omit, warn
 

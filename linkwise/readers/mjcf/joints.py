@@ -23,6 +23,11 @@ _STOPS = (
     "upper, stiffness=..., damping=...)) sets them"
 )
 
+_UNEVEN = (
+    "MuJoCo has it along the axes of the world, and apart for position and orientation; here it is along the axes of "
+    "the body, so that forces differ.  It may come from a default class; <freejoint/> has none"
+)
+
 
 @dataclass(frozen=True)
 class BodyJoint:
@@ -116,23 +121,24 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
         "stiffness": spring,
         "limits": _limits(joint, settings, rotor),
     }
-    if (spring or "springdamper" in element.attributes) and isinstance(joint.kind, Floating):
+    if (spring or _has_spring_damper(element)) and isinstance(joint.kind, Floating):
         numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
-    elif (spring or "springdamper" in element.attributes) and not isinstance(joint.kind, Spherical):
+    elif (spring or _has_spring_damper(element)) and not isinstance(joint.kind, Spherical):
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if is_hinge else rest
     if numbers["friction"]:
         note_softness(element, "joint", "friction", "dry friction is viscous below 0.01 rad/s or m/s")
     uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
+    uneven += ["springdamper"] if _has_spring_damper(element) else []
     if uneven and isinstance(joint.kind, Floating):
-        warn(
-            element,
-            f"moves freely, yet has {' and '.join(uneven)}, from a default class perhaps: in MuJoCo along the axes of "
-            "the world, here along those of the body, so that forces differ; <freejoint/> has none",
-        )
+        omit(element, f"free joint with {' and '.join(uneven)}", _UNEVEN)
     if "springyield" in element.attributes:
         omit(element, "joint with springyield", "not read: the spring never yields")
     return numbers
+
+
+def _has_spring_damper(element: Element) -> bool:
+    return "springdamper" in element.attributes and min(element.numbers("springdamper", 2)) > 0.0
 
 
 def _linear(element: Element, attribute: str) -> float:

@@ -14,7 +14,8 @@ import numpy as np
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import PLANE, MechanismError, Pose
 from linkwise.mechanism.looks import MESH, Look, placed
-from linkwise.readers.mjcf.document import Defaults, Settings
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings
 from linkwise.readers.mjcf.masses import size_of
 from linkwise.readers.mjcf.meshes import mesh_folders, mesh_name
 from linkwise.readers.mjcf.tree import Node

@@ -35,7 +35,10 @@ def masses_of(bodies: list[Node], settings: Settings, meshes: Meshes) -> dict[st
     masses = {}
     for body in bodies[1:]:
         try:
-            masses[body.name] = _bounded(_mass(body, settings, meshes), settings)
+            mass = _mass(body, settings, meshes)
+            if not np.isfinite([mass.mass, *mass.com, *mass.inertia.ravel()]).all():
+                raise body.element.error(f"{body.element.label}: its mass or inertia is too large to compute with")
+            masses[body.name] = _bounded(mass, settings)
         except MechanismError:
             if body.moves or settings.total_mass:
                 raise
@@ -53,9 +56,18 @@ def _mass(body: Node, settings: Settings, meshes: Meshes) -> RigidMass:
         return _from_inertial(inertial, settings).seen_from(*frame)
     if settings.inertia_from_geoms == "false":
         return NOTHING
+    return combined([_from_geom(geom, pose, settings, meshes) for geom, pose in heavy_geoms(body, settings)])
+
+
+def heavy_geoms(body: Node, settings: Settings) -> list[tuple[Element, Pose]]:
+    """The geoms of a body that have mass, where it has no ``<inertial>``."""
     first, last = settings.inertia_groups
-    counted = [one for one in body.geoms if first <= one[0].number("group", 0.0) <= last]
-    return combined([_from_geom(geom, pose, settings, meshes) for geom, pose in counted])
+    counted = (one for one in body.geoms if first <= one[0].number("group", 0.0) <= last)
+    return [one for one in counted if _mass_or_density(one[0]) and one[0].attributes.get("type") != "plane"]
+
+
+def _mass_or_density(geom: Element) -> float:
+    return geom.number("mass" if "mass" in geom.attributes else "density", WATER)
 
 
 def _bounded(mass: RigidMass, settings: Settings) -> RigidMass:
@@ -89,11 +101,9 @@ def _from_inertial(inertial: Element, settings: Settings) -> RigidMass:
 
 def _from_geom(geom: Element, pose: Pose, settings: Settings, meshes: Meshes) -> RigidMass:
     kind = choice(geom, "type", GEOM_TYPES, "sphere")
-    per_measure = geom.number("mass" if "mass" in geom.attributes else "density", WATER)
+    per_measure = _mass_or_density(geom)
     if per_measure < 0.0:
         raise geom.error(f"{geom.label}: mass or density {per_measure:g} is negative; fix the sign")
-    if per_measure == 0.0 or kind == "plane":
-        return NOTHING
     if kind in _UNKNOWN_MASS:
         raise geom.error(f"{geom.label} is a {_UNKNOWN_MASS[kind]}, whose mass is not known; give an <inertial>")
     if kind == "mesh":

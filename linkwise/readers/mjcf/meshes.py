@@ -9,9 +9,10 @@ import numpy as np
 
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.meshes.files import FORMATS
-from linkwise.readers.mjcf.document import Defaults, Settings, choice, local_file
-from linkwise.readers.protocol import MAX_BYTES, Element
+from linkwise.readers.meshes.files import FORMATS, MOST_CORNERS, has_large_polygons
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, choice, local_file
+from linkwise.readers.protocol import MAX_BYTES, Element, warn
 
 INERTIAS = ("legacy", "exact", "convex", "shell")
 SMALLEST = 1e-15  # volume or area below which a mesh has none
@@ -99,6 +100,8 @@ class Meshes:
                 + _GIVE_INERTIAL
             )
         try:
+            if path.suffix.lower() == ".obj" and has_large_polygons(path):
+                warn(element, f"has polygons of more than {MOST_CORNERS} corners, which are left out as MuJoCo does")
             return _checked(element, *FORMATS[path.suffix.lower()](path))
         except (ValueError, IndexError, OverflowError) as error:
             raise element.error(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.mjcf.document import Defaults, Settings, is_limited
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, is_limited
 from linkwise.readers.mjcf.tree import Node
 from linkwise.readers.protocol import Element, omit
 

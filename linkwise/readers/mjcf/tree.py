@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from linkwise.mechanism import Pose
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.welding import composed
-from linkwise.readers.mjcf.document import Defaults, Settings, check_attributes
+from linkwise.readers.mjcf.defaults import Defaults
+from linkwise.readers.mjcf.document import Settings, check_attributes
 from linkwise.readers.mjcf.poses import HERE, between, pose_of
 from linkwise.readers.protocol import Element, omit
 
