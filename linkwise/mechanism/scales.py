@@ -1,0 +1,117 @@
+"""Length, mass and time of a mechanism: the units in which thresholds, tolerances and steps are dimensionless.
+
+A decision must not depend on the units in which a mechanism is written down: metres, millimetres or micrometres.
+Numbers that are compared with a threshold are therefore divided by the mechanism's own scales first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.mechanics.joints import LENGTH, LoopKind
+from linkwise.mechanism.parts import Loop
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Characteristic quantities of a mechanism, in its own units.
+
+    length   the longest offset between joints, frames, centres of mass, sides of loops and shapes
+    mass     the largest mass; of links without mass, their largest moment of inertia over the square of the length
+    time     of a fall through the length; without gravity, of the stiffest spring in a joint with that mass; infinite
+             where neither is there: nothing moves unless it is pushed
+    of_q, of_v   (nq,), (nv,): the length for coordinates that are lengths, 1 for angles and quaternions
+    """
+
+    length: float
+    mass: float
+    time: float
+    of_q: NDArray[np.float64]
+    of_v: NDArray[np.float64]
+
+    @property
+    def moment(self) -> float:
+        """Weight times length, or the stiffness of the stiffest spring in radians: a torque, and an energy; zero where
+        neither gravity nor springs act."""
+        return self.mass * (self.length / self.time) ** 2
+
+
+def scales(mech: Mechanism) -> Scales:
+    """The scales of a mechanism, computed once."""
+    return mech.structure._scales
+
+
+def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
+    """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
+    measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
+    return np.array([of == LENGTH for of in measures], dtype=bool)
+
+
+def measure(mech: Mechanism) -> Scales:
+    """The scales of a mechanism, computed from its data."""
+    length = _length(mech)
+    mass = float(mech.masses.max(initial=0.0)) or float(np.abs(mech.inertias).max(initial=0.0)) / length**2 or 1.0
+    of_q, of_v = (np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("q", "v"))
+    gravity = float(np.linalg.norm(mech.gravity))
+    squared_rate = gravity / length or float((mech.stiffness * of_v**2).max(initial=0.0)) / (mass * length**2)
+    for array in (of_q, of_v):
+        array.flags.writeable = False
+    return Scales(length, mass, 1.0 / math.sqrt(squared_rate) if squared_rate else math.inf, of_q, of_v)
+
+
+def _length(mech: Mechanism) -> float:
+    """The longest offset; without any, the largest radius of gyration, the longest travel of a sliding joint, or 1."""
+    return _longest(_offsets(mech)) or _longest(_radii_of_gyration(mech)) or _longest(_travels(mech)) or 1.0
+
+
+def _longest(lengths: Iterator[float]) -> float:
+    return max((x for x in lengths if math.isfinite(x)), default=0.0)
+
+
+def _offsets(mech: Mechanism) -> Iterator[float]:
+    """Distances that are written down; those on the ground only where joints or loops are there."""
+    for body in mech.bodies:
+        yield math.hypot(*body.position.tolist())
+        if body.mass:
+            yield math.hypot(*body.com.tolist())
+        yield from _lengths_of(body.kind)
+    for frame in mech.frames.values():
+        if frame.body >= 0:
+            yield math.hypot(*frame.position.tolist())
+    for loop in mech.loops:
+        if isinstance(loop, Loop):
+            for link, pose in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
+                frame = mech.frame(link)
+                yield math.hypot(*(frame.position + frame.rotation @ pose[1]).tolist())
+            yield from _lengths_of(loop.kind)
+    for shape in mech.shapes:
+        if mech.frame(shape.link).body >= 0:
+            yield math.hypot(*shape.pose[1].tolist())
+            yield max(shape.size, default=0.0)
+
+
+def _lengths_of(kind: LoopKind) -> Iterator[float]:
+    return (abs(float(getattr(kind, name))) for name in kind.lengths)
+
+
+def _radii_of_gyration(mech: Mechanism) -> Iterator[float]:
+    for body in mech.bodies:
+        if body.mass > 0.0:
+            yield math.sqrt(max(float(np.trace(body.inertia)), 0.0) / (2.0 * body.mass))
+
+
+def _travels(mech: Mechanism) -> Iterator[float]:
+    """Distances to the ends of sliding joints, those that mimic others included."""
+    for body in mech.bodies:
+        for one, low, high in zip(body.kind.measures("q"), body.limits.lower, body.limits.upper, strict=True):
+            if one.of == LENGTH:
+                yield from (abs(low), abs(high))
