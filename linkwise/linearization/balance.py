@@ -1,7 +1,7 @@
 """Unbalanced forces of a mechanism at rest, and Newton's method on them.
 
-All numbers here are dimensionless: steps of coordinates in units of the mechanism's length or in radians, forces in units
-of an energy per such a step, constraints in units of their loops' sizes.  A search is then the same in all units.
+All numbers here are dimensionless: steps of coordinates in units of the mechanism's length or in radians, forces in
+units of an energy per such a step, constraints in units of their loops' sizes.  A search is then the same in all units.
 """
 
 from __future__ import annotations

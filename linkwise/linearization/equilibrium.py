@@ -324,8 +324,8 @@ def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
     joint, distance = coordinate_names(mech)[worst], float(way[worst])
     return EquilibriumError(
         f"no {'stable ' * stable}equilibrium of mechanism {mech.name!r} is near this guess: that which was found has "
-        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {ways}.  Start nearer "
-        "to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), or give "
+        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {ways}.  "
+        "Start nearer to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), or give "
         f"within={_rounded_up(distance):g} to accept it",
         joint,
         0.0,
@@ -369,7 +369,8 @@ def _is_singular(here: Balance) -> bool:
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
-    """Of dimensionless matrices along the degrees of freedom: whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish."""
+    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish.  Matrices are
+    dimensionless, along the degrees of freedom."""
     if not len(stiffness):
         return True
     if np.abs(stiffness).max() <= NEUTRAL:
