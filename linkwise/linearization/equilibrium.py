@@ -205,8 +205,8 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
         tried.append((way, here))
         if here.size <= search.tolerance and not (stable and _result(here).stable is False):
             found.append(here)
-            near = search.distance(here.at) <= NEARBY and search.share(here.at) <= 1.0
-            if near or not search.is_bounded:
+            is_near = search.distance(here.at) <= NEARBY and search.share(here.at) <= 1.0
+            if is_near or not search.is_bounded:
                 break
     nearest = min(found, key=lambda one: search.distance(one.at), default=None)
     if nearest is not None and search.share(nearest.at) <= 1.0:
@@ -325,8 +325,8 @@ def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
     return EquilibriumError(
         f"no {'stable ' * stable}equilibrium of mechanism {mech.name!r} is near this guess: that which was found has "
         f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {ways}.  "
-        "Start nearer to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), or give "
-        f"within={_rounded_up(distance):g} to accept it",
+        "Start nearer to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), "
+        f"or give within={_rounded_up(distance):g} to accept it",
         joint,
         0.0,
         here.at.q,

@@ -154,7 +154,8 @@ class Trajectory(Tabular):
     @property
     def _elements(self) -> Resolved | None:
         """What acted."""
-        return resolved(self.mechanism, self.passive, *fixed_steps(self.settings.method, self.settings.step))
+        steps = fixed_steps(self.mechanism, self.settings.method, self.settings.step)
+        return resolved(self.mechanism, self.passive, *steps)
 
     @cached_property
     def passive_energy(self) -> Float64Array:
