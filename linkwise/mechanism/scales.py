@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.mechanics.joints import LENGTH, LoopKind
+from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism.parts import Loop
 
 if TYPE_CHECKING:
@@ -71,6 +72,27 @@ def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
     measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
     return np.array([of == LENGTH for of in measures], dtype=bool)
+
+
+def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
+    """(n_constraints,): which constraints are lengths, or rates of lengths; couplings of sliding joints are."""
+    found: list[bool] = []
+    for loop in mech.loops:
+        if isinstance(loop, Loop):
+            found += closure_lengths(loop.kind)
+        else:
+            kinds = [mech.bodies[mech.body_index(joint)].kind for joint, _ in loop.ratios]
+            found.append(all(one.of == LENGTH for kind in kinds for one in kind.measures("q")))
+    return np.array(found, dtype=bool)
+
+
+def closure_lengths(kind: LoopKind) -> list[bool]:
+    """Of each constraint of a loop, whether it is a length: a number of a closure that changes with the position alone,
+    or a velocity."""
+    still = Matrix3.from_rows(np.eye(3).tolist())
+    here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
+    found = [a != b for a, b in zip(here, there, strict=True)]
+    return found + [True] * (kind.n_constraints - len(found))
 
 
 def measure(mech: Mechanism) -> Scales:
