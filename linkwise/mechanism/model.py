@@ -321,6 +321,11 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         return tuple(body.joint for body in self.bodies if body.mimic)
 
     @cached_property
+    def _size(self) -> tuple[float, float]:
+        """Characteristic length and mass; those of the first of its family."""
+        return scales.size(self)
+
+    @cached_property
     def _scales(self) -> scales.Scales:
         """Characteristic length, mass and time: ``linkwise.mechanism.scales``."""
         return scales.measure(self)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.mechanics.joints import LENGTH, LoopKind
+from linkwise.mechanics.joints import LENGTH, Joint, LoopKind
 from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism.parts import Loop
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
 
-STEPS_PER_TIME = 300.0
+STEPS_PER_TIME = 180.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,8 @@ class Scales:
     time     of a fall through the length; without gravity, of the stiffest spring in a joint with that mass; infinite
              where neither is there: nothing moves unless it is pushed
     of_q, of_v   (nq,), (nv,): the length for coordinates that are lengths, 1 for angles and quaternions
+
+    Variants of a mechanism (``with_payload``, ...) keep its length and mass, so that decisions are the same for all.
     """
 
     length: float
@@ -47,10 +49,14 @@ class Scales:
         neither gravity nor springs act."""
         return self.mass * (self.length / self.time) ** 2
 
+    def of_kind(self, kind: Joint, quantity: str) -> NDArray[np.float64]:
+        """Units of the numbers of "q" or "v" of a joint of this kind: the length, or 1."""
+        return np.array([self.length if one.of == LENGTH else 1.0 for one in kind.measures(quantity)])
+
     @property
     def step(self) -> float:
-        """A usual step of methods with fixed steps: the power of ten next to a 300th of the time, 1 ms for offsets from
-        9 cm to 9 m on Earth; 1e-3 where nothing sets a time."""
+        """A usual step of methods with fixed steps: the power of ten next to a 180th of the time, 1 ms for offsets from
+        3 cm to 3 m on Earth; 1e-3 where nothing sets a time."""
         return 10.0 ** round(math.log10(self.time / STEPS_PER_TIME)) if math.isfinite(self.time) else 1e-3
 
     def time_of(self, v: Any, duration: float = math.inf) -> float:
@@ -95,10 +101,16 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
     return found + [True] * (kind.n_constraints - len(found))
 
 
-def measure(mech: Mechanism) -> Scales:
-    """The scales of a mechanism, computed from its data."""
+def size(mech: Mechanism) -> tuple[float, float]:
+    """Length and mass of a mechanism, computed from its data."""
     length = _length(mech)
     mass = float(mech.masses.max(initial=0.0)) or float(np.abs(mech.inertias).max(initial=0.0)) / length**2 or 1.0
+    return length, mass
+
+
+def measure(mech: Mechanism) -> Scales:
+    """The scales of a mechanism, computed from its size, gravity and springs."""
+    length, mass = mech._size
     of_q, of_v = (np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("q", "v"))
     gravity = float(np.linalg.norm(mech.gravity))
     squared_rate = gravity / length or float((mech.stiffness * of_v**2).max(initial=0.0)) / (mass * length**2)

@@ -121,7 +121,7 @@ def simulate(
     formulation     method of ``closed.forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 
-    The default ``step`` is the power of ten nearest to 1/300 of that time: 1 ms for offsets from 9 cm to 9 m on Earth.
+    The default ``step`` is the power of ten nearest to 1/180 of that time: 1 ms for offsets from 3 cm to 3 m on Earth.
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
