@@ -40,7 +40,8 @@ class Dimensionless(NamedTuple):
     A (..., n, n), B (..., n, k), drift (..., n)
     states   (..., n): units of the states: radians or the mechanism's length, for velocities times ``rate``
     rate     (..., 1): the largest of the rates in A and of that of falling through the mechanism's length; 1 / unit of
-             time.  Inputs are in units in which the largest number of a column of B is 1
+             time
+    inputs   (..., k): units of the inputs, in which the largest number of each column of B is 1
     """
 
     A: Float64Array
@@ -48,6 +49,7 @@ class Dimensionless(NamedTuple):
     drift: Float64Array
     states: Float64Array
     rate: Float64Array
+    inputs: Float64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,9 +106,9 @@ class StateSpace:
         states, rate = self._units()
         a = self.A * states[..., None, :] / (states * rate)[..., None]
         b, drift = self.B / (states * rate)[..., None], self.drift / (states * rate)
-        largest = np.abs(b).max(axis=-2, keepdims=True, initial=0.0)
-        b = np.divide(b, largest, out=np.zeros(b.shape), where=largest > 0.0)
-        return Dimensionless(a, b, drift, states, rate)
+        largest = np.abs(b).max(axis=-2, initial=0.0)
+        inputs = 1.0 / np.where(largest > 0.0, largest, 1.0)
+        return Dimensionless(a, b * inputs[..., None, :], drift, states, rate, inputs)
 
     def _units(self) -> tuple[Float64Array, Float64Array]:
         """(..., n), (..., 1): units of the states, and of rates."""
@@ -149,9 +151,8 @@ class StateSpace:
         moved = self.tangent[: self.mechanism.nv]
         k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
-        _, _, _, states, rate = self.dimensionless()
-        units = scales(self.mechanism).of_v
-        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism), states, float(rate[0]), units)
+        own, units = self.dimensionless(), scales(self.mechanism).of_v
+        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism), own.states, float(own.rate[0]), units)
 
     def joint_motion(self, x: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""

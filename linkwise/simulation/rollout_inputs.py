@@ -42,7 +42,7 @@ def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters:
     """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
-    step, implicit = fixed_steps(mech, method, step_length(mech, dt))
+    step, implicit = fixed_steps(method, step_length(mech, dt))
     elements = resolved(mech, passive, step, implicit)
     acting = Acting() if elements is None else elements.acting
     varied = numbers_that_act(mech, parameters)

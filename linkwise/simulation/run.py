@@ -128,7 +128,7 @@ def simulate(
     method = method or ("radau" if rubs(mech) else "dop853")
     asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
     settings = checked(mech, Settings(*asked), duration, keep_energy, independent)
-    acting = resolved(mech, _passive(passive), *_fixed_steps(mech, settings))
+    acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)
     now = mech.at_time(0.0)
@@ -167,7 +167,7 @@ def resumed(
     control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
     independent = _independent_again(independent, end)
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
-    acting = resolved(mech, before.passive, *_fixed_steps(mech, settings))
+    acting = resolved(mech, before.passive, *_fixed_steps(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     forces.time_unit = settings.time_unit or scales(mech).time_of(end.v, duration)
     manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
@@ -250,7 +250,7 @@ def _followed(
         activation=activation,
         dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
     )
-    explicit_step, implicit_step = _fixed_steps(mech, settings)
+    explicit_step, implicit_step = _fixed_steps(settings)
     if explicit_step is not None and system.forces.acting is not None:
         warn_of_creep(mech, settings.method, system.forces.acting.acting, explicit_step, trajectory.v)
     if implicit_step is None:  # friction has a bound
@@ -338,8 +338,8 @@ def _step_name(settings: Settings) -> str:
     return f"{settings.coordinates}_{settings.method}" if other else settings.method
 
 
-def _fixed_steps(mech: Mechanism, settings: Settings) -> tuple[float | None, float | None]:
-    return fixed_steps(mech, _step_name(settings), settings.step)
+def _fixed_steps(settings: Settings) -> tuple[float | None, float | None]:
+    return fixed_steps(_step_name(settings), settings.step)
 
 
 def _check_activation(forces: Forces, coordinates: str) -> None:

@@ -29,7 +29,6 @@ from ..mechanics.elements.stability import SmallMotions
 from ..mechanics.elements.steps import acting_step, acting_step_from, acting_step_in, closed_acting_step, implicit_share
 from ..mechanics.recursions.tree import Tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
-from ..mechanism.scales import scales
 
 FEEDBACK = ("target", "kp", "kd")
 GAIN = "gain"  # of all states at once, besides
@@ -37,6 +36,7 @@ ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
 MOMENTA = "p"  # what steps in momenta hand on
 SLACK = 1e-6  # by which a step may be longer than it is called
+USUAL_STEP = 1e-3  # s
 IMPLICIT = ("radau", "bdf", "lsoda")  # of the adaptive methods
 
 
@@ -261,7 +261,7 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
     return forces + (given[GAIN][which] @ np.concatenate([way, -v], axis=-1)[..., None])[..., 0]
 
 
-def fixed_steps(mech: Mechanism, method: str, dt: Any) -> tuple[float | None, float | None]:
+def fixed_steps(method: str, dt: Any) -> tuple[float | None, float | None]:
     """The length of steps that do not become shorter by themselves, of the longest, for which laws must be made: of a
     method that evaluates forces explicitly, or else of one that takes some of them implicitly; None for the other, and
     both of adaptive methods.  Those of them that are implicit follow forces of any steepness: 0 for the second."""
@@ -274,8 +274,8 @@ def fixed_steps(mech: Mechanism, method: str, dt: Any) -> tuple[float | None, fl
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
     except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
-        longest = 0.0
-    length = longest if 0.0 < longest < math.inf else scales(mech).step
+        longest = USUAL_STEP
+    length = longest if 0.0 < longest < math.inf else USUAL_STEP
     implicit = not in_variables and implicit_share(METHODS[method]) is not None
     return (None, length) if implicit else (length, None)
 

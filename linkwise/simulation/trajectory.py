@@ -154,8 +154,7 @@ class Trajectory(Tabular):
     @property
     def _elements(self) -> Resolved | None:
         """What acted."""
-        steps = fixed_steps(self.mechanism, self.settings.method, self.settings.step)
-        return resolved(self.mechanism, self.passive, *steps)
+        return resolved(self.mechanism, self.passive, *fixed_steps(self.settings.method, self.settings.step))
 
     @cached_property
     def passive_energy(self) -> Float64Array:
