@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.mechanics.joints import LENGTH
 from linkwise.mechanism import Body, Coupling, Frame, Limits, Loop, Mechanism
-
-LENGTHS_OF_KINDS = ("pitch", "radius", "crown", "length")  # fields of joints and contacts that are lengths
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,8 @@ class Units:
         return replace(frame, position=frame.position * self.length)
 
     def _kind(self, kind: Any) -> Any:
-        names = [field.name for field in fields(kind) if field.name in LENGTHS_OF_KINDS]
-        return replace(kind, **{name: getattr(kind, name) * self.length for name in names}) if names else kind
+        lengths = {name: getattr(kind, name) * self.length for name in kind.lengths}
+        return replace(kind, **lengths) if lengths else kind
 
     def _contact_law(self, law: Any) -> Any:
         speed = self.length / self.time

@@ -15,7 +15,7 @@ import linkwise as lw
 from .screen import warn
 
 MOST_NAMES = 4  # in one line
-BEYOND = 1e-9  # rad, m, ...: what goes less beyond a limit does so by round-off
+BEYOND = 1e-9  # of a limit: what goes less beyond it does so by round-off
 OF_JOINTS = ("springs", "damping", "friction", "limits")
 
 
@@ -196,7 +196,8 @@ def _velocities(motion: lw.Trajectory, joint: str) -> np.ndarray:
 
 def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:
     """Whether any of (m, n) is outside the bounds (n,); without lower bounds, its size beyond the upper ones."""
-    if lower is None:
-        values = np.abs(values)
-    over = (values > np.asarray(upper) + BEYOND).any()
-    return bool(over or (lower is not None and (values < np.asarray(lower) - BEYOND).any()))
+    upper = np.asarray(upper)
+    lower = -upper if lower is None else np.asarray(lower)
+    size = np.where(np.isfinite(lower), np.abs(lower), 0.0)
+    slack = BEYOND * np.maximum(size, np.where(np.isfinite(upper), np.abs(upper), 0.0))
+    return bool(((values > upper + slack) | (values < lower - slack)).any())

@@ -188,7 +188,7 @@ def _driven(
     t, tau = rows["t"], rows["tau"]
     covered = float(t[-1] - t[0])
     duration = covered if duration is None else duration
-    if duration > covered + 1e-9:
+    if duration > covered * (1.0 + 1e-9):
         raise click.UsageError(f"{source} covers {covered:g} s, the motion takes {duration:g} s")
 
     def driven(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -39,7 +39,12 @@ FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 @click.option("--start", metavar="FILE|POSTURE", help="Start from a table or a posture, as in simulate.")
 @click.option("--posture", is_flag=True, help="Stay as near to the start as the targets allow.")
 @click.option("--no-limits", is_flag=True, help="Go beyond the limits of joints.")
-@click.option("--tolerance", default=1e-8, show_default=True, help="Of positions (m) and rotations (rad).")
+@click.option(
+    "--tolerance",
+    type=float,
+    default=None,
+    help="Of positions (m) and rotations (rad); by default 1e-8 of the mechanism's length, and 1e-8 rad.",
+)
 @click.option("--attempts", default=100, show_default=True, help="Guesses that are tried; 1: the start alone.")
 @click.option("--all", "all_wanted", is_flag=True, help="All configurations of a pose, for arms that have formulas.")
 @click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in the table.")
@@ -47,7 +52,7 @@ FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
 def ik(
     found: Loaded, wanted: Sequence[str], center: str | None, positions: Sequence[str], start: str | None,
-    posture: bool, no_limits: bool, tolerance: float, attempts: int, all_wanted: bool, degrees: bool,
+    posture: bool, no_limits: bool, tolerance: float | None, attempts: int, all_wanted: bool, degrees: bool,
     plot: str | None, json_wanted: bool,
 ) -> int:  # fmt: skip
     """A configuration in which frames reach targets, within the limits of the joints, loops closed.  Exit code 1 if

@@ -125,7 +125,8 @@ def _text(regulator: Any, facts: dict[str, Any]) -> Iterable[str]:
         f"{-1.0 / led_back.real.max():.3g} s"
     )
     forces = zip(model.mechanism.coordinate_names("v"), model.tau.tolist(), strict=True)
-    held = [f"{name} {np.round(x, 12) + 0.0:.5g}" for name, x in forces if abs(x) > 1e-12]
+    least = 1e-12 * np.abs(model.tau).max(initial=0.0)
+    held = [f"{name} {x:.5g}" for name, x in forces if abs(x) > least]
     yield from section("held there by the forces", held or ["none: it is in balance"])
     rows = [
         (name, *(f"{x:.5g}" for x in column)) for name, column in zip(model.state_names, regulator.gain.T, strict=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.closed.sizes import lengths_among
 from ..mechanics.links.factor import Factor
 from ..mechanics.scalar import Matrix, Scalar, dot, select
 from ..mechanism import Mechanism
+from ..mechanism.scales import lengths_among, scales
 
 SINGULAR = 1e-4  # of the trace of J J*: near singular positions its least eigenvalue is below
 POSITIVE = 1e-2  # of that: by which J J* is positive for certain, round-off or not
@@ -71,18 +71,18 @@ class Lost:
 
 def length_of_arm(mech: Mechanism, frame: str) -> float:
     """How far a frame may be from the first joint on its way that rotates, as the distances between joints and their
-    limits say; one where that is nowhere."""
+    limits say; the mechanism's length where that is nowhere."""
     place = mech.frame(frame)
     way = [mech.bodies[index] for index in mech.path(place.body)]
     rotating = [k for k, body in enumerate(way) if not body.kind.only_slides]
     if not rotating:
-        return 1.0
+        return scales(mech).length
     beyond = way[rotating[0] + 1 :]
     distances = [*(body.position for body in beyond), place.position]
     bounds = np.where(lengths_among(mech, "q"), [mech.q_lower, mech.q_upper], 0.0)
     travels = [np.where(np.isfinite(at), at, 0.0) for at in (bounds[:, mech.q_index(body.joint)] for body in beyond)]
     length = sum(np.linalg.norm(x) for x in distances) + sum(np.abs(x).max(initial=0.0) for x in travels)
-    return float(length) or 1.0
+    return float(length) or scales(mech).length
 
 
 def units_of_rates(mech: Mechanism, length: float) -> list[float]:

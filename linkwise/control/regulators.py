@@ -91,12 +91,21 @@ def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[st
             "lqr gives joint forces, and the inputs of this model are those of actuators with dynamics"
         )
     kept = _kept(model, leave_out)
-    names, a, b = [model.state_names[i] for i in kept], model.A[np.ix_(kept, kept)], model.B[kept]
-    weights = _weights("Q", Q, len(kept), semidefinite=True), _weights("R", R, b.shape[1], semidefinite=False)
-    _refuse_unreachable(model, names, a, b)
+    names = [model.state_names[i] for i in kept]
+    weights = (
+        _weights("Q", Q, len(kept), semidefinite=True),
+        _weights("R", R, len(model.input_names), semidefinite=False),
+    )
+    _refuse_unreachable(model, names, kept)
     gain, cost = np.zeros(model.B.T.shape), np.zeros(model.A.shape)
+    # The equation of Riccati in the model's own units: numbers of all sizes would hide each other.
+    own = model.dimensionless()
+    states, inputs = own.states[kept], own.inputs
+    scaled = [weight * np.multiply.outer(units, units) for weight, units in zip(weights, (states, inputs), strict=True)]
+    size = np.abs(scaled[0]).max(initial=0.0) or 1.0
     try:
-        cost[np.ix_(kept, kept)] = solve_continuous_are(a, b, *weights)
+        found = size * solve_continuous_are(own.A[np.ix_(kept, kept)], own.B[kept], *(x / size for x in scaled))
+        cost[np.ix_(kept, kept)] = found / (np.multiply.outer(states, states) * own.rate)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise MechanismError(f"the Riccati equation of the model has no solution for these weights: {error}") from None
     gain[:, kept] = np.linalg.solve(weights[1], model.B.T @ cost[:, kept])
@@ -119,7 +128,7 @@ def _weights(name: str, given: Any, size: int, semidefinite: bool) -> np.ndarray
     values = real_numbers(name, given)
     if values.shape in ((), (size,)):
         values = np.diag(np.broadcast_to(values, (size,)))
-    if values.shape != (size, size) or not np.allclose(values, values.T):
+    if values.shape != (size, size) or not np.allclose(values, values.T, atol=1e-8 * np.abs(values).max(initial=0.0)):
         raise ValueError(
             f"{name} must be a number, {size} of them or a symmetric matrix ({size}, {size}), got {given!r}"
         )
@@ -137,7 +146,8 @@ def _kept(model: StateSpace, leave_out: Sequence[str]) -> list[int]:
             raise MechanismError(f"leave_out: the model has no state {name!r}: {did_you_mean(name, names)}")
     kept = [i for i, name in enumerate(names) if name not in leave_out]
     for name in leave_out:
-        acts = np.abs(model.A[kept, names.index(name)]) > SINGULAR * np.abs(model.A).max()
+        rates = np.abs(model.dimensionless().A)
+        acts = rates[kept, names.index(name)] > SINGULAR * rates.max()
         if acts.any():
             raise MechanismError(
                 f"leave_out: {names[kept[int(acts.argmax())]]!r} depends on {name!r}, which cannot be left out alone"
@@ -145,8 +155,10 @@ def _kept(model: StateSpace, leave_out: Sequence[str]) -> list[int]:
     return kept
 
 
-def _refuse_unreachable(model: StateSpace, names: Sequence[str], a: np.ndarray, b: np.ndarray) -> None:
-    """Every mode that does not decay must be moved by some input (Hautus)."""
+def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[int]) -> None:
+    """Every mode of the states ``kept`` that does not decay must be moved by some input (Hautus)."""
+    scaled = model.dimensionless()
+    a, b, rate = scaled.A[np.ix_(kept, kept)], scaled.B[kept], float(scaled.rate[0])
     for value in np.linalg.eigvals(a):
         if value.real < 0.0:
             continue
@@ -157,7 +169,7 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], a: np.ndarray, 
             states = [name for name, row in zip(names, np.abs(still), strict=True) if row.max() > SMALL]
             raise MechanismError(
                 f"the inputs {', '.join(map(repr, model.input_names))} do not reach a motion of the model that does "
-                f"not decay (eigenvalue {value:.3g}), of {', '.join(map(repr, states))}: "
+                f"not decay (eigenvalue {value * rate:.3g}), of {', '.join(map(repr, states))}: "
                 + _advice(model.mechanism, _without_effect(names, a, still))
             )
 

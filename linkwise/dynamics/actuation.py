@@ -10,6 +10,7 @@ import numpy as np
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
+from ..mechanism.scales import scales
 from . import closed
 from .trees import gravity_force
 
@@ -70,19 +71,25 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
     """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
 
     Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
-    leave a choice the forces are those of least norm, and where the actuated joints cannot hold the mechanism those
-    that come nearest.
+    leave a choice the forces are those of least norm, sliding joints in units of the mechanism's length, and where the
+    actuated joints cannot hold the mechanism those that come nearest.
     """
     load = gravity_force(mech, q)
     if mech.loops:
-        basis = closed.null_space(mech, q)
-        transposed = basis.swapaxes(-1, -2)
+        units = scales(mech).of_v
+        transposed = _motions(mech, q).swapaxes(-1, -2)
         driving = actuated | ~_in_loops(mech)
         shares = np.linalg.pinv(transposed[..., driving], rcond=REACH)
         forces = np.zeros(load.shape)
-        forces[..., driving] = (shares @ (transposed @ load[..., None]))[..., 0]
-        load = forces
+        forces[..., driving] = (shares @ (transposed @ (load * units)[..., None]))[..., 0]
+        load = forces / units
     return np.where(actuated, load, 0.0)
+
+
+def _motions(mech: Mechanism, q: Any) -> np.ndarray:
+    """(..., nv, p): an orthonormal basis of the motions that keep loops closed, lengths in units of the mechanism's."""
+    basis, units = closed.null_space(mech, q), scales(mech).of_v
+    return np.linalg.qr(basis / units[:, None])[0] if (units != 1.0).any() else basis
 
 
 def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -108,7 +115,7 @@ def _in_loops(mech: Mechanism) -> np.ndarray:
 def _drivers_of_loops(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """(nv,) of bool: coordinates in loops whose motion determines that of all the others."""
     inside = _in_loops(mech)
-    motions = closed.null_space(mech, q)
+    motions = _motions(mech, q)
 
     def determined_by(rows: np.ndarray) -> None:
         """Takes out of ``motions`` what moves the coordinates of ``rows``."""

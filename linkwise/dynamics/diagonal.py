@@ -19,6 +19,7 @@ from ..compiler.registry import compile_instead
 from ..compiler.store import kernel_function, of_algorithm
 from ..mechanics.algorithms.metric import connection
 from ..mechanism import Mechanism
+from ..mechanism.scales import scales
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
 from .states import Float64Array
 from .trees import mass_matrix, mass_matrix_derivatives, random_state
@@ -173,8 +174,10 @@ def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: flo
     Curvature is looked at in ``samples`` random configurations and compared with the terms it is the sum of; it is
     analytic in q, so that it vanishes in all of them by accident is next to impossible.
     """
+    own = scales(mech)
     q, _ = random_state(mech, np.random.default_rng(seed), (samples,))
-    symbols, terms = _curvature(mech, q)
+    units = np.einsum("h,i,j,k->hijk", *(own.of_v,) * 4)
+    symbols, terms = (units * x for x in _curvature(mech, q * own.of_q))
     axes = (-4, -3, -2, -1)
     return bool(np.all(np.abs(symbols).max(axes, initial=0.0) <= tolerance * np.abs(terms).max(axes, initial=0.0)))
 

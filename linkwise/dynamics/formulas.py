@@ -273,7 +273,8 @@ class _Symbols:
 
     def _vector(self, value: np.ndarray, alone: str, names: Sequence[str]) -> list[Polynomial]:
         """Along an axis: one symbol, positive; else one for each component."""
-        numbers = [_clean(x) for x in value.tolist()]
+        size = float(np.linalg.norm(value))
+        numbers = [_clean(x, size) for x in value.tolist()]
         if sum(x != 0.0 for x in numbers) == 1:
             return [self._number(alone, abs(x), "length") * float(np.sign(x)) if x else self._zero for x in numbers]
         return [self._number(name, x, "length") for name, x in zip(names, numbers, strict=True)]
@@ -283,7 +284,8 @@ class _Symbols:
         for i in range(3):
             for j in range(3):
                 name = f"I{AXES[min(i, j)]}{AXES[max(i, j)]}{k}"
-                found.append(self._number(name, _clean(float(value[min(i, j), max(i, j)])), "inertia"))
+                number = _clean(float(value[min(i, j), max(i, j)]), float(np.abs(value).max()))
+                found.append(self._number(name, number, "inertia"))
         return found
 
     def _pose(self, stem: str, number: int, rotation: np.ndarray, position: np.ndarray) -> list[Polynomial]:
@@ -332,9 +334,10 @@ def _product(monomial: Any, atoms: Any, values: Mapping[str, float], name: str) 
     return total
 
 
-def _clean(x: float) -> float:
-    """Without the rounding error of quarter turns."""
-    return float(round(x)) if abs(x - round(x)) < 1e-14 else x
+def _clean(x: float, size: float = 1.0) -> float:
+    """Without the rounding error of quarter turns, of numbers of this size."""
+    near = float(round(x))
+    return near if abs(x - near) < 1e-14 * (max(abs(x), size) if near else size) else x
 
 
 def _parsed(text: str, algebra: Algebra) -> Polynomial:

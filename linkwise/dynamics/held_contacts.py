@@ -12,6 +12,7 @@ from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
+from ..mechanism.scales import scales
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
 from .closed.constraints import HELD
@@ -19,13 +20,14 @@ from .compliant_contact import contact_points
 from .states import ByJoint, checked_arrays
 from .trees import frame_pose
 
+TOUCHING = 3e-3  # of the mechanism's length: what is nearer touches
 FLAT = 1e-3  # relative: points that are closer than this to one line are on it
 CENTRED = 0.1  # of a radius: what turns about a line that is closer than this to its centre is a wheel,
 ALONG = 0.99  # cosine: if that line is along an axis of the shape,
 ON_THE_SIDE = 0.5  # of a radius: and is further than this from where it touches
 
 
-def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-3) -> Mechanism:
+def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | None = None) -> Mechanism:
     """A copy in which the points that touch at ``q`` (nq,) are held where they are, neither sliding nor letting go.
 
     Compliant friction is viscous at rest: feet on it creep, and in a linear model nothing leads them back.  What stands
@@ -34,7 +36,8 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
     linear models and their ``lw.lqr`` are right for ``mech`` too, as long as the feet press and do not slip.
 
     q        one configuration; None for ``mech.initial``
-    within   m: the largest gap of what counts as touching
+    within   m: the largest gap of what counts as touching; None: 0.3 percent of the length of the mechanism's longest
+             offset, 1 mm for a leg of a third of a metre
 
     Contacts without friction, and those that are switched off, stay as they are.  Round feet are held at the point that
     touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
@@ -46,6 +49,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
             f"mechanism {mech.name!r} has no contacts: lw.hold_frames(mech, frames, q) holds frames that you name; "
             "mech.with_shape and mech.with_ground make contacts"
         )
+    within = TOUCHING * scales(mech).length if within is None else within
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
     touching: dict[str, tuple[list[Shape], list[np.ndarray]]] = {}
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
@@ -60,7 +64,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
     if not groups:
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
-            f"{gaps.min(initial=np.inf):.3g} m; within={within:g} is what counts as touching; frames that you "
+            f"{gaps.min(initial=np.inf):.3g} m; within={within:.3g} is what counts as touching; frames that you "
             "name are held by lw.hold_frames"
         )
     loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]

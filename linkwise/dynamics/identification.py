@@ -17,11 +17,13 @@ from ..display import mimebundle
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.inertial_parameters import NAMES
 from ..mechanism.inertial_parameters import inertial_parameters as _parameters_of
+from ..mechanism.scales import scales
 from .states import Float64Array
 from .trees import random_state
 
 PER_LINK = len(NAMES)
 KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass last, which an inner link can carry
+POWERS_OF_LENGTH = (0, 1, 1, 1, 2, 2, 2, 2, 2, 2)  # in units of a link's parameters, besides mass
 EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is round-off
 
 
@@ -95,8 +97,14 @@ def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
     require_mechanism(mech)
     size = PER_LINK * mech.n_links
     rng = np.random.default_rng(seed)
+    own = scales(mech)
     q, v = random_state(mech, rng, (4 + 2 * size // max(mech.nv, 1),))
-    stacked = regressor(mech, q, v, rng.normal(size=v.shape)).reshape(v.size, size)
+    rate = 1.0 / own.time_of(np.zeros(mech.nv))
+    v, a = v * own.of_v * rate, rng.normal(size=v.shape) * own.of_v * rate**2
+    # Dimensionless: joint forces over those of the mechanism's mass, length and time, parameters likewise.
+    each = own.mass * own.length ** np.array(POWERS_OF_LENGTH)
+    forces = regressor(mech, q * own.of_q, v, a) * own.of_v[:, None] / (own.mass * (own.length * rate) ** 2)
+    stacked = (forces * np.tile(each, mech.n_links)).reshape(v.size, size)
     lengths = np.linalg.norm(stacked, axis=0)
     felt = lengths > EXPLAINED * lengths.max(initial=0.0)
     units = np.where(felt, stacked, 0.0) / np.where(felt, lengths, 1.0)
@@ -105,7 +113,8 @@ def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
     weights[np.abs(weights) < EXPLAINED] = 0.0
     weights[:, kept] = np.eye(len(kept))
     names = tuple(f"{link}.{parameter}" for link in mech.link_names for parameter in NAMES)
-    return BaseParameters(np.array(kept, dtype=int), weights * lengths / lengths[kept, None], names)
+    sizes = lengths / np.tile(each, mech.n_links)  # of the columns of the regressor
+    return BaseParameters(np.array(kept, dtype=int), weights * sizes / sizes[kept, None], names)
 
 
 def _independent(units: np.ndarray) -> list[int]:

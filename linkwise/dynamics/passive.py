@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..mechanics.elements.at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop
+from ..mechanics.elements.at_joints import Damper, Element, Friction, Spring, Stop
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.struts import Strut
 from ..mechanism import Mechanism, MechanismError, checks
@@ -54,8 +54,9 @@ class Passive:
         return cls(tuple(Damper(joint, value) for joint, value in damping.items()))
 
     @classmethod
-    def friction(cls, friction: Mapping[str, Any], speed: Any = FRICTION_SPEED) -> Passive:
-        """Dry friction: joint -> force; regularised below ``speed``."""
+    def friction(cls, friction: Mapping[str, Any], speed: Any = None) -> Passive:
+        """Dry friction: joint -> force; smooth below ``speed``.  None for 0.01 radians, or 0.01 of the mechanism's
+        length, in 1000 default steps of ``lw.simulate``: 0.01 rad/s for mechanisms of usual size."""
         return cls(tuple(Friction(joint, value, speed) for joint, value in friction.items()))
 
     @classmethod
@@ -110,7 +111,7 @@ class Passive:
     def of(
         cls,
         mech: Mechanism,
-        friction_speed: float = FRICTION_SPEED,
+        friction_speed: float | None = None,
         limit_stiffness: float | None = None,
         limit_damping: float = 0.0,
     ) -> Passive:
@@ -188,7 +189,7 @@ def _hashable(element: Element | Strut) -> Element | Strut:
     element = replace(element, **changes)
     for name in element.fields:
         value = getattr(element, name)
-        if not (name == "rest" and value is None):
+        if not (name in element.optional and value is None):
             element.checked(name, value, np.size(value))
     return element
 

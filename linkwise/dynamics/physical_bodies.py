@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.inertial_parameters import NAMES, inertial_parameters
+from ..mechanism.scales import scales
 from .states import Float64Array, real_numbers
 
 PER_LINK = len(NAMES)
@@ -58,11 +59,11 @@ def _scaled_pseudo_inertias(mech: Mechanism) -> np.ndarray:
     """(10 n, 10 n): from parameters to the pseudo-inertias of all links, in units of their mass and extent, by the
     coordinates in which the scalar product of symmetric matrices is that of vectors."""
     own = inertial_parameters(mech).reshape(-1, PER_LINK)
-    usual = own[:, 0].mean() or 1.0
+    usual = own[:, 0].mean() or scales(mech).mass
     whole = np.zeros((PER_LINK * mech.n_links,) * 2)
     for k, (ten, body) in enumerate(zip(own, mech.bodies, strict=True)):
         mass = body.mass if body.mass > 0.0 else usual
-        extent = np.sqrt(max(np.trace(_pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or 1.0
+        extent = np.sqrt(max(np.trace(_pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or scales(mech).length
         scale = np.array([1.0 / extent] * 3 + [1.0]) / np.sqrt(mass)
         columns = [_coordinates(np.outer(scale, scale) * _pseudo_inertia(unit)) for unit in np.eye(PER_LINK)]
         place = slice(PER_LINK * k, PER_LINK * (k + 1))

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ..mechanism import Body, Mechanism
+from ..mechanism.scales import scales
 
 MOST_NAMES = 4
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # rad, or of the mechanism's length
 
 
 def beyond_limits(mech: Mechanism, q: np.ndarray, counts: Callable[[Body], bool] = lambda body: True) -> str:
@@ -19,6 +20,7 @@ def beyond_limits(mech: Mechanism, q: np.ndarray, counts: Callable[[Body], bool]
     for body in filter(counts, mech.bodies):
         own, limits = mech.place(body.joint).positions(q), body.limits
         over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
+        over = over / scales(mech).of_kind(body.kind, "q")
         if over.size and over.max() > ROUNDING:
             row, k = np.unravel_index(int(np.argmax(over)), over.shape)
             beyond.append(

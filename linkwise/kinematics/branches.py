@@ -11,11 +11,11 @@ from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from .closed_form import all_branches
 from .geometry import closed_form, why_not
-from .inverse import limits_of_coordinates, refined
+from .inverse import REFINED, limits_of_coordinates, refined
 from .targets import as_numbers, goals_and_poses
 from .wrapping import WHOLE, wrapped
 
-ITERATIONS, TOLERANCE = 6, 1e-10  # metres and radians, where axes are not quite as formulas take them
+ITERATIONS = 6  # where axes are not quite as formulas take them
 ROUND_OFF = 1e-12  # of whole rotations
 
 
@@ -56,8 +56,8 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
         q[..., form.places] = angles
     if not form.exact:
         poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
-        q[there], error = refined(mech, goals, as_numbers(poses[there]), q[there], ITERATIONS, TOLERANCE)
-        there[there] = error <= TOLERANCE
+        q[there], error = refined(mech, goals, as_numbers(poses[there]), q[there], ITERATIONS)
+        there[there] = error <= REFINED
     if limits is not False:
         bounds = limits_of_coordinates(mech, limits)
         moved = wrapped(mech, q.reshape(-1, mech.nq), bounds, None).reshape(q.shape)

@@ -37,7 +37,8 @@ def _nearest_branch(mech: Mechanism, goals: Goals) -> NearestBranch | None:
 
 
 class NearestBranch:
-    """Of poses (n, 4, 4) the configurations (n, nq) nearest to a guess, and how far the frame is from them (n,)."""
+    """Of poses (n, 4, 4) the configurations (n, nq) nearest to a guess, and how far the frame is from them (n, 2):
+    distances and angles."""
 
     def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
         first, last = form.places[0], form.places[-1]
@@ -56,7 +57,7 @@ class NearestBranch:
         numbers = (target, *self._limits_and_windows(bounds, guess))
         if not self._rest:
             return self._quietly(*numbers)
-        q, distance = np.empty((len(target), len(self._initial))), np.empty(len(target))
+        q, distance = np.empty((len(target), len(self._initial))), np.empty((len(target), 2))
         others = self._initial[self._rest] if guess is None else guess[:, self._rest]
         q[:, self._rest] = np.clip(others, *bounds[:, self._rest])
         if self._row is not None:
@@ -116,7 +117,7 @@ def _compiled(mech: Mechanism, recursion: Callable[..., Any], options: dict[str,
             "limits": (2, 6),
             "windows": (3, 6),
             "angles": (6,),
-            "distance": (),
+            "distance": (2,),
             "branches": (BRANCHES, 6),
         },
     )

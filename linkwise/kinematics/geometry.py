@@ -6,6 +6,7 @@ deviate by is told, and iterations do the rest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,11 +18,12 @@ from ..mechanism import Mechanism
 from ..mechanism.parts import Body
 from .se3 import pose as placed
 
-EXACT, NEARLY = 2e-11, 0.02  # radians, metres per metre of the arm: what nobody sees, and what iterations can cover
+EXACT, NEARLY = 2e-11, 0.02  # radians, or of the arm's size: what nobody sees, and what iterations can cover
 SAME = 1e-9  # deviations below do not decide between kinds
 LOOSE = 10.0  # what squares of sines may be off by per deviation
 APART = 0.02  # radians between axes that must not be parallel for a point to be where they meet
-ROUND = 1e-10  # components of axes that are zero or one, metres per metre that are zero: files have pi/2 to ten digits
+ROUND = 1e-10  # components of axes that are zero or one, parts of the arm's size that are zero: files have pi/2 to
+# ten digits
 
 
 @dataclass(frozen=True)
@@ -134,17 +136,22 @@ class _Arm:
             points[joints] = self._meeting(joints)[0]
         base = _base(axes)
         hand = np.linalg.inv(self.hand)
+        unit = 2.0 ** round(math.log2(self.size))
         return ArmGeometry(
             kind,
             backwards,
-            _rows(_rounded(axes @ base.T, 1.0)),
+            _rows(_unit_entries(axes @ base.T)),
             tuple(signs.tolist()),
-            _rows(_rounded(points @ base.T, self.size)),
-            _rows(_rounded((base @ centre)[None], self.size))[0],
+            _rows(self._without_noise(points @ base.T) / unit),
+            _rows(self._without_noise((base @ centre)[None]) / unit)[0],
             _rows(base),
-            _rows(_rounded(hand[:3, :3] @ base.T, 1.0)),
-            _rows(_rounded(hand[None, :3, 3], self.size))[0],
+            _rows(_unit_entries(hand[:3, :3] @ base.T)),
+            _rows(self._without_noise(hand[None, :3, 3]) / unit)[0],
+            size=unit,
         )
+
+    def _without_noise(self, positions: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(positions) < ROUND * self.size, 0.0, positions)
 
     def rounding(self, geometry: ArmGeometry) -> float:
         """By what axes and the hand's pose, both of unit lengths, were rounded."""
@@ -176,14 +183,13 @@ def _base(axes: np.ndarray) -> np.ndarray:
         return np.eye(3)
     y = other - first * (first @ other)
     y /= np.linalg.norm(y)
-    return _rounded(np.array([np.cross(y, first), y, first]), 1.0)
+    return _unit_entries(np.array([np.cross(y, first), y, first]))
 
 
-def _rounded(x: np.ndarray, size: float) -> np.ndarray:
-    """Without what round-off has left of zeros and ones."""
-    near = np.round(x / size)
-    units = np.abs(x / size - near) < ROUND
-    return np.where(np.abs(x) < ROUND * size, 0.0, np.where(units & (size == 1.0), near, x))
+def _unit_entries(x: np.ndarray) -> np.ndarray:
+    """Entries of unit vectors, without what round-off has left of zeros and ones."""
+    near = np.round(x)
+    return np.where(np.abs(x - near) < ROUND, near, x)
 
 
 def _rows(x: np.ndarray) -> tuple[tuple[float, float, float], ...]:
@@ -219,4 +225,5 @@ def _reached(geometry: ArmGeometry, q: np.ndarray) -> list[list[float]]:
         motion[:3, :3], motion[:3, 3] = turn, p - turn @ p
         pose = motion @ pose
     pose[:3] = base.T @ pose[:3]
+    pose[:3, 3] *= geometry.size
     return pose.tolist()

@@ -16,10 +16,11 @@ from ..dynamics.trees import random_state
 from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism
+from ..mechanism.scales import scales
 from .targets import Goals, numbers_at
 
 BLOCK, BLOCKS = 256, 32
-METRES_PER_ROTATION = 0.2  # what differences of axes count in metres; arms reach about one
+LENGTHS_PER_ROTATION = 0.4  # what differences of axes count in lengths of the mechanism; arms reach about two
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,25 @@ def guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Gue
 
 def _drawn(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
     q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
-    scale = np.concatenate([_scale(goal) for goal in goals])
+    scale = np.concatenate([_scale(goal, scales(mech).length) for goal in goals])
     reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
     with_squares = np.concatenate([reached, 0.5 * np.sum(reached**2, axis=-1, keepdims=True)], axis=-1)
     return Guesses(q.reshape(BLOCKS, BLOCK, -1), np.ascontiguousarray(with_squares.swapaxes(-1, -2)), scale)
 
 
-def _scale(goal: Goal | CenterOfMassGoal) -> np.ndarray:
+def _scale(goal: Goal | CenterOfMassGoal, length: float) -> np.ndarray:
     if isinstance(goal, CenterOfMassGoal):
-        return np.ones(goal.size)
-    positions = [1.0] * 3 if goal.position > 0.0 else []
-    return np.array(positions + [METRES_PER_ROTATION] * (goal.size - len(positions)))
+        return np.full(goal.size, 1.0 / length)
+    positions = [1.0 / length] * 3 if goal.position > 0.0 else []
+    return np.array(positions + [LENGTHS_PER_ROTATION] * (goal.size - len(positions)))
 
 
 def random_configurations(
     mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
 ) -> np.ndarray:
-    """(count, nq): uniform within ``limits`` where they are finite; floating joints as in ``base`` (..., nq)."""
-    q = random_state(mech, rng, (count,))[0]
+    """(count, nq): uniform within ``limits`` where they are finite, within a few lengths of the mechanism where sliding
+    joints have none; floating joints as in ``base`` (..., nq)."""
+    q = random_state(mech, rng, (count,))[0] * scales(mech).of_q
     lower, upper = limits
     bounded = np.isfinite(lower) & np.isfinite(upper)
     q[:, bounded] = rng.uniform(lower[bounded], upper[bounded], (count, int(bounded.sum())))

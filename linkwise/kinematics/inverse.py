@@ -25,6 +25,7 @@ from ..mechanics.algorithms.inverse_kinematics import PROGRESS, Goal, inverse_ki
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
+from ..mechanism.scales import scales
 from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
 from .lanes import NEAR, Lanes
@@ -32,14 +33,16 @@ from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_ta
 from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
-LONGEST = 2.0  # of a step, in radians and metres over all joints: what linear models are good for at most
+LONGEST = 2.0  # of a step, in radians and lengths over all joints: what linear models are good for at most
+TOLERANCE = 1e-8  # of angles, and of the mechanism's length
 CHUNK, LONG_CHUNK = 8, 14  # iterations until states are looked at: what most need from a near guess, or from any
 LANES, COPIES = 256, 24  # states that are worth a call: fewer are tried from up to so many guesses at once
 NEAREST = 4  # attempts from the nearest guess; those that are left then start anywhere
 PATIENT = 40  # attempts after which states may take long, as they may from a start that the caller gives
 TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
 LAST = 40  # iterations of an attempt in which no posture pulls any more
-CALM = 1e-7  # radians or metres: a step of the posture alone that is shorter changes nothing
+CALM = 1e-7  # radians and lengths: a step of the posture alone that is shorter changes nothing
+REFINED = 1e-10  # of angles, and of the mechanism's length: of iterations from formulas that are nearly right
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
 
 
@@ -53,6 +56,7 @@ class InverseKinematics:
                  target; of loops what ``closed.position_error`` has
     iterations   (...,) of int: of the attempt that led to q
     attempts     (...,) of int: guesses that were tried
+    tolerance    of distances and angles; None for 1e-8 of the mechanism's length, and 1e-8 rad
     """
 
     mechanism: Mechanism
@@ -61,7 +65,7 @@ class InverseKinematics:
     error: Float64Array
     iterations: np.ndarray
     attempts: np.ndarray
-    tolerance: float
+    tolerance: float | None
 
     def require(self) -> Float64Array:
         """``q``, or an ``InverseKinematicsError`` that tells how many targets were not reached and how near it came."""
@@ -89,9 +93,10 @@ class InverseKinematicsError(MechanismError):
     def __init__(self, result: InverseKinematics):
         self.result = result
         missed = ~result.converged
+        within = [f"{x:.3g}" for x in tolerances(result.mechanism, result.tolerance)]
         super().__init__(
             f"{int(missed.sum())} of {missed.size} targets of mechanism {result.mechanism.name!r} were not reached "
-            f"within {result.tolerance:g}: the nearest configurations miss them by "
+            f"within {' m, '.join(within)} rad: the nearest configurations miss them by "
             f"{float(result.error[missed].min()):.3g} to {float(result.error[missed].max()):.3g} (m, rad).  They may "
             "be out of reach, or only within limits=False; more attempts=... may find what few guesses lead to"
         )
@@ -105,7 +110,7 @@ def inverse_kinematics(
     center_of_mass: Any = None,
     posture: Any = None,
     limits: Any = True,
-    tolerance: float = 1e-8,
+    tolerance: float | None = None,
     attempts: int = 100,
     iterations: int = 200,
     seed: int = 0,
@@ -122,7 +127,8 @@ def inverse_kinematics(
                  iterations start, if q0 does not say.  Targets that are not reached with it are tried without
     limits       True: those of the joints (``mech.q_lower``, ``mech.q_upper``), mimic joints included; False: none; or
                  (lower, upper), each (nq,)
-    tolerance    of every position (m), rotation and direction (rad)
+    tolerance    of every position (m), rotation and direction (rad); None: 1e-8 rad, and 1e-8 of the length of the
+                 mechanism's longest offset
     attempts     guesses that are tried for each target; 1: q0 alone
     iterations   of an attempt at most
     seed         of the guesses: equal calls have equal results
@@ -150,7 +156,7 @@ def inverse_kinematics(
 
     q0, posture, first = (None if x is None else flat(x) for x in (given["q0"], given["posture"], start))
     preferred = q0 if posture is None else posture
-    search = _Search(mech, goals, flat(numbers), posture, bounds, float(tolerance), iterations, seed)
+    search = _Search(mech, goals, flat(numbers), posture, bounds, tolerance, iterations, seed)
     nearest = nearest_branch_of(mech, goals)
     if nearest is not None:
         first = search.start_from(*nearest(as_poses(search.target), bounds, preferred))
@@ -163,7 +169,7 @@ def inverse_kinematics(
 
 
 def _in_closed_form(
-    mech: Mechanism, targets: Any, given: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float
+    mech: Mechanism, targets: Any, given: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float | None
 ) -> InverseKinematics | None:
     """If an array of poses is all that is given, and formulas reach all of them; else None.  Matrices that are no poses
     are not reached."""
@@ -178,29 +184,35 @@ def _in_closed_form(
             return None
         guess = np.broadcast_to(guess, (*batch, mech.nq)).reshape(-1, mech.nq)
     q, error = nearest(poses.reshape(-1, 4, 4), bounds, guess)
-    reached = error <= tolerance
+    reached: np.ndarray = np.all(error <= tolerances(mech, tolerance), axis=-1)
     if not reached.all():
         return None
     none, once = np.zeros(batch, dtype=int), np.ones(batch, dtype=int)
     shape = (*batch, mech.nq)
-    found = q.reshape(shape), reached.reshape(batch), error.reshape(batch)
-    return InverseKinematics(mech, *found, none, once, float(tolerance))
+    found = q.reshape(shape), reached.reshape(batch), error.max(axis=-1).reshape(batch)
+    return InverseKinematics(mech, *found, none, once, tolerance)
+
+
+def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
+    """(2,): of distances and of angles."""
+    return TOLERANCE * np.array([scales(mech).length, 1.0]) if tolerance is None else np.full(2, float(tolerance))
 
 
 def refined(
-    mech: Mechanism, goals: Goals, target: np.ndarray, q: np.ndarray, steps: int, tolerance: float
+    mech: Mechanism, goals: Goals, target: np.ndarray, q: np.ndarray, steps: int
 ) -> tuple[Float64Array, Float64Array]:
     """Configurations (n, nq) near to what reaches targets (n, ...) after some iterations, limits not regarded; and the
-    errors before the last."""
+    dimensionless errors before the last."""
     unlimited = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
-    search = _Search(mech, goals, target, None, unlimited, tolerance, steps, 0)
+    search = _Search(mech, goals, target, None, unlimited, None, steps, 0)
+    search.aim = REFINED * search.units
     found, progress = search._iterate(np.arange(len(q)), q, np.zeros((len(q), PROGRESS)), steps)
-    return found, progress[:, 0]
+    return found, search._dimensionless(progress)
 
 
 def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
-    if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
-        raise ValueError(f"tolerance must be a positive number (m, rad), got {tolerance!r}")
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < np.inf):
+        raise ValueError(f"tolerance must be a positive number (m, rad) or None, got {tolerance!r}")
     for name, count in (("attempts", attempts), ("iterations", iterations)):
         if not (isinstance(count, (int, np.integer)) and count >= 1):
             raise ValueError(f"{name} must be a whole number from 1 on, got {count!r}")
@@ -249,7 +261,7 @@ def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: 
             "target": (sum(goal.size for goal in goals),),
             "limits": (2, mech.nv),
             "posture": (mech.nq,),
-            "settings": (4,),
+            "settings": (5,),
             "run": (),
         }
         algorithm = Algorithm(
@@ -279,24 +291,36 @@ class _Search:
         target: np.ndarray,
         posture: np.ndarray | None,
         bounds: np.ndarray,
-        tolerance: float,
+        tolerance: float | None,
         iterations: int,
         seed: int,
     ):
         self.mech, self.goals, self.target, self.posture, self.bounds = mech, goals, target, posture, bounds
         self.tolerance, self.iterations, self.seed = tolerance, iterations, seed
-        self._aim = min(tolerance, TOLERANCE_OF_LOOPS) if mech.loops else tolerance
-        self._settings = np.array([self._aim, DAMPING, LONGEST, CALM])
+        self.units = np.array([scales(mech).length, 1.0])  # of distances and angles
+        self.aim = tolerances(mech, tolerance)
+        if mech.loops:
+            self.aim = np.minimum(self.aim, TOLERANCE_OF_LOOPS * self.units)
         n = len(target)
         self.q = np.zeros((n, mech.nq))
-        self.error, self.taken, self.attempts = np.full(n, np.inf), np.zeros(n, dtype=int), np.ones(n, dtype=int)
+        self.errors, self.taken, self.attempts = np.full((n, 2), np.inf), np.zeros(n, dtype=int), np.ones(n, dtype=int)
         self.reached = np.zeros(n, dtype=bool)
         self._blocks = 0
 
     def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Take configurations over that reach their targets, or nearly so; where iterations start otherwise."""
-        self.q, self.error, self.reached = q, error, error <= self.tolerance
+        self.q, self.errors = q, error
+        self.reached = np.all(error <= tolerances(self.mech, self.tolerance), axis=-1)
         return q if self.reached.all() else q.copy()
+
+    @property
+    def error(self) -> np.ndarray:
+        """(n,): the larger of distance and angle, dimensionless."""
+        return (self.errors / self.units).max(axis=-1)
+
+    def _dimensionless(self, progress: np.ndarray) -> np.ndarray:
+        """(n,): the larger of the distance and the angle of a progress, dimensionless."""
+        return (_errors(progress) / self.units).max(axis=-1)
 
     def run(self, start: np.ndarray | None, attempts: int) -> None:
         """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
@@ -309,7 +333,7 @@ class _Search:
             lanes.steps += chunk
             before = lanes.error.copy()
             lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, chunk, lanes.steps)
-            lanes.error[:] = self._with_alignment(lanes.q, lanes.progress[:, 0])
+            lanes.error[:] = self._with_alignment(lanes.q, self._dimensionless(lanes.progress))
             hopeless = lanes.error > np.minimum(lanes.falling * before, lanes.near)
             if self.posture is not None:  # on the way to it, errors rise and fall
                 hopeless &= lanes.error > NEAR
@@ -330,7 +354,7 @@ class _Search:
         self.attempts[left] += alone.attempts
         nearer = alone.error < self.error[left]
         own = left[nearer]
-        self.q[own], self.error[own], self.taken[own] = alone.q[nearer], alone.error[nearer], alone.taken[nearer]
+        self.q[own], self.errors[own], self.taken[own] = alone.q[nearer], alone.errors[nearer], alone.taken[nearer]
         self.reached[left] = alone.reached
 
     def wrap(self, preferred: np.ndarray | None) -> None:
@@ -351,7 +375,7 @@ class _Search:
         )
         again.run(self.q[moved], 1)
         own = moved[again.reached]
-        self.q[own], self.error[own] = again.q[again.reached], again.error[again.reached]
+        self.q[own], self.errors[own] = again.q[again.reached], again.errors[again.reached]
 
     def _iterate(
         self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0
@@ -366,13 +390,14 @@ class _Search:
         run = np.zeros((1, steps))
         with np.errstate(all="ignore"):
             kernel, limits = self._iteration
-            kernel(q, progress, self.target[at], limits, posture, self._settings, run, out=(moved, news))
+            settings = np.array([self.aim[0], DAMPING, LONGEST, CALM, self.aim[1]])
+            kernel(q, progress, self.target[at], limits, posture, settings, run, out=(moved, news))
         return moved[:, 0], news[:, 0]
 
     def _keep(self, lanes: Lanes, hopeless: np.ndarray) -> np.ndarray:
         """Take over what has come to rest in its target, and what ends nearer than others; which lanes' targets are
         not reached."""
-        resting = lanes.error <= self._aim
+        resting = (_errors(lanes.progress) <= self.aim).all(axis=-1) & np.isfinite(lanes.error)
         if self.posture is not None:
             hopeless &= ~resting
             resting &= (lanes.progress[:, 2] <= CALM) | (lanes.steps >= self.iterations)
@@ -381,7 +406,8 @@ class _Search:
         if len(ended) <= LANES:  # of several lanes of one target the best must be the last
             ended = ended[np.argsort(-lanes.error[ended])]
         own = lanes.at[ended]
-        self.q[own], self.error[own], self.taken[own] = lanes.q[ended], lanes.error[ended], lanes.progress[ended, 1]
+        errors = np.where(np.isfinite(lanes.error[ended, None]), _errors(lanes.progress[ended]), np.inf)
+        self.q[own], self.errors[own], self.taken[own] = lanes.q[ended], errors, lanes.progress[ended, 1]
         self.reached[lanes.at[resting]] = True
         return ~self.reached[lanes.at]
 
@@ -447,19 +473,25 @@ class _Search:
         """The errors of those that have not converged are those before their last step: look again."""
         missed = np.flatnonzero(~self.reached & np.isfinite(self.error))
         if len(missed):
-            self.error[missed] = self._iterate(missed, self.q[missed], np.zeros((len(missed), PROGRESS)), 1)[1][:, 0]
+            news = self._iterate(missed, self.q[missed], np.zeros((len(missed), PROGRESS)), 1)[1]
+            self.errors[missed] = _errors(news)
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
-        converged = self.error <= self.tolerance
+        converged = (self.errors <= tolerances(self.mech, self.tolerance)).all(axis=-1)
         return InverseKinematics(
             self.mech,
             self.q.reshape(*batch, self.mech.nq),
             converged.reshape(batch),
-            self.error.reshape(batch),
+            self.errors.max(axis=-1).reshape(batch),
             self.taken.reshape(batch),
             self.attempts.reshape(batch),
             self.tolerance,
         )
+
+
+def _errors(progress: np.ndarray) -> np.ndarray:
+    """(n, 2): distances and angles."""
+    return progress[:, [0, 5]]
 
 
 def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:

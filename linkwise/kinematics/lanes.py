@@ -8,7 +8,7 @@ import numpy as np
 
 from ..mechanics.algorithms.inverse_kinematics import PROGRESS
 
-NEAR = 0.1  # metres or radians: what is nearer after a chunk is likely to converge
+NEAR = 0.1  # radians, or of the mechanism's length: what is nearer after a chunk is likely to converge
 FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
 NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
 

@@ -1,4 +1,8 @@
-"""Unbalanced forces of a mechanism at rest, and Newton's method on them."""
+"""Unbalanced forces of a mechanism at rest, and Newton's method on them.
+
+All numbers here are dimensionless: steps of coordinates in units of the mechanism's length or in radians, forces in
+units of an energy per such a step, constraints in units of their loops' sizes.  A search is then the same in all units.
+"""
 
 from __future__ import annotations
 
@@ -10,40 +14,81 @@ import numpy as np
 from ..dynamics.closed.assembly import AssemblyError, assemble
 from ..dynamics.closed.decomposition import decompose
 from ..dynamics.closed.redundancy import closable_error, closable_jacobian
+from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
-from ..dynamics.trees import difference, integrate
+from ..dynamics.trees import difference, integrate, mass_matrix
+from ..mechanism.scales import scales
 
-LARGEST_STEP = 0.5  # of a coordinate, per iteration
+LARGEST_STEP = 0.5  # of a coordinate, per iteration, in unit steps
 HOPELESS = 1e12  # damping beyond which no step makes the residual smaller
 STRAYED = 3.0  # times the distance that is asked for: how far a search may go on its way
 
 
 class Search(NamedTuple):
-    """What may move (places in v), the joints that may not, the force to compare with, how little of it may be left
-    unbalanced, where the search starts, and how far from there a coordinate may be (radians or metres)."""
+    """What is searched for, and in which units.
+
+    free        (n,): indices in v of what may move; ``hold`` names the joints that may not
+    energy      to compare with; forces are in units of this energy per unit step
+    tolerance   how much may be left unbalanced
+    start       (nq,): where the search starts
+    units       (nv,): unit steps of coordinates
+    rows        (m,): 1 / unit of each constraint
+    within      (nv,): how far from the start a coordinate may be, as a raw step of v
+    """
 
     free: np.ndarray
     hold: Sequence[str]
-    scale: float
+    energy: float
     tolerance: float
     start: np.ndarray
-    within: float = np.inf
+    units: np.ndarray
+    rows: np.ndarray
+    within: np.ndarray
+
+    @classmethod
+    def around(
+        cls,
+        at: State,
+        free: np.ndarray,
+        hold: Sequence[str],
+        energy: float,
+        tolerance: float,
+        within: np.ndarray | float = np.inf,
+    ) -> Search:
+        """A search that starts at ``at``, in the units of its mechanism."""
+        mech = at.mech
+        rows = sizes(mech).rows if mech.loops else np.ones(0)
+        limits = np.broadcast_to(np.asarray(within, dtype=float), (mech.nv,))
+        return cls(free, hold, energy, tolerance, at.q, scales(mech).of_v, rows, limits)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether coordinates must stay near the start."""
+        return bool(np.isfinite(self.within).any())
 
     def way(self, at: State) -> np.ndarray:
-        """(nv,): from the start."""
+        """(nv,): step from the start, not dimensionless."""
         return difference(at.mech, self.start, at.q)
 
     def distance(self, at: State) -> float:
         """The largest change of a coordinate since the start."""
-        return float(np.abs(self.way(at)).max(initial=0.0))
+        return float(np.abs(self.way(at) / self.units).max(initial=0.0))
+
+    def share(self, at: State) -> float:
+        """The largest change of a coordinate since the start, over the largest that is allowed."""
+        return float(np.abs(self.way(at) / self.within).max(initial=0.0))
 
     def strayed(self, at: State) -> bool:
-        """Whether it is so far away that no way leads back, most likely."""
-        return self.within < np.inf and self.distance(at) > STRAYED * self.within
+        """Whether it is so far away that the search will most likely not come back."""
+        return self.is_bounded and self.share(at) > STRAYED
+
+    def joint_forces(self, forces: np.ndarray) -> np.ndarray:
+        """(nv,): dimensionless forces as joint forces."""
+        return self.energy * forces / self.units
 
 
 class Balance(NamedTuple):
-    """How far a configuration is from balance; forces in units of ``search.scale``."""
+    """How far a configuration is from balance; forces in units of ``search.energy`` per unit step."""
 
     at: State
     search: Search
@@ -66,21 +111,34 @@ class Balance(NamedTuple):
         free = self.search.free
         return np.eye(self.at.mech.nv)[:, free] @ decompose(self.jacobian[:, free]).null
 
+    @property
+    def loop_multipliers(self) -> np.ndarray:
+        """(m,): multipliers of the constraints as they are, not dimensionless."""
+        return self.search.energy * self.search.rows * self.multipliers
+
 
 def balance(at: State, search: Search, multipliers: np.ndarray | None = None) -> Balance:
     """The balance at ``at``; without multipliers, with those that leave the least unbalanced."""
-    forces = (bias_force(at) - applied_force(at)) / search.scale
-    jacobian = closable_jacobian(at.mech, at.q)
+    forces = (bias_force(at) - applied_force(at)) * (search.units / search.energy)
+    jacobian = search.rows[:, None] * closable_jacobian(at.mech, at.q) * search.units
     if multipliers is None:
         multipliers = -decompose(jacobian[:, search.free]).solve_transposed(forces[search.free])
-    error = closable_error(at.mech, at.q)
+    error = search.rows * closable_error(at.mech, at.q)
     return Balance(at, search, multipliers, forces + multipliers @ jacobian, jacobian, error)
 
 
 def stiffness(here: Balance) -> np.ndarray:
     """(nv, nv): derivative of the balance by steps of q, multipliers kept."""
     by_q, _ = force_derivatives(here.at, np.zeros(here.at.mech.nv))
-    return by_q / here.search.scale + reaction_derivative(here.at, here.multipliers)
+    by_q = by_q + reaction_derivative(here.at, here.loop_multipliers)
+    return by_q * np.multiply.outer(here.search.units, here.search.units) / here.search.energy
+
+
+def inertia(here: Balance) -> np.ndarray:
+    """(nv, nv): the mass matrix in unit steps, over the mass and the square of the length of the mechanism."""
+    units, own = here.search.units, scales(here.at.mech)
+    matrix = mass_matrix(here.at.mech, here.at.q) * np.multiply.outer(units, units)
+    return matrix / (own.mass * own.length**2)
 
 
 # -- Newton's method ----------------------------------------------------------------------------------
@@ -98,7 +156,7 @@ def newton(at: State, search: Search, max_steps: int) -> Balance:
         change = np.zeros(at.mech.nv)
         change[free] = step[: len(free)]
         shorter = min(1.0, LARGEST_STEP / max(np.abs(change).max(initial=0.0), LARGEST_STEP))
-        ahead = here.at._replace(q=integrate(at.mech, here.at.q, shorter * change, 1.0))
+        ahead = here.at._replace(q=integrate(at.mech, here.at.q, shorter * search.units * change, 1.0))
         there = balance(ahead, search, here.multipliers + shorter * step[len(free) :])
         if there.size < here.size:
             here, damping = there, damping * 0.1
@@ -118,14 +176,15 @@ def _slopes(here: Balance) -> np.ndarray:
 def moved(here: Balance, step: np.ndarray) -> State | None:
     """The state after a step along the degrees of freedom, loops closed again; None where that leads elsewhere."""
     mech, hold = here.at.mech, here.search.hold
-    q = integrate(mech, here.at.q, step, 1.0)
+    units = here.search.units
+    q = integrate(mech, here.at.q, units * step, 1.0)
     if mech.loops:
         try:
             closed = assemble(mech, q, hold=hold, tries=1)
         except AssemblyError:
             return None
         # On the same branch the correction is of second order in the step.
-        if np.linalg.norm(difference(mech, q, closed)) > 0.5 * np.linalg.norm(step):
+        if np.linalg.norm(difference(mech, q, closed) / units) > 0.5 * np.linalg.norm(step):
             return None
         q = closed
     return here.at._replace(q=q)

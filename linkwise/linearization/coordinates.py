@@ -15,6 +15,7 @@ from ..dynamics.closed.variations import Independent, dofs_of, numbered
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean, names_of
+from ..mechanism.scales import scales
 
 RATE = ".rate"  # what is added to the name of a coordinate for its velocity
 AUTOMATIC = ("partitioning", "null_space")
@@ -75,9 +76,11 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
         inverse = np.linalg.inv(seen)
     except np.linalg.LinAlgError:
         inverse = np.full_like(seen, np.inf)
-    # How far joints move per unit of each coordinate, in whatever unit: 1 at best, as N is orthonormal.
+    # How far joints move per unit of each coordinate, dimensionless: 1 at best.
+    units = scales(mech).of_v
     with np.errstate(invalid="ignore"):  # a row of zeros times an infinite inverse
-        reach = np.linalg.norm(rows, axis=-1) * np.linalg.norm(inverse, axis=-2)
+        moved = np.linalg.norm(null @ inverse / units[:, None], axis=-2)
+        reach = np.linalg.norm(rows * units, axis=-1) * moved
     if not np.all(reach < FAILING):
         raise MechanismError(
             f"the coordinates {', '.join(map(repr, names))} do not describe the motion of mechanism {mech.name!r} "
@@ -95,7 +98,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
     if meant is not None:
         return meant
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
-        chosen = _partition(null)
+        chosen = _partition(_dimensionless(mech, null))
     elif isinstance(wanted, str) and wanted == "null_space":
         return numbered(null.shape[-1]), np.swapaxes(null, -1, -2)
     elif isinstance(wanted, str) and wanted not in (*mech.joint_names, *known, *mech.v_names):
@@ -125,14 +128,24 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
 def _of_the_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
     """Names and R of what the file of the mechanism means to be independent, where that describes the motion well."""
     names, rows = named_rows(mech, mech.independent_joints or (), "independent")
-    if len(rows) != null.shape[-1] or not (np.linalg.svd(rows @ null, compute_uv=False) > WELL).all():
+    if len(rows) != null.shape[-1]:
+        return None
+    units = scales(mech).of_v
+    seen = rows * units / np.linalg.norm(rows * units, axis=-1, keepdims=True) @ _dimensionless(mech, null)
+    if not (np.linalg.svd(seen, compute_uv=False) > WELL).all():
         return None
     return names, rows
 
 
+def _dimensionless(mech: Mechanism, null: np.ndarray) -> np.ndarray:
+    """(..., nv, p): an orthonormal basis of the same motions in units of the mechanism's length, and radians."""
+    units = scales(mech).of_v
+    return np.linalg.qr(null / units[:, None])[0] if (units != 1.0).any() else null
+
+
 def _partition(null: np.ndarray) -> list[int]:
-    """Coordinates that describe the motion well: rows of the null space chosen by pivoting (2.3.3.1 Remark 2), in the
-    order of v.  In a batch the first state decides."""
+    """Coordinates that describe the motion well, in the order of v: rows of the dimensionless null space chosen by
+    pivoting (2.3.3.1 Remark 2).  In a batch the first state decides."""
     n, free = null.shape[-2:]
     if free == n or not null.size:
         return list(range(free))
@@ -142,7 +155,7 @@ def _partition(null: np.ndarray) -> list[int]:
 
 def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
     known = coordinate_names(mech)
-    return ", ".join(repr(known[i]) for i in _partition(null))
+    return ", ".join(repr(known[i]) for i in _partition(_dimensionless(mech, null)))
 
 
 def counted(count: int, what: str) -> str:

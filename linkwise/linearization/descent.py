@@ -11,7 +11,7 @@ from ..dynamics.trees import difference, potential_energy
 from .balance import LARGEST_STEP, Balance, Search, balance, moved, stiffness
 
 LEVEL = 1e-13  # relative: differences of energy below are round-off
-SMALLEST_STEP = 1e-9  # radians or metres: where not even so short a step leads down, no way does
+SMALLEST_STEP = 1e-9  # in unit steps: where not even so short a step leads down, no way does
 FLAT = 1e-12  # relative to the largest curvature: one below is none
 
 
@@ -26,11 +26,11 @@ def has_potential(at: State, search: Search) -> bool:
 
 
 def _energy(at: State, search: Search, origin: np.ndarray) -> float:
-    """Of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.scale``."""
+    """Of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.energy``."""
     energy = potential_energy(at.mech, at.q) - at.tau @ difference(at.mech, origin, at.q)
     if at.passive is not None:
         energy = energy + at.passive.energy(at.q)
-    return float(energy) / search.scale
+    return float(energy) / search.energy
 
 
 def descent(at: State, search: Search, max_steps: int) -> list[Balance]:
@@ -71,7 +71,7 @@ def drop(way: Sequence[Balance]) -> float:
     """How much energy a way down has given off."""
     first, last = way[0].at, way[-1].at
     search = way[0].search
-    return search.scale * (_energy(first, search, first.q) - _energy(last, search, first.q))
+    return search.energy * (_energy(first, search, first.q) - _energy(last, search, first.q))
 
 
 def _lowest_within(radius: float, slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:

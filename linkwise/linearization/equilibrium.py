@@ -19,13 +19,13 @@ from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
-from ..dynamics.trees import mass_matrix
 from ..mechanics.joints import Floating
 from ..mechanism import Loop, Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
+from ..mechanism.scales import scales
 from .actuated import driven
-from .balance import Balance, Search, balance, newton, stiffness
+from .balance import Balance, Search, balance, inertia, newton, stiffness
 from .coordinates import coordinate_names, named_rows
 from .descent import descent, drop, has_potential
 from .held_by_actuators import holding_inputs
@@ -34,8 +34,8 @@ from .relaxation import relaxed
 UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
 NEUTRAL = 1e-9  # relative: a stiffness below is none
-STANDING = 0.5  # radians or metres: what stands on the ground has fallen if it is further away
-NEARBY = 0.1  # radians or metres: what is so near is taken without a look at other ways
+STANDING = 0.5  # radians, or of the mechanism's length: what stands on the ground has fallen if it is further away
+NEARBY = 0.1  # radians, or of the mechanism's length: what is so near is taken without a look at other ways
 
 
 class EquilibriumError(MechanismError):
@@ -111,8 +111,8 @@ def find_equilibrium(
     wrenches    (n_links, 6): external, constant in the link frames
     stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the
                 guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
-    within      how far from the guess (rad, m) a coordinate may be at most; None: 0.5 for what stands, on contact or
-                with a floating base that loops hold, any distance for others
+    within      how far from the guess (rad, m) a coordinate may be at most; None: any distance, but for what stands,
+                on contact or with a floating base that loops hold: 0.5 rad, or half the mechanism's length
 
     Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
     derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if
@@ -145,19 +145,20 @@ def find_equilibrium(
     if mech.loops:
         at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
-    search = Search(free, hold, _scale(at), tolerance, at.q, _furthest(mech, within))
+    search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
     found = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
-    forces[held] += search.scale * found.forces[held]
+    forces[held] += search.joint_forces(found.forces)[held]
     return _result(found._replace(at=found.at._replace(tau=forces)))
 
 
 # -- the configuration --------------------------------------------------------------------------------
 
 
-def _furthest(mech: Mechanism, within: Any) -> float:
+def _furthest(mech: Mechanism, within: Any) -> np.ndarray | float:
+    """(nv,) or one number: the largest steps of coordinates from the guess."""
     if within is None:
-        return STANDING if _stands(mech) else math.inf
+        return STANDING * scales(mech).of_v if _stands(mech) else math.inf
     if not (isinstance(within, (int, float)) and within > 0.0):
         raise ValueError(f"within must be a positive number (rad, m) or None, got {within!r}")
     return float(within)
@@ -204,10 +205,11 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
         tried.append((way, here))
         if here.size <= search.tolerance and not (stable and _result(here).stable is False):
             found.append(here)
-            if search.distance(here.at) <= min(NEARBY, search.within) or math.isinf(search.within):
+            is_near = search.distance(here.at) <= NEARBY and search.share(here.at) <= 1.0
+            if is_near or not search.is_bounded:
                 break
     nearest = min(found, key=lambda one: search.distance(one.at), default=None)
-    if nearest is not None and search.distance(nearest.at) <= search.within:
+    if nearest is not None and search.share(nearest.at) <= 1.0:
         return nearest
     ways = "; ".join(dict.fromkeys(way for way, _ in tried))
     if nearest is not None:
@@ -215,7 +217,7 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     best = min((here for _, here in tried), key=lambda one: one.size)
     if best.size <= search.tolerance:
         raise _saddle(best, ways)
-    near = "" if math.isinf(search.within) else f" within {search.within:g} (rad, m)"
+    near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
     raise _unbalanced(
         best,
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
@@ -224,14 +226,22 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     )
 
 
-def _scale(at: State) -> float:
-    """A force to compare with: the weight (times a metre), and what else acts or pulls back."""
-    scale = at.mech.masses.sum() * np.linalg.norm(at.mech.gravity) + np.abs(at.tau).max(initial=0.0)
+def _few(steps: np.ndarray) -> str:
+    """The different numbers among steps of coordinates."""
+    return " or ".join(f"{step:.3g}" for step in np.unique(steps))
+
+
+def _energy(at: State) -> float:
+    """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
+    own = scales(at.mech)
+    energy = at.mech.masses.sum() * np.linalg.norm(at.mech.gravity) * own.length
+    energy += np.abs(at.tau * own.of_v).max(initial=0.0)
     if at.wrenches is not None:
-        scale += np.abs(at.wrenches).max(initial=0.0)
+        energy += np.abs(at.wrenches * np.repeat([1.0, own.length], 3)).max(initial=0.0)
     if at.passive is not None:
-        scale += np.abs(at.passive.derivatives(at.q, at.v)[0]).max(initial=0.0)
-    return float(scale) or 1.0
+        by_q = at.passive.derivatives(at.q, at.v)[0]
+        energy += np.abs(by_q * np.multiply.outer(own.of_v, own.of_v)).max(initial=0.0)
+    return float(energy) or own.moment or 1.0
 
 
 # -- the forces ---------------------------------------------------------------------------------------
@@ -250,7 +260,7 @@ def _refuse_open(at: State) -> None:
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
     """Control inputs that keep the configuration."""
     _refuse_open(at)
-    inputs, held = holding_inputs(at, Search(np.arange(at.mech.nv), (), _scale(at), tolerance, at.q), passive)
+    inputs, held = holding_inputs(at, Search.around(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         raise _unbalanced(
             held,
@@ -266,10 +276,12 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
-    search = Search(np.arange(mech.nv), (), _scale(at), tolerance, at.q)
+    search = Search.around(at, np.arange(mech.nv), (), _energy(at), tolerance)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
-    forces = at.tau + driving.T @ (search.scale * decompose(null.T @ driving.T).solve(null.T @ loose.forces))
+    each = search.energy / (np.abs(driving) @ search.units)  # unit forces of the actuated joints
+    by_forces = null.T @ (search.units[:, None] * driving.T * each / search.energy)
+    forces = at.tau + driving.T @ (each * decompose(by_forces).solve(null.T @ loose.forces))
     held = balance(at._replace(tau=forces), search)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "no joints"
@@ -284,7 +296,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
 def _unbalanced(here: Balance, what: str, remedy: str) -> EquilibriumError:
     free = here.search.free
     worst = int(free[np.argmax(np.abs(here.forces[free]))])
-    joint, residual = coordinate_names(here.at.mech)[worst], float(abs(here.forces[worst]) * here.search.scale)
+    joint, residual = coordinate_names(here.at.mech)[worst], float(abs(here.search.joint_forces(here.forces)[worst]))
     return EquilibriumError(
         f"{what}: {joint!r} keeps an unbalanced force of {residual:.3g}; {remedy}", joint, residual, here.at.q
     )
@@ -308,34 +320,45 @@ def _saddle(here: Balance, ways: str) -> EquilibriumError:
 def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
     mech, search = here.at.mech, here.search
     way = np.abs(search.way(here.at))
-    worst = int(np.argmax(way))
+    worst = int(np.argmax(way / search.within))
     joint, distance = coordinate_names(mech)[worst], float(way[worst])
     return EquilibriumError(
         f"no {'stable ' * stable}equilibrium of mechanism {mech.name!r} is near this guess: that which was found has "
-        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within:g}; tried were {ways}.  Start nearer "
-        "to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), or give "
-        f"within={math.ceil(10.0 * distance) / 10.0:g} to accept it",
+        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {ways}.  "
+        "Start nearer to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), "
+        f"or give within={_rounded_up(distance):g} to accept it",
         joint,
         0.0,
         here.at.q,
     )
 
 
+def _rounded_up(x: float) -> float:
+    """To two digits."""
+    last = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return math.ceil(x / last) * last
+
+
 def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability; held joints have the forces they need."""
-    at, scale, free = here.at, here.search.scale, here.search.free
+    at, search = here.at, here.search
+    along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
     dofs = here.dofs
-    along = scale * (dofs.T @ stiffness(here) @ dofs)
-    mass = dofs.T @ mass_matrix(at.mech, at.q) @ dofs
+    if (search.units != 1.0).any():  # an orthonormal basis of joint displacements, whatever their units
+        dofs, change = np.linalg.qr(search.units[:, None] * dofs)
+        back = np.linalg.inv(change)
+        raw = search.energy * (back.T @ along @ back)
+    else:
+        raw = search.energy * along
     return Equilibrium(
         at.q,
         at.tau,
-        scale * float(np.abs(here.forces[free]).max(initial=0.0)),
-        scale * here.multipliers,
-        along,
+        float(np.abs(search.joint_forces(here.forces)[search.free]).max(initial=0.0)),
+        here.loop_multipliers,
+        raw,
         dofs,
-        None if _is_singular(here) else _stable(along, mass, scale),
-        distance=here.search.distance(at),
+        None if _is_singular(here) else _stable(along, mass),
+        distance=float(np.abs(search.way(at)).max(initial=0.0)),
     )
 
 
@@ -345,11 +368,12 @@ def _is_singular(here: Balance) -> bool:
     return bool(mech.loops and decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
-def _stable(stiffness: np.ndarray, mass: np.ndarray, scale: float) -> bool | None:
-    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish."""
+def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
+    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish.  Matrices are
+    dimensionless, along the degrees of freedom."""
     if not len(stiffness):
         return True
-    if np.abs(stiffness).max() <= NEUTRAL * scale:
+    if np.abs(stiffness).max() <= NEUTRAL:
         return None
     try:
         squares = np.linalg.eigvals(np.linalg.solve(mass, stiffness))

@@ -30,10 +30,10 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     assert elements is not None
     loose = balance(at._replace(passive=elements), search)
     null = decompose(loose.jacobian).null
-    driving = null.T @ _by_inputs(mech, elements, at)
+    driving = null.T @ (search.units[:, None] * _by_inputs(mech, elements, at) / search.energy)
     free = np.array([one.dynamics != "integrator" for one in mech.actuators])
     lower, upper = (mech.ctrl_range[free] - start[free, None]).T
-    needed = null.T @ (search.scale * loose.forces)
+    needed = null.T @ loose.forces
     inputs = start.copy()
     inputs[~free] = 0.0
     if free.any():

@@ -19,6 +19,7 @@ from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
+from ..mechanism.scales import scales
 from .actuated import ACTIVATION, Model, away_from_contact, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
 from .local_form import LocalForm, local_form, plain_model
@@ -143,8 +144,8 @@ def _regular(mech: Mechanism) -> np.ndarray:
     """(nq,): a configuration with closed loops and as many degrees of freedom as its neighbours have."""
     rng = np.random.default_rng(0)
     guesses = [
-        integrate(mech, neutral(mech), 0.1 * rng.normal(size=mech.nv), 1.0),
-        *random_state(mech, rng, GUESSES)[0],
+        integrate(mech, neutral(mech), 0.1 * scales(mech).of_v * rng.normal(size=mech.nv), 1.0),
+        *(random_state(mech, rng, GUESSES)[0] * scales(mech).of_q),
     ]
     for guess in guesses if mech.loops else guesses[:1]:
         try:

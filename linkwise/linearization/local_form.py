@@ -24,6 +24,7 @@ from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
 from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_linearization_by_pivoting
 from ..mechanics.algorithms.independent_coordinates import closed_partition
 from ..mechanism import Mechanism
+from ..mechanism.scales import scales
 from .coordinates import RATE, WELL, coordinate_names, independent_by, named_rows
 from .state_space import StateSpace
 
@@ -85,7 +86,9 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
         return None
     n, p = at.mech.nv, rows.shape[-2]
     if wanted is None and at.mech.independent_joints:  # of the file, where they describe the motion well
-        if np.sum(tangent[..., :n, :p] ** 2, axis=(-1, -2)).max() > WELL**-2:  # K has the inverse singular values of RN
+        units = scales(at.mech).of_v  # K has the inverse singular values of RN
+        sizes = np.linalg.norm(rows * units, axis=-1)
+        if np.sum((tangent[..., :n, :p] / units[:, None] * sizes) ** 2, axis=(-1, -2)).max() > WELL**-2:
             return None
     if at.passive is not None:
         by_q, by_v = at.passive.derivatives(at.q, at.v)

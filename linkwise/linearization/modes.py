@@ -29,7 +29,8 @@ class Modes(NamedTuple):
     frequencies      (k,): their absolute values, the undamped natural frequencies in rad/s; ``frequencies_hz`` has
                      them in Hz, as the table that is shown does
     damping_ratios   (k,): 1 and -1 for motions that only decay or grow, nan for an eigenvalue of zero
-    shapes           (nv, k) complex: joint displacements, the largest of each mode made 1.  Modes of eigenvalue zero
+    shapes           (nv, k) complex: joint displacements, the largest of each mode (in radians, or by the mechanism's
+                     length) made 1.  Modes of eigenvalue zero
                      are independent displacements that meet no force; each is there once, though a mechanism without
                      dampers also drifts along it (which makes zero a double eigenvalue)
     coordinates      (nv): names of the rows of shapes
@@ -61,17 +62,30 @@ class Modes(NamedTuple):
         return mimebundle(self, include, exclude)
 
 
-def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, names: tuple[str, ...]) -> Modes:
+def modes_of(
+    matrix: Float64Array,
+    mass: Float64Array,
+    moved: Float64Array,
+    names: tuple[str, ...],
+    states: Float64Array | None = None,
+    rate: float = 1.0,
+    joints: Float64Array | None = None,
+) -> Modes:
     """Modes of dx/dt = A x, x = (y, dy/dt), or of more states, or fewer velocities, than that.
 
     matrix   (2 p, 2 p): A
     mass     (p, p): the inertia that belongs to y
     moved    (nv, 2 p): joint displacements per unit of x, their names
+    states, rate, joints   units of x (2 p,), of rates, and of joint displacements (nv,); 1 if left out
     """
+    states, joints = (np.ones(n) if x is None else x for x, n in ((states, len(matrix)), (joints, len(moved))))
     if len(matrix) != 2 * len(mass):  # states that are none of motion, or velocities that are constrained alone
-        values, vectors = _eigen_of_states(matrix)
+        values, vectors = _eigen_of_states(matrix * states / (states[:, None] * rate))
+        values, vectors = values * rate, vectors * states[:, None]
     else:
         values, vectors = _eigen_of_motion(matrix, mass)
+    still = values == 0.0
+    vectors[:, still] = _separated(vectors[:, still], states)
     shapes = moved @ vectors
     kept = values.imag >= 0.0
     values, shapes = values[kept] + 0.0, shapes[:, kept]  # no negative zeros
@@ -79,7 +93,8 @@ def modes_of(matrix: Float64Array, mass: Float64Array, moved: Float64Array, name
     order = np.lexsort((values.real, frequencies))
     values, shapes, frequencies = values[order], shapes[:, order], frequencies[order]
     ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=frequencies > 0.0)
-    largest = np.take_along_axis(shapes, np.abs(shapes).argmax(axis=0)[None], axis=0) if shapes.size else shapes
+    places = np.abs(shapes / joints[:, None]).argmax(axis=0)[None] if shapes.size else None
+    largest = shapes if places is None else np.take_along_axis(shapes, places, axis=0)
     shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
     return Modes(np.asarray(values, dtype=complex), frequencies, ratios, shapes, names)
 
@@ -111,21 +126,17 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
         values = scaled.astype(complex) * fastest
         vectors = np.concatenate([vectors[:p], vectors[p:] * fastest])
     back = [scipy.linalg.solve_triangular(factor, x, lower=True, trans="T") for x in np.vsplit(vectors, 2)]
-    vectors = np.concatenate(back).astype(complex)
-    still = values == 0.0
-    vectors[:, still] = _separated(vectors[:, still])
-    return values, vectors
+    return values, np.concatenate(back).astype(complex)
 
 
 def _eigen_of_states(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same of a matrix whose states are of any kind."""
+    """Eigenvalues (n,) and eigenvectors (n, n) of a dimensionless matrix whose states are of any kind."""
     alike = np.ones(len(matrix))
     if not matrix.size or not _vanishing(matrix, alike)[0].shape[1]:
         values, vectors = np.linalg.eig(matrix)
         return values.astype(complex), vectors.astype(complex)
-    values, vectors = (x.astype(complex) for x in _eigen(matrix, alike))
-    vectors[:, values == 0.0] = _separated(vectors[:, values == 0.0])
-    return values, vectors
+    values, vectors = _eigen(matrix, alike)
+    return values.astype(complex), vectors.astype(complex)
 
 
 def _factor(mass: np.ndarray) -> np.ndarray:
@@ -177,11 +188,12 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
         space = wider
 
 
-def _separated(basis: np.ndarray) -> np.ndarray:
+def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
     """The same space, by vectors each of which has a coordinate to itself: easy to read."""
     if not basis.shape[1]:
         return basis
-    pivots = np.sort(scipy.linalg.qr(basis.T, pivoting=True, mode="r")[1][: basis.shape[1]])
+    scaled = np.linalg.qr(basis / units[:, None])[0]
+    pivots = np.sort(scipy.linalg.qr(scaled.T, pivoting=True, mode="r")[1][: basis.shape[1]])
     return basis @ np.linalg.inv(basis[pivots])
 
 

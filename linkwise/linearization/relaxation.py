@@ -13,10 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..dynamics.closed.variations import State
-from ..dynamics.trees import mass_matrix
-from .balance import Balance, Search, balance, moved, stiffness
+from .balance import Balance, Search, balance, inertia, moved, stiffness
 
-FIRST_STEP = 0.01  # radians or metres
+FIRST_STEP = 0.01  # in unit steps
 LONGEST_STEP = 0.2
 UNFORESEEN, FORESEEN = 0.5, 0.1  # of the forces: what a step may miss, and what lets the next be longer
 SLOWER, FASTER = 4.0, 3.0
@@ -38,18 +37,18 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
             break
         dofs = here.dofs
         forces, curvature = dofs.T @ here.forces, dofs.T @ stiffness(here) @ dofs
-        inertia = _inertia(here, dofs)
-        lowest, way = _lowest(curvature, inertia)
+        mass = _inertia(here, dofs)
+        lowest, way = _lowest(curvature, mass)
         saddle = lowest < -UNSTABLE * np.abs(curvature).max(initial=0.0)
         if np.abs(here.forces[search.free]).max(initial=0.0) < SETTLED and not (saddle and leave_saddles):
             break
         if not first:
-            first = rate = max(float(np.linalg.norm(forces)), WEAK) / (FIRST_STEP * np.trace(inertia) / len(inertia))
+            first = rate = max(float(np.linalg.norm(forces)), WEAK) / (FIRST_STEP * np.trace(mass) / len(mass))
         if saddle and np.linalg.norm(forces) < SETTLED:
             step = FIRST_STEP * way / np.abs(way).max()
         else:
             rate = max(rate, -2.0 * lowest)  # downhill on saddles too
-            step = -np.linalg.lstsq(curvature + rate * inertia, forces, rcond=None)[0]
+            step = -np.linalg.lstsq(curvature + rate * mass, forces, rcond=None)[0]
         largest = np.abs(dofs @ step).max(initial=0.0)
         there = moved(here, dofs @ step) if largest <= LONGEST_STEP else None
         if there is None:
@@ -70,8 +69,8 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
 
 def _inertia(here: Balance, dofs: np.ndarray) -> np.ndarray:
     """(p, p): along the degrees of freedom."""
-    matrix = dofs.T @ mass_matrix(here.at.mech, here.at.q) @ dofs
-    return matrix + NO_INERTIA * max(np.trace(matrix), 1e-300) * np.eye(len(matrix))
+    matrix = dofs.T @ inertia(here) @ dofs
+    return matrix + NO_INERTIA * (np.trace(matrix) or 1.0) * np.eye(len(matrix))
 
 
 def _lowest(curvature: np.ndarray, inertia: np.ndarray) -> tuple[float, np.ndarray]:

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..display import Text, mimebundle
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.scales import scales
 from .coordinates import coordinate_names, counted
 from .modes import Modes, modes_of
 
-AT_REST = 1e-8  # relative to the largest number of A: rates below this are round-off at an equilibrium
+AT_REST = 1e-8  # dimensionless: rates below this are round-off at an equilibrium
+SHOWN = 1e-12  # dimensionless: numbers below this are round-off
 WIDTH = 110  # characters of a table; columns beyond follow below
 
 
@@ -30,6 +32,24 @@ class Discrete(NamedTuple):
         states, inputs = self.B.shape[-2:]
         batch = f", batch {self.A.shape[:-2]}" if self.A.ndim > 2 else ""
         return f"<Discrete: {counted(states, 'state')}, {counted(inputs, 'input')}, steps of {self.dt:g} s{batch}>"
+
+
+class Dimensionless(NamedTuple):
+    """A model in its own units: thresholds on its numbers have none.
+
+    A (..., n, n), B (..., n, k), drift (..., n)
+    states   (..., n): units of the states: radians or the mechanism's length, for velocities times ``rate``
+    rate     (..., 1): the largest of the rates in A and of that of falling through the mechanism's length; 1 / unit of
+             time
+    inputs   (..., k): units of the inputs, in which the largest number of each column of B is 1
+    """
+
+    A: Float64Array
+    B: Float64Array
+    drift: Float64Array
+    states: Float64Array
+    rate: Float64Array
+    inputs: Float64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +99,39 @@ class StateSpace:
     @property
     def is_equilibrium(self) -> bool:
         """Whether the mechanism stays where it is, but for round-off (every state of a batch)."""
-        return self.residual <= AT_REST * max(1.0, float(np.abs(self.A).max(initial=0.0)))
+        return float(np.abs(self.dimensionless().drift).max(initial=0.0)) <= AT_REST
+
+    def dimensionless(self) -> Dimensionless:
+        """The model in its own units, in which its numbers do not depend on metres, kilograms and seconds."""
+        states, rate = self._units()
+        a = self.A * states[..., None, :] / (states * rate)[..., None]
+        b, drift = self.B / (states * rate)[..., None], self.drift / (states * rate)
+        largest = np.abs(b).max(axis=-2, initial=0.0)
+        inputs = 1.0 / np.where(largest > 0.0, largest, 1.0)
+        return Dimensionless(a, b * inputs[..., None, :], drift, states, rate, inputs)
+
+    def _units(self) -> tuple[Float64Array, Float64Array]:
+        """(..., n), (..., 1): units of the states, and of rates."""
+        own = scales(self.mechanism)
+        rows = (self.rows, self.rows if self.rate_rows is None else self.rate_rows)
+        of_positions, of_velocities = ((np.abs(x) * own.of_v).max(axis=-1, initial=0.0) for x in rows)
+        moving = of_positions.shape[-1] + of_velocities.shape[-1]
+        others = np.ones((*self.drift.shape[:-1], self.drift.shape[-1] - moving))  # activations
+        sizes = np.concatenate([of_positions, of_velocities, others], axis=-1)
+        order = np.repeat([0, 1, 0], [of_positions.shape[-1], of_velocities.shape[-1], others.shape[-1]])
+        entries = np.abs(self.A * sizes[..., None, :] / sizes[..., None])[..., :moving]
+        powers = np.maximum(1 + order[:, None] - order[None, :moving], 1)  # of a rate that an entry is
+        powered = np.where(1 + order[:, None] == order[None, :moving], 0.0, entries ** (1.0 / powers))
+        rate = np.maximum(powered.max(axis=(-2, -1), initial=0.0), 1.0 / own.time)
+        pushed = (np.abs(self.drift / sizes) ** (1.0 / (1 + order))).max(axis=-1, initial=0.0)
+        rate = np.where(rate > 0.0, rate, np.where(pushed > 0.0, pushed, 1.0))[..., None]
+        return sizes * rate**order, rate
+
+    def shown(self) -> Float64Array:
+        """(n, n + k + 1): A, B and drift side by side, without numbers that are only round-off.  One state."""
+        self._require_one("shown")
+        own, scaled = ((x.A, x.B, x.drift[:, None]) for x in (self, self.dimensionless()))
+        return np.where(np.abs(np.concatenate(scaled, axis=1)) < SHOWN, 0.0, np.concatenate(own, axis=1))
 
     def eigenvalues(self) -> NDArray[np.complex128]:
         """(n,) complex, ordered by real part, then by imaginary part; (..., n) for a batch.
@@ -99,7 +151,8 @@ class StateSpace:
         moved = self.tangent[: self.mechanism.nv]
         k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
-        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism))
+        own, units = self.dimensionless(), scales(self.mechanism).of_v
+        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism), own.states, float(own.rate[0]), units)
 
     def joint_motion(self, x: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
@@ -167,9 +220,7 @@ class StateSpace:
         """
         self._require_one("table")
         heads = [*self.state_names, *(f"u: {name}" for name in self.input_names), "drift"]
-        numbers = np.concatenate([self.A, self.B, self.drift[:, None]], axis=1)
-        numbers[np.abs(numbers) < 1e-12 * np.abs(self.A).max(initial=0.0)] = 0.0  # round-off, and negative zeros
-        columns = [_column(head, [f"{x:.{digits}g}" for x in x]) for head, x in zip(heads, numbers.T, strict=True)]
+        columns = [_column(head, [f"{x:.{digits}g}" for x in x]) for head, x in zip(heads, self.shown().T, strict=True)]
         names = [text.ljust(max(map(len, ("d/dt of", *self.state_names)))) for text in ("d/dt of", *self.state_names)]
         blocks: list[list[list[str]]] = [[names]]
         for column in columns:

@@ -30,7 +30,7 @@ USUAL_INTEGRATOR = "Euler"  # likewise
 Coordinates = tuple[tuple[str, tuple[float, ...]], ...]  # (joint, its coordinates), ...
 
 MOST_PLACES = 4  # that a line names
-SAME_COORDINATE = 1e-6  # rad or m: values of a posture that differ by less say the same
+SAME_COORDINATE = 1e-6  # rad, or of the mechanism's length: values of a posture that differ by less say the same
 
 
 @dataclass(frozen=True)
@@ -203,11 +203,12 @@ def _independent(mech: Any, what: str, given: Coordinates) -> Coordinates:
     is said of it elsewhere."""
     found = {joint: values for joint, values in given if not mech.bodies[mech.body_index(joint)].mimic}
     for joint, (value, *_) in ((joint, values) for joint, values in given if joint not in found):
-        mimic, place = mech.bodies[mech.body_index(joint)].mimic, mech.place(joint)
+        body, place = mech.bodies[mech.body_index(joint)], mech.place(joint)
+        mimic = body.mimic
         if mimic.joint not in found and mimic.ratio:
             found[mimic.joint] = (float(place.q_at(value)),)
         follows = mimic.ratio * found[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
-        if abs(value - follows) > SAME_COORDINATE:
+        if abs(value - follows) > SAME_COORDINATE * mech._scales.of_kind(body.kind, "q")[0]:
             raise MechanismError(
                 f"{what}: joint {joint!r} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}: give "
                 "one of the two joints"

@@ -240,7 +240,7 @@ class Builder(LoopDeclarations):
     def _report_defects(self, strict: bool) -> None:
         rotors = self._rotors()
         for link, body in self._links.items():
-            for defect in checks.inertia_defects(body.mass, body.inertia, is_rotor=link in rotors):
+            for defect in checks.inertia_defects(body.mass, body.inertia, link in rotors, body.com.tolist()):
                 self._report(strict, InertiaWarning, f"link {link!r}: {defect}" + STRICT * strict)
         for joint in self._joints.values():
             at_least_zero = {

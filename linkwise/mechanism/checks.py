@@ -24,7 +24,7 @@ from linkwise.mechanics.joints import Joint, LoopKind
 ORTHONORMAL_TOLERANCE = 1e-4  # of R^T R: entries rounded to five digits are off by up to 1.7e-5
 ROUND_OFF = 4e-16  # two units in the last place at 1: what a product of rotations may be off by
 INERTIA_TOLERANCE = 1e-6  # relative; absorbs numbers printed with six digits
-POINT_RADIUS = 1e-9  # metres; a radius of gyration below it is round-off, the body a point
+POINT_RADIUS = 3e-8  # of the distance of a body from its origin; a radius of gyration below it is round-off
 MOST_NAMES = 12  # that a message lists: all kinds of joints are fewer
 MOST_CHARACTERS = 1500  # of a message, or of one of its lines
 _LONGEST_SLIP = 200  # characters of a name that may be a slip of the pen
@@ -275,25 +275,27 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
-def clearly_rigid(mass: float, moments: Sequence[float]) -> bool:
+def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) -> bool:
     """Whether a rigid body has this mass and these central moments (xx, xy, xz, yy, yz, zz); False where it takes
-    principal moments to tell.
+    principal moments to tell.  ``distance`` is that of its centre from where its numbers may have been given.
 
     The eigenvalues of ``tr(I) / 2 - I`` are half of what two principal moments together exceed the third by: it must be
     positive (Sylvester's minors), by a part of the tolerance of ``inertia_defects``.
     """
     xx, xy, xz, yy, yz, zz = moments
-    half = (0.5 + INERTIA_TOLERANCE / 6.0) * (xx + yy + zz) + 0.25 * POINT_RADIUS**2 * mass
+    half = (0.5 + INERTIA_TOLERANCE / 6.0) * (xx + yy + zz) + 0.25 * (POINT_RADIUS * distance) ** 2 * mass
     a, b, c = half - xx, half - yy, half - zz
     pair = a * b - xy * xy
     return mass > 0.0 and a > 0.0 and pair > 0.0 and c * pair > a * yz * yz + b * xz * xz + 2.0 * xy * xz * yz
 
 
-def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False) -> list[str]:
+def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False, com: Sequence[float] = ()) -> list[str]:
     """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
-    A rotor may have no mass: it is then counted with what carries it."""
+    A rotor may have no mass: it is then counted with what carries it.  The centre of mass tells how far off rounding
+    may be where the inertia was given about another point."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
-    if clearly_rigid(mass, (xx, xy, xz, yy, yz, zz)):
+    distance = math.hypot(*com)
+    if clearly_rigid(mass, (xx, xy, xz, yy, yz, zz), distance):
         return []
     defects = []
     if mass < 0.0:
@@ -304,7 +306,7 @@ def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False) ->
         return defects
     if mass == 0.0 and not is_rotor:
         defects.append("it has inertia but no mass (give the joint an armature to model a rotor)")
-    slack = INERTIA_TOLERANCE * scale + abs(mass) * POINT_RADIUS**2
+    slack = INERTIA_TOLERANCE * scale + abs(mass) * (POINT_RADIUS * distance) ** 2
     if low < -slack:
         defects.append(f"its inertia has a negative principal moment ({low:g})")
     elif high > low + middle + slack:

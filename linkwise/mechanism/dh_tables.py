@@ -12,6 +12,7 @@ import numpy as np
 from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism.checks import MechanismError, one_of
 from linkwise.mechanism.model import Mechanism, require_mechanism
+from linkwise.mechanism.scales import scales
 
 PARALLEL = 1e-9  # sine of the angle between two axes, or their distance over the arm's size
 COLUMNS = ("theta", "d", "a", "alpha")
@@ -55,7 +56,7 @@ class DHTable:
 
 def _cell(row: dict[str, Any], key: str, variable: str) -> str:
     value = math.degrees(row[key]) if key in ("theta", "alpha") else row[key]
-    number = f"{0.0 if abs(value) < 1e-9 else value:.6g}"
+    number = f"{0.0 if key in ('theta', 'alpha') and abs(value) < 1e-9 else value:.6g}"
     if key != ("theta" if row["kind"] == "revolute" else "d"):
         return number
     return variable if number == "0" else f"{variable} {'-' if value < 0 else '+'} {number.lstrip('-')}"
@@ -83,7 +84,7 @@ def dh_table(mech: Mechanism, link: str | None = None, convention: str = "standa
     rows = []
     for number, body in enumerate(chain):
         one, kind = mech.bodies[body], mech.bodies[body].kind
-        own = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention)
+        own = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
         named = {
             "kind": "revolute" if isinstance(kind, Revolute) else "prismatic",
             "joint": one.joint,
@@ -154,7 +155,7 @@ def _standard(axes: Sequence[Axis], end: np.ndarray) -> list[np.ndarray]:
     last, z = frames[-1], axes[-1][1]
     way = end - last[:3, 3]
     aside = way - z * (way @ z)
-    x = aside / np.linalg.norm(aside) if np.linalg.norm(aside) > PARALLEL * (1.0 + np.linalg.norm(way)) else last[:3, 0]
+    x = aside / np.linalg.norm(aside) if np.linalg.norm(aside) > PARALLEL * np.linalg.norm(way) else last[:3, 0]
     return [*frames, _frame(end, x, z)]
 
 
@@ -168,8 +169,8 @@ def _modified(axes: Sequence[Axis]) -> list[np.ndarray]:
     return [frames[0], *frames]
 
 
-def _numbers(step: np.ndarray, convention: str) -> tuple[float, float, float, float]:
-    """theta, d, a and alpha of the step (4, 4) from a frame to the next."""
+def _numbers(step: np.ndarray, convention: str, length: float) -> tuple[float, float, float, float]:
+    """theta, d, a and alpha of the step (4, 4) from a frame to the next, in a mechanism of this length."""
     r, p = step[:3, :3], step[:3, 3]
     if convention == "standard":
         theta = math.atan2(r[1, 0], r[0, 0])
@@ -177,7 +178,8 @@ def _numbers(step: np.ndarray, convention: str) -> tuple[float, float, float, fl
     else:
         alpha = math.atan2(-r[1, 2], r[2, 2])
         found = math.atan2(-r[0, 1], r[0, 0]), math.cos(alpha) * p[2] - math.sin(alpha) * p[1], p[0], alpha
-    theta, d, a, alpha = (0.0 if abs(x) < 1e-14 else float(x) for x in found)
+    units = (1.0, length, length, 1.0)
+    theta, d, a, alpha = (0.0 if abs(x) < 1e-14 * unit else float(x) for x, unit in zip(found, units, strict=True))
     return theta, d, a, alpha
 
 

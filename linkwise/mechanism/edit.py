@@ -258,7 +258,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     frame = mech.frame(link)
     what = f"the payload of {link!r}"
     part = RigidMass.given(what, mass, com, inertia)
-    for defect in checks.inertia_defects(part.mass, part.inertia):
+    for defect in checks.inertia_defects(part.mass, part.inertia, com=part.com.tolist()):
         raise MechanismError(f"{what}: {defect}")
     if frame.body < 0:
         raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: a payload changes nothing")

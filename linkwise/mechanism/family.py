@@ -37,7 +37,8 @@ _FIELDS = (
     *("name", "bodies", "frames", "gravity", "loops", "annotations"),
     *("elements", "switched_off", "shapes", "contact_pairs"),
 )
-#: What follows from names, joints and the tree alone, and is not computed again for a variant.
+#: What follows from names, joints and the tree alone, and is not computed again for a variant; and its size, by which
+#: thresholds are, so that they are the same for all.
 _STRUCTURE = (
     *(
         "nq",
@@ -53,7 +54,7 @@ _STRUCTURE = (
         "_tips",
     ),
     *("_body_of_joint", "_slices", "_coordinate_names"),
-    *("rates_are_velocities", "steps_commute"),
+    *("rates_are_velocities", "steps_commute", "_size"),
 )
 Part = TypeVar("Part")
 

@@ -36,7 +36,7 @@ def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool
     of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), *_about_centres(mechanism, rows), strict=True)
     for body, mass, moments, com, inertia in of_bodies:
         if not checks.clearly_rigid(mass, moments):
-            _report_defects(body, mass, inertia, strict)
+            _report_defects(body, mass, com, inertia, strict)
         same = mass == body.mass == 0.0 and np.array_equal(inertia, body.inertia)  # without mass it stays apart
         bodies.append(body if same else with_numbers(body, mass=mass, com=com, inertia=inertia))
     changed = (("inertial", i) for i, body in enumerate(bodies) if body is not mechanism.bodies[i])
@@ -85,9 +85,9 @@ def _about_centre(body: Body, ten: list[float]) -> tuple[Sequence[float], Sequen
     return (x, y, z), [0.0 if -noise < moment < noise else moment for moment in central]  # a point, but for round-off
 
 
-def _report_defects(body: Body, mass: float, inertia: np.ndarray, strict: bool) -> None:
+def _report_defects(body: Body, mass: float, com: np.ndarray, inertia: np.ndarray, strict: bool) -> None:
     """Refuse or report numbers that no rigid body has."""
-    for defect in checks.inertia_defects(mass, inertia):
+    for defect in checks.inertia_defects(mass, inertia, com=com.tolist()):
         message = f"link {body.link!r}: {defect}"
         if strict:
             raise MechanismError(

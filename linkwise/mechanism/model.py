@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.display import mimebundle, rim
-from linkwise.mechanism import checks, family, resistance
+from linkwise.mechanism import checks, family, resistance, scales
 from linkwise.mechanism.acting import ActingElements
 from linkwise.mechanism.annotated import Annotated
 from linkwise.mechanism.annotation import Annotations
@@ -319,6 +319,16 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     def mimic_joints(self) -> tuple[str, ...]:
         """Joints that move with others, by name."""
         return tuple(body.joint for body in self.bodies if body.mimic)
+
+    @cached_property
+    def _size(self) -> tuple[float, float]:
+        """Characteristic length and mass; those of the first of its family."""
+        return scales.size(self)
+
+    @cached_property
+    def _scales(self) -> scales.Scales:
+        """Characteristic length, mass and time: ``linkwise.mechanism.scales``."""
+        return scales.measure(self)
 
     @cached_property
     def singular_joints(self) -> tuple[str, ...]:

@@ -97,9 +97,7 @@ def state_space(model: lw.StateSpace) -> dict[str, str]:
         return block(title, words)
     names = model.state_names
     heads = ["d/dt of", *names, *(f"u: {name}" for name in model.input_names), "drift"]
-    whole = np.concatenate([model.A, model.B, model.drift[:, None]], axis=1)
-    whole[np.abs(whole) < 1e-12 * np.abs(model.A).max(initial=0.0)] = 0.0
-    rows = [(name, *(number(x) for x in row)) for name, row in zip(names, whole, strict=True)]
+    rows = [(name, *(number(x) for x in row)) for name, row in zip(names, model.shown(), strict=True)]
     matrices = table(heads, rows, numbers=range(1, len(heads)), many=len(rows))
     if len(names) > STATES:
         matrices = folded("matrices", matrices)

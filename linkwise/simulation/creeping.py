@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..compiler.store import stored
-from ..mechanics.elements.at_joints import FRICTION_SPEED, Friction
+from ..mechanics.elements.at_joints import Friction
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
 
@@ -33,12 +33,13 @@ def warn_of_creep(mech: Mechanism, method: str, acting: Acting, step: float, v: 
         return
     told.add(law.joint)
     assert law.steepest is not None
-    slowest = float(np.max(_friction(mech, law) / law.steepest))  # of speeds at which the law is kept
+    kept = _friction(mech, law) / law.steepest  # speeds from which on the law is kept
+    slowest, shorter = float(kept.max()), float((_speeds(mech, law) / kept)[kept > 0.0].min())
     warn_caller(
         f"dry friction of joint {law.joint!r} of mechanism {mech.name!r} was on average {100.0 * most:.0f} % of its "
         f"size less than its law says, and the joint moved too easily: steps of {method!r} of {step:g} s cannot follow "
         f"it at speeds below {slowest:.2g}; method='semi_implicit' follows it in steps of any length, {method!r} in "
-        f"steps of {_in_one_digit(STEPS_APART * step * FRICTION_SPEED / slowest):g} s",
+        f"steps of {_in_one_digit(STEPS_APART * step * shorter):g} s",
         MechanismWarning,
     )
 
@@ -48,13 +49,17 @@ def _missing(mech: Mechanism, law: Friction, v: np.ndarray) -> np.ndarray:
     place = mech.place(law.joint)
     friction = _friction(mech, law)
     rates = np.nan_to_num(np.abs(v[:, place.v_index] * place.ratio))
-    full = rates / np.hypot(rates, FRICTION_SPEED)
+    full = rates / np.hypot(rates, _speeds(mech, law))
     followed = rates * np.array(law.steepest) / np.where(friction > 0.0, friction, np.inf)
     return np.where(friction > 0.0, np.maximum(full - followed, 0.0), 0.0)
 
 
 def _friction(mech: Mechanism, law: Friction) -> np.ndarray:
-    return np.array(law.at(mech.bodies[mech.body_index(law.joint)])["friction"])
+    return np.array(law.at(mech)["friction"])
+
+
+def _speeds(mech: Mechanism, law: Friction) -> np.ndarray:
+    return np.array(law.at(mech)["speed"])
 
 
 def _in_one_digit(x: float) -> float:

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
 from ..mechanism.drives import Drive
+from ..mechanism.scales import scales
 
 PLACES = 16  # times at which rates are compared, away from the ends
 CONTRADICTION = 0.05  # of the largest rate: what differs by more, at two times at least (one may be a corner)
-STEP = 1e-6  # of the span, or of a second where that is shorter: of differences
+STEP = 1e-6  # of the span, or of the mechanism's time where that is shorter: of differences
 SAMPLES, SUSPECTS, HALVINGS = 256, 3, 30  # times for jumps, intervals that are looked into, and how closely
 JUMP = 1e-4  # of the range of a position: what is left of a change in a tiny interval where it is a jump
 
@@ -23,34 +24,35 @@ def warn_of_drives(mech: Mechanism, start: float, duration: float) -> None:
         drive = loop.drive
         if isinstance(drive, Drive) and duration > 0.0:
             try:
-                found = _contradiction(drive, start, duration)
+                found = _contradiction(drive, start, duration, STEP * min(duration, scales(mech).time))
             except Exception:  # its own errors are told when the motion gets there, if it does
                 continue
             if found:
                 warn_caller(f"drive {loop.name!r} of mechanism {mech.name!r}: {found}", MechanismWarning)
 
 
-def _contradiction(drive: Drive, start: float, duration: float) -> str | None:
+def _contradiction(drive: Drive, start: float, duration: float, step: float) -> str | None:
     position, velocity, acceleration = drive.position, drive.velocity, drive.acceleration
     if callable(position) and velocity is not None:
-        if told := _differing("velocity", "position", position, velocity, start, duration):
+        if told := _differing("velocity", "position", position, velocity, start, duration, step):
             return told
     if callable(velocity) and acceleration is not None:
-        if told := _differing("acceleration", "velocity", velocity, acceleration, start, duration):
+        if told := _differing("acceleration", "velocity", velocity, acceleration, start, duration, step):
             return told
     return _jump(position, start, duration) if callable(position) else None
 
 
 def _differing(
-    name: str, of: str, function: Callable[[float], Any], rate: Any, start: float, duration: float
+    name: str, of: str, function: Callable[[float], Any], rate: Any, start: float, duration: float, h: float
 ) -> str | None:
-    """Where a given rate is not that of the function."""
-    h = STEP * min(duration, 1.0)
+    """Where a given rate is not that of the function, by differences over ``h`` to both sides."""
     times = start + duration * (np.arange(PLACES) + 0.4142) / PLACES
     given = np.array([float(rate(t) if callable(rate) else rate) for t in times.tolist()])
-    true = np.array([(float(function(t + h)) - float(function(t - h))) / (2.0 * h) for t in times.tolist()])
-    scale = max(np.abs(given).max(), np.abs(true).max(), 1e-6)
-    wrong = np.flatnonzero(np.abs(given - true) > CONTRADICTION * scale)
+    values = np.array([(float(function(t - h)), float(function(t + h))) for t in times.tolist()])
+    true = (values[:, 1] - values[:, 0]) / (2.0 * h)
+    rounding = 4.0 * np.finfo(float).eps * np.abs(values).max() / h
+    scale = max(np.abs(given).max(), np.abs(true).max())
+    wrong = np.flatnonzero(np.abs(given - true) > CONTRADICTION * scale + rounding)
     if len(wrong) < 2:
         return None
     k = wrong[0]

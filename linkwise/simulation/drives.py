@@ -41,6 +41,10 @@ class DrivenVelocities(JointVelocities):
 
     corrects: bool
 
+    @property
+    def units(self) -> np.ndarray:
+        return np.append(super().units, self.forces.time_unit)
+
     def start(self, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None, t: Any = 0.0) -> np.ndarray:
         return np.concatenate([super().start(q, v, activation), np.broadcast_to(t, (*q.shape[:-1], 1))], axis=-1)
 

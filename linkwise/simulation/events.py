@@ -181,7 +181,7 @@ def _moment(t_old: float, t: float, after: float, value: Callable[[float], float
 
     if past(t_old) >= 0.0:  # the interpolation starts past zero: the step began on it but for round-off
         return t_old
-    moment, gap = brentq(past, t_old, t, xtol=4e-16 * max(abs(t), 1e-3), rtol=9e-16), math.ulp(t)
+    moment, gap = brentq(past, t_old, t, xtol=4e-16 * max(abs(t), t - t_old), rtol=9e-16), math.ulp(t)
     while moment < t and past(moment) <= 0.0:
         moment, gap = min(t, moment + gap), 2.0 * gap
     return moment

@@ -14,18 +14,22 @@ from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.scales import scales
 from .functions import Function, Held, answer
 
 EARLY = 1e-9  # of a period: what is so near to its end is at it
-DIFFERENCE = 1e-7  # relative step by which a controller is differenced
+DIFFERENCE = 1e-7  # dimensionless step by which a controller is differenced
 
 
 class Forces:
     """tau(t, q, v): what is commanded, and what acts with elements of the mechanism added; wrenches on links.
 
     ``held`` is the commanded force of the present segment where it does not depend on the state, else None, and
-    ``held_ctrl`` so for control inputs; ``noted`` is what a file can hold of all this.
+    ``held_ctrl`` so for control inputs; ``noted`` is what a file can hold of all this.  ``time_unit`` is that of the
+    motion (``Settings``).
     """
+
+    time_unit: float = 1.0
 
     def __init__(
         self,
@@ -244,10 +248,12 @@ class Forces:
         by_given = np.hstack([np.eye(n + more, n), by_ctrl])
         here = self._of_functions(t, q, q, v)
         d_q, d_v = d_q.copy(), d_v.copy()
+        of_v = scales(self._mech).of_v
         for k, unit in enumerate(np.eye(n)):
-            moved = tree.integrate(self._mech, q, unit, DIFFERENCE)
-            d_q[:, k] += by_given @ (self._of_functions(t, q, moved, v) - here) / DIFFERENCE
-            step = DIFFERENCE * max(1.0, abs(v[k]))
+            step = DIFFERENCE * of_v[k]
+            moved = tree.integrate(self._mech, q, unit, step)
+            d_q[:, k] += by_given @ (self._of_functions(t, q, moved, v) - here) / step
+            step = DIFFERENCE * max(of_v[k] / self.time_unit, abs(v[k]))
             d_v[:, k] += by_given @ (self._of_functions(t, q, q, v + step * unit) - here) / step
         return d_q, d_v, by_activation
 

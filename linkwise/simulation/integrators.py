@@ -28,13 +28,16 @@ ADAPTIVE: dict[str, Any] = {
     "bdf": scipy.integrate.BDF,
     "lsoda": scipy.integrate.LSODA,
 }
+ORDER_OF_ERRORS = {"rk23": 2, "rk45": 4, "dop853": 7, "radau": 3, "bdf": 1}  # of their estimates, for a first step
 MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all others may be corrected
+ABSOLUTE = 1e-9  # the absolute tolerance where none is given, in units of the mechanism
+FIRST_STEP = 1e-5  # of the time unit, where the state or its rates are zero
 # A motion stalls where so many evaluations bring it on by less than this share of the time that is left, and by less
-# than so many seconds.  Steps of explicit methods are then 25 ns and less, forty thousand times in a row: stops and dry
-# friction of the lightest links ask for microseconds, and what goes on like this takes 5e9 evaluations, half a day.
-# Where forces jump to and fro, steps are of 1 ns and less, at tolerances of 1e-9.
+# than this part of its time unit.  That unit is 0.2 s for an arm: steps of explicit methods are then 25 ns and less,
+# forty thousand times in a row, where stops and dry friction of the lightest links ask for microseconds; what goes on
+# like this takes 5e9 evaluations, half a day.  Where forces jump to and fro, steps are of 1 ns and less.
 PATIENCE = 500_000
-LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
+LEAST_SHARE, LEAST_TIME = 1e-4, 5e-3
 # It is hopeless long before where it would take 1e17 evaluations.
 GLANCE, HOPELESS = 5_000, 1e-13
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
@@ -62,7 +65,7 @@ class Headway:
             )
         if spent < PATIENCE:
             return
-        if gained < min(LEAST_SHARE * left, LEAST_TIME):
+        if gained < min(LEAST_SHARE * left, LEAST_TIME * self._system.forces.time_unit):
             raise IntegrationFailed(
                 f"it stalls at t = {t:.6g} s, where {spent} evaluations have brought it on by {gained:.2g} s. Forces "
                 "seem to change faster than steps can follow, as those of a controller that switches to and fro do: "
@@ -107,11 +110,19 @@ class Step:
 
 
 class Adaptive:
-    """One of SciPy's methods, with its error per step controlled by ``rtol`` and ``atol``."""
+    """One of SciPy's methods, with its error per step controlled by ``rtol`` and ``atol``; None for ``ABSOLUTE``."""
 
-    def __init__(self, system: System, method: str, rtol: float, atol: Any, max_step: float, first_step: float | None):
-        self._system, self._method = system, method
-        self._options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step}
+    def __init__(
+        self,
+        system: System,
+        method: str,
+        rtol: float,
+        atol: Any,
+        max_step: float,
+        first_step: float | None,
+    ):
+        self._system, self._method, self._atol = system, method, atol
+        self._options: dict[str, Any] = {"rtol": rtol, "max_step": max_step}
         self._derivatives = system.jacobian() if method in IMPLICIT else None
         if method in IMPLICIT:
             self._options["jac"] = None if self._derivatives is None else self._jacobian
@@ -168,11 +179,32 @@ class Adaptive:
             yield Step(t_old, t, between(t), between, system, dense=True, settled=True)
 
     def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
-        first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
         if not np.isfinite(x).all():
             raise IntegrationFailed(f"the state at t = {t:.6g} s is not finite: {self._velocity(x)}")
-        self._starts = True
-        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, **self._options)
+        atol = ABSOLUTE * self._system.units if self._atol is None else self._atol
+        first, self._starts = self.next_step, True
+        if first is None and self._method in ORDER_OF_ERRORS:  # LSODA finds one in its own way
+            first = self._first_step(t, x, end, atol)
+        first = None if first is None else min(first, end - t, self._options["max_step"])
+        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, atol=atol, **self._options)
+
+    def _first_step(self, t: float, x: np.ndarray, end: float, atol: Any) -> float:
+        """A step short enough for rates and their changes (Hairer, Norsett and Wanner, Solving Ordinary Differential
+        Equations I, II.4), as SciPy chooses it but without a step in seconds where the state or its rates are zero."""
+        unit, scale = self._system.forces.time_unit, atol + np.abs(x) * self._options["rtol"]
+
+        def size(y: np.ndarray) -> float:
+            return float(np.linalg.norm(y / scale)) / math.sqrt(y.size)
+
+        rates = self._rates(t, x)
+        here, change = size(x), size(rates) * unit
+        guess = FIRST_STEP * unit if min(here, change) < 1e-5 else 0.01 * here / change * unit
+        guess = min(guess, end - t, self._options["max_step"])
+        bend = size(self._rates(t + guess, x + guess * rates) - rates) * unit**2 / guess
+        steepest = max(change, bend)
+        if steepest <= 1e-15:
+            return max(1e-3 * guess, FIRST_STEP * unit)
+        return min(100.0 * guess, (0.01 / steepest) ** (1.0 / (ORDER_OF_ERRORS[self._method] + 1)) * unit)
 
     def _advanced(self, solver: Any) -> str | None:
         """Let the solver make a step; its message where it cannot.  What its linear algebra raises is no bug of the
@@ -293,7 +325,8 @@ class Fixed:
         """Make the way to ``end`` a whole number of steps, by a new grid with a slightly different step if need be."""
         count = (end - t) / self.next_step
         whole = max(1, round(count))
-        on_grid = math.isclose(t, self._origin + self._index * self.next_step, rel_tol=WHOLE, abs_tol=WHOLE)
+        here, slack = self._origin + self._index * self.next_step, WHOLE * self.next_step
+        on_grid = math.isclose(t, here, rel_tol=WHOLE, abs_tol=slack)
         if not on_grid or abs(count - whole) > WHOLE * whole:
             self._origin, self._index, self.next_step = t, 0, (end - t) / whole
 

@@ -14,12 +14,12 @@ from ..dynamics import closed
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.scales import scales
 from .integrators import ADAPTIVE, MULTISTEP, whole_steps
 from .steps import check_method, refuse_loops
 
 COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
-DEFAULT_STEP = 1e-3
 GAINS = (10.0, 10.0)
 GIVEN = "given"  # for control and wrenches that are no constant numbers, and so no part of a file
 FORMER_NAMES = {"usual_nearness": "usual_conditioning"}  # in files
@@ -30,6 +30,8 @@ class Settings:
     """All of it as plain data: numbers, strings and tuples, hashable, as ``simulate`` names them.
 
     step                 of fixed steps; the longest of adaptive ones, None if there is no longest
+    atol                 of all numbers; None for 1e-9 in units of the mechanism
+    time_unit            of the mechanism, or of its motion where neither gravity nor springs set one
     baumgarte            (alpha, beta), whether they act or not
     rank                 number of independent constraints away from singular positions, (nested) tuples for a batch;
                          None without loops
@@ -42,7 +44,7 @@ class Settings:
     method: str
     step: float | None
     rtol: float
-    atol: float
+    atol: float | None
     stabilization: str | None
     coordinates: str
     formulation: str
@@ -56,6 +58,7 @@ class Settings:
     wrenches: Any = None
     events: tuple[str, ...] = ()
     ctrl: Any = None
+    time_unit: float | None = None
 
     def found(self, **values: Any) -> Settings:
         """The same with what has been found out: arrays and lists as tuples."""
@@ -90,7 +93,7 @@ def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, 
     check_method(asked.method, asked.coordinates, tuple(ADAPTIVE))
     _check_stabilization(mech, asked, keep_energy)
     one_of("formulation", asked.formulation, closed.ALL_METHODS)
-    step = DEFAULT_STEP if asked.step is None and asked.method not in ADAPTIVE else asked.step
+    step = scales(mech).step if asked.step is None and asked.method not in ADAPTIVE else asked.step
     settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
     _check_coordinates(mech, settings.coordinates, independent)
     return settings
@@ -100,7 +103,9 @@ def with_floats(settings: Settings, duration: Any) -> Settings:
     """The settings with their numbers checked, for a motion of ``duration`` seconds, and as floats, which files can
     hold."""
     check_positive("duration", duration)
-    found: dict[str, Any] = {name: getattr(settings, name) for name in ("rtol", "atol", "tolerance", "worst_condition")}
+    found: dict[str, Any] = {name: getattr(settings, name) for name in ("rtol", "tolerance", "worst_condition")}
+    if settings.atol is not None:
+        found["atol"] = settings.atol
     for name, value in found.items():
         check_positive(name, value)
     if settings.step is not None:

@@ -7,12 +7,12 @@ import numpy as np
 from ..compiler.store import stored
 from ..dynamics.passive import Passive
 from ..mechanics.elements.at_joints import Stop
-from ..mechanics.elements.of_mechanism import LIMIT_DEPTH
-from ..mechanics.joints.protocol import ANGLE
+from ..mechanics.elements.of_mechanism import LIMIT_DEPTH, limit_depths
 from ..mechanism import Limits, LimitWarning, Mechanism, warn_caller
+from ..mechanism.scales import scales
 
-# By how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, 2 cm.  Motions
-# made in many short rollouts start there.
+# By how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, or 2
+# percent of the mechanism's length.  Motions made in many short rollouts start there.
 GIVE = 20.0
 MOST_NAMES = 4
 
@@ -24,7 +24,7 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     joint be at rest.  A mechanism tells of every joint once."""
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
-    least = GIVE * min(LIMIT_DEPTH.values())
+    least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
     inside = (q >= mech.q_lower - least) & (q <= mech.q_upper + least)
     by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
     if inside.all() and not mech.mimic_joints and not by_default:  # the usual case, quickly
@@ -83,8 +83,7 @@ def _leader(mech: Mechanism, joint: str) -> str:
 
 def _depths(mech: Mechanism, joint: str) -> np.ndarray:
     """How deep a joint is pressed into the stops of each of its coordinates, at most, by its motors."""
-    measures = mech.bodies[mech.body_index(joint)].kind.position_measures
-    return np.array([LIMIT_DEPTH.get(measure.of, LIMIT_DEPTH[ANGLE]) for measure in measures])
+    return limit_depths(mech, mech.bodies[mech.body_index(joint)])
 
 
 def _beyond(limits: Limits, q: np.ndarray) -> np.ndarray:

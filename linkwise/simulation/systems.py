@@ -24,6 +24,7 @@ from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import METHODS, Splitting, Tableau
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
+from ..mechanism.scales import scales
 from .forces import DIFFERENCE, Forces
 from .loops import Manifold
 from .singular_positions import SingularPositions
@@ -72,6 +73,11 @@ class System(ABC):
 
     #: What x means, where that is not always the same.
     chart: Chart | None = None
+
+    @property
+    @abstractmethod
+    def units(self) -> np.ndarray:
+        """(n,): units of the numbers of x, by the mechanism's length and the time unit of the motion."""
 
     @abstractmethod
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -183,6 +189,11 @@ class JointVelocities(System):
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         super().__init__(mech, forces, manifold)
         self.corrects = manifold.corrects
+
+    @property
+    def units(self) -> np.ndarray:
+        own = scales(self.mech)
+        return np.concatenate([own.of_q, own.of_v / self.forces.time_unit, np.ones(self.forces.n_activation)])
 
     def start(self, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
         if activation is None:
@@ -349,6 +360,18 @@ class IndependentCoordinates(System):
         self._independent, self._worst_condition = independent, worst_condition
         self.changes = 0
 
+    @property
+    def units(self) -> np.ndarray:
+        of_v = scales(self.mech).of_v
+        if self._local.rows is not None:
+            sizes = (np.abs(self._local.rows) * of_v).max(axis=-1, initial=0.0)
+        else:  # functions of the user: by how far joints move per unit of each
+            x, (q, _) = self._settled
+            y = x[: len(x) // 2]
+            moved = np.array([self._local.velocity(q, unit, y) for unit in np.eye(len(y))])
+            sizes = 1.0 / np.abs(moved / of_v).max(axis=-1, initial=0.0)
+        return np.concatenate([sizes, sizes / self.forces.time_unit])
+
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         self._use(closed.local_parametrization(self.mech, q, self._independent))
         y, rate = self._local.independent_state(q, v)
@@ -416,7 +439,7 @@ class IndependentCoordinates(System):
         """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""
 
         def jacobian(t: float, x: np.ndarray) -> np.ndarray:
-            here, steps = self.rates(t, x), DIFFERENCE * np.maximum(1.0, np.abs(x))
+            here, steps = self.rates(t, x), DIFFERENCE * np.maximum(self.units, np.abs(x))
             return np.array([(self.rates(t, x + step) - here) / step.sum() for step in np.diag(steps)]).T
 
         return jacobian

@@ -12,6 +12,7 @@ from ..dynamics import diagonal, momenta
 from ..dynamics import trees as tree
 from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, refuse_rotating_axes
 from ..mechanism import Mechanism
+from ..mechanism.scales import scales
 from .forces import Forces
 from .loops import Manifold
 from .systems import Stepper, System
@@ -27,6 +28,15 @@ class OtherVariables(System):
     @abstractmethod
     def variables(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """y of v."""
+
+    @property
+    @abstractmethod
+    def variable_units(self) -> np.ndarray:
+        """(nv,): units of y."""
+
+    @property
+    def units(self) -> np.ndarray:
+        return np.concatenate([scales(self.mech).of_q, self.variable_units, np.ones(self.forces.n_activation)])
 
     @abstractmethod
     def velocities(self, q: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -105,6 +115,11 @@ class OtherVariables(System):
 class Momenta(OtherVariables):
     """y = p, the joint momenta M v."""
 
+    @property
+    def variable_units(self) -> np.ndarray:
+        own = scales(self.mech)
+        return own.mass * own.length**2 / (own.of_v * self.forces.time_unit)
+
     def variables(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return momenta.momenta(self.mech, q, v)
 
@@ -123,6 +138,12 @@ class TotalRates(OtherVariables):
     @property
     def _normalized(self) -> bool:
         return self.coordinates == "nu"
+
+    @property
+    def variable_units(self) -> np.ndarray:
+        own = scales(self.mech)
+        sizes = np.full(self.mech.nv, own.mass**0.5 * own.length) if self._normalized else own.of_v
+        return sizes / self.forces.time_unit
 
     def variables(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return diagonal.rates(self.mech, q, v, self._normalized)

@@ -25,7 +25,7 @@ from ..mechanism import Mechanism, MechanismError
 from .motions import Motion, bounds_of
 from .paths import Path
 
-FASTEST = 1e8  # of x, where nothing else bounds it
+FASTEST = 1e8  # of x, where nothing else bounds it, in units of the bounds
 SLACK = 1e-9  # by which the unknowns of a linear program may miss a constraint, relative
 PARALLEL = 1e-12  # sine of an angle between lines that have no common point
 
@@ -36,11 +36,13 @@ class InfeasiblePathError(MechanismError):
 
 @dataclass(frozen=True)
 class _Bounds:
-    """For every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x."""
+    """For every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
+    Right sides and x are in units of ``unit``, the largest of all bounds."""
 
     rows: np.ndarray  # (places, n, 2)
     right: np.ndarray  # (places, n)
     largest: np.ndarray  # (places,)
+    unit: float
 
 
 def time_optimal(
@@ -81,7 +83,7 @@ def time_optimal(
     bounds = _bounds(path, places, efforts, velocities, accelerations)
     lower, upper = _controllable(mech, places, bounds)
     x, u = _fastest(places, bounds, lower, upper)
-    return _motion(path, places, x, u)
+    return _motion(path, places, bounds.unit * x, bounds.unit * u)
 
 
 def _bounds(
@@ -102,8 +104,12 @@ def _bounds(
     size = np.hypot(a, b)
     size = np.where(size > 0.0, size, 1.0)
     with np.errstate(divide="ignore"):
-        largest = np.min((velocities / np.abs(first)) ** 2, axis=-1, initial=FASTEST)
-    return _Bounds(np.stack([a / size, b / size], axis=-1), right / size, largest)
+        largest = np.min((velocities / np.abs(first)) ** 2, axis=-1, initial=np.inf)
+    right = right / size
+    unit = (
+        float(np.abs(right).max(initial=0.0)) or float(np.max(largest, where=np.isfinite(largest), initial=0.0)) or 1.0
+    )
+    return _Bounds(np.stack([a / size, b / size], axis=-1), right / unit, np.minimum(largest / unit, FASTEST), unit)
 
 
 def _refuse_weights(mech: Mechanism, places: np.ndarray, weight: np.ndarray, efforts: np.ndarray) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.mechanism.scales import scales
 
 FEET = ("left_sole", "right_sole")
 
@@ -39,7 +40,8 @@ def test_a_humanoid_stands_on_one_foot_and_leans_with_both_feet_held(humanoid):
     rows = [lw.jacobian(humanoid, found.q, name, frame="world_aligned") for name in FEET]
     rows = np.concatenate([*rows, lw.center_of_mass_jacobian(humanoid, found.q)[:, :2]], axis=1)
     free = np.abs(knees - [-0.1, -0.1]).min(axis=1) > 1e-6
-    way = lw.difference(humanoid, found.q, q0)
+    # Metres are compared with radians in units of the mechanism's length.
+    way, rows = lw.difference(humanoid, found.q, q0) / scales(humanoid).of_v, rows * scales(humanoid).of_v
     left = way - np.einsum("nij,nj->ni", np.linalg.pinv(rows) @ rows, way)
     assert free.sum() > 4 and np.abs(left[free]).max() < 1e-5
 

@@ -54,6 +54,7 @@ class ArmGeometry:
     points       (6, 3): on the axes, and ``centre``, where those axes meet of which the kind says so
     hand_rotation, hand_position   the inverse of the hand's pose at zero, rotation by rows
     slack        what ``room`` may be below zero, by round-off or where axes deviate from the kind's
+    size         of the arm, a power of two; ``points``, ``centre`` and ``hand_position`` are in units of it
     """
 
     kind: str
@@ -66,6 +67,7 @@ class ArmGeometry:
     hand_rotation: tuple[Three, ...]
     hand_position: Three
     slack: float = 1e-12
+    size: float = 1.0
 
 
 class Axes(NamedTuple):
@@ -278,7 +280,8 @@ def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
     base, hand = (Matrix3(*(Vector3(*row) for row in rows)) for rows in (geometry.base, geometry.hand_rotation))
     rotation = base.times(Matrix3(*(Vector3(*row[:3]) for row in target[:3])))
     g = rotation.times(hand)
-    t = rotation @ Vector3(*geometry.hand_position) + base @ Vector3(*(row[3] for row in target[:3]))
+    place = Vector3(*(row[3] * (1.0 / geometry.size) for row in target[:3]))
+    t = rotation @ Vector3(*geometry.hand_position) + base @ place
     if geometry.backwards:
         g, t = g.T, -(g.T @ t)
     order = slice(None, None, -1 if geometry.backwards else 1)
@@ -315,9 +318,10 @@ def nearest_branch(
     frame: str,
     places: tuple[int, ...],
     fixed: tuple[float, ...],
-) -> tuple[list[Scalar], Scalar]:
+) -> tuple[list[Scalar], list[Scalar]]:
     """The configuration nearest to a guess within ``limits`` (2, 6), joints by whole rotations where they are nearest;
-    and how far the frame is from ``target`` there (m, rad).  Where none is, the nearest that is cut off by the limits.
+    and how far the frame is from ``target`` there, [distance, angle].  Where none is, the nearest that is cut off by
+    the limits.
 
     windows   (3, 6): the guess, and whole rotations and angles between -pi and pi, whose sums are the middles of the
               whole rotations in which angles are taken
@@ -357,9 +361,9 @@ def _distance(
     frame: str,
     places: tuple[int, ...],
     fixed: tuple[float, ...],
-) -> Scalar:
-    """The larger of the distance and the angle to a pose: of the angle its chord, which is less by its cube / 24, and
-    larger where the matrix is no pose."""
+) -> list[Scalar]:
+    """The distance and the angle to a pose: of the angle its chord, which is less by its cube / 24, and larger where
+    the matrix is no pose."""
     q = list(fixed)
     for at, angle in zip(places, angles, strict=True):
         q[at] = angle
@@ -367,5 +371,4 @@ def _distance(
     way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
     off = [a - b for row, given in zip(rotation, target, strict=False) for a, b in zip(row, given, strict=False)]
     last = [*target[3][:3], target[3][3] - 1.0]
-    distance, chord = dot(way, way), 0.5 * dot(off, off) + dot(last, last)
-    return sqrt(select(distance < chord, chord, distance))
+    return [sqrt(dot(way, way)), sqrt(0.5 * dot(off, off) + dot(last, last))]

@@ -11,6 +11,9 @@ the end only its part in the null space of J is left.  Coordinates at a limit to
 them are held there (the projection of Bertsekas, "Projected Newton methods", SIAM Journal on Control and Optimization
 20, 1982).
 
+All is dimensionless: positions and sliding joints are in units of the mechanism's length, so that a length counts as
+much as a radian, whatever the units of the mechanism are.
+
 Rotations are measured by their rotation vectors: J* e is the gradient of |e|^2 / 2 exactly, and u leads along the
 geodesic to the target where J has full rank.
 """
@@ -18,11 +21,12 @@ geodesic to the target where J has full rank.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...mechanism import Mechanism
+from ...mechanism.scales import Scales, constraint_lengths, scales
 from ..links.factor import Factor
 from ..links.loop_elimination import BIAS
 from ..recursions.tree import Configuration, Tree
@@ -39,9 +43,9 @@ from .loop_constraints import closures
 
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
 RAISE = 4.0  # by what damping is raised where a step has led away
-NOISE = 1e-7  # of the cost, errors of half a millimetre: what it grows by less is none of damping's business
-PROGRESS = 5  # numbers of it
-TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and metres in a step
+NOISE = 1e-7  # of the cost, errors of 4e-4: what it grows by less is none of damping's business
+PROGRESS = 6  # numbers of it
+TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and lengths in a step
 
 
 @dataclass(frozen=True)
@@ -77,33 +81,39 @@ class CenterOfMassGoal:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Rows of the weighted Jacobian (nv numbers each), weighted residuals, and the squared lengths of the residuals
-    that have one unit, without weights."""
+    """Rows of the weighted Jacobian (nv numbers each) and weighted residuals, dimensionless; and the squares of
+    distances and of angles, as they are, without weights."""
 
-    rows: Matrix
-    errors: list[Scalar]
-    squares: list[Scalar]
+    units: Scales
+    rows: Matrix = field(default_factory=list)
+    errors: list[Scalar] = field(default_factory=list)
+    distances: list[Scalar] = field(default_factory=list)
+    angles: list[Scalar] = field(default_factory=list)
 
-    def add(self, weight: float, rows: Sequence[Sequence[Scalar]], errors: Sequence[Scalar]) -> None:
-        self.rows.extend([weight * x for x in row] for row in rows)
+    def add(self, weight: float, rows: Sequence[Sequence[Scalar]], errors: Sequence[Scalar], lengths: bool) -> None:
+        """Residuals that are ``lengths``, or angles."""
+        weight = weight / self.units.length if lengths else weight
+        of_v = self.units.of_v.tolist()
+        self.rows.extend([weight * unit * x for x, unit in zip(row, of_v, strict=True)] for row in rows)
         self.errors.extend(weight * x for x in errors)
-        self.squares.append(dot(errors, errors))
+        (self.distances if lengths else self.angles).append(dot(errors, errors))
 
 
 def residuals(
     tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal | CenterOfMassGoal], target: Sequence[Scalar]
 ) -> Residuals:
     """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each goal."""
-    found, numbers = Residuals([], [], []), iter(target)
+    found, numbers = Residuals(scales(tree.mechanism)), iter(target)
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):
             _add_center_of_mass(found, tree, q, goal, numbers)
         else:
             _add_frame(found, tree, q, goal, numbers)
     if tree.mechanism.loops:
-        for row in closures(Configuration(tree, q)):
+        rows = zip(closures(Configuration(tree, q)), constraint_lengths(tree.mechanism).tolist(), strict=True)
+        for row, is_length in rows:
             numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
-            found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]])
+            found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
     return found
 
 
@@ -115,23 +125,23 @@ def _add_frame(found: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal, nu
     jacobian = observer.matrix(observer.columns())
     rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
     if goal.position > 0.0:
-        found.add(goal.position, jacobian[3:], three() - position)
+        found.add(goal.position, jacobian[3:], three() - position, True)
     if goal.rotation > 0.0 and goal.axis is None:
         wanted = Matrix3(three(), three(), three())
         way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
-        found.add(goal.rotation, jacobian[:3], way)
+        found.add(goal.rotation, jacobian[:3], way, False)
     elif goal.rotation > 0.0 and goal.axis is not None:
         across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
         rows = [[one.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for one in across]
         way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
-        found.add(goal.rotation, rows, [one.dot(way) for one in across])
+        found.add(goal.rotation, rows, [one.dot(way) for one in across], False)
 
 
 def _add_center_of_mass(
     found: Residuals, tree: Tree, q: Sequence[Scalar], goal: CenterOfMassGoal, numbers: Iterator[Scalar]
 ) -> None:
     center, jacobian = center_of_mass(tree, q), center_of_mass_jacobian(tree, q)
-    found.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes])
+    found.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes], True)
 
 
 def _across(axis: Sequence[float]) -> list[list[float]]:
@@ -178,22 +188,27 @@ def inverse_kinematics_step(
     limited: tuple[int, ...],
     redundant: bool,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """q after one iteration, and its progress: [error, iterations, unrest, cost, boost], the largest residual at the q
-    that was given, the count of iterations so far, the length of a step that only the posture asks for, |e|^2 / 2, and
-    by what mu is raised; zeros before the first.
+    """q after one iteration, and its progress: [distance, iterations, unrest, cost, boost, angle].
+
+    These are the largest residuals at the q that was given, as they are, the count of iterations so far, the length of
+    a step that only the posture asks for, |e|^2 / 2, and by what mu is raised; zeros before the first iteration.
 
     limits     (2, nv): lower and upper, of the coordinates that are ``limited``
-    settings   [tolerance, mu, longest step, tolerance of unrest]
+    settings   [tolerance of distances, mu, longest step, tolerance of unrest, tolerance of angles]
     redundant  whether a posture is preferred
     run        not used: recurrences have an input per run
     """
-    tolerance, mu, longest, calm = settings
+    tolerance, mu, longest, calm, tolerance_of_angles = settings
     found = residuals(tree, q, goals, target)
     mech = tree.mechanism
     place = limited_coordinates(mech)
     cost = 0.5 * dot(found.errors, found.errors)
     boost = _boost(cost, progress[3], progress[4])
-    step0 = _pulled(difference(tree, q, posture), cost, boost) if redundant else [0.0] * mech.nv
+    units = found.units.of_v.tolist()
+    step0 = [0.0] * mech.nv
+    if redundant:
+        way = difference(tree, q, posture)
+        step0 = _pulled([x * (1.0 / unit) for x, unit in zip(way, units, strict=True)], cost, boost)
     pushes = {k: dot((row[k] for row in found.rows), found.errors) for k in limited}
     free = _free([1.0] * mech.nv, pushes, place, q, limits)
     step = _step(found, free, step0, mu * boost * cost)
@@ -202,20 +217,28 @@ def inverse_kinematics_step(
         step = _step(found, free, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
     shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
-    largest = found.squares[0]
-    for square in found.squares[1:]:
-        largest = select(largest < square, square, largest)
-    error = sqrt(largest)
+    distance, angle = (_largest(squares) for squares in (found.distances, found.angles))
     unrest = length * boost if redundant else 0.0
-    done = select(tolerance < error, 0.0, select(calm < unrest, 0.0, 1.0) if redundant else 1.0)
+    done = select(tolerance < distance, 0.0, select(tolerance_of_angles < angle, 0.0, 1.0))
+    done = done * select(calm < unrest, 0.0, 1.0) if redundant else done
     moving = 1.0 - done
-    moved = integrate(tree, q, step, shorter * moving)
+    moved = integrate(tree, q, [unit * x for unit, x in zip(units, step, strict=True)], shorter * moving)
     for k in limited:
         at = place[k]
         lower, upper = limits[0][k], limits[1][k]
         moved[at] = select(moved[at] < lower, lower, select(upper < moved[at], upper, moved[at]))
     q_next = [select(done > 0.5, old, new) for old, new in zip(q, moved, strict=True)]
-    return q_next, [error, progress[1] + moving, unrest, cost, boost]
+    return q_next, [distance, progress[1] + moving, unrest, cost, boost, angle]
+
+
+def _largest(squares: Sequence[Scalar]) -> Scalar:
+    """The root of the largest of some squares; zero if there are none."""
+    if not squares:
+        return 0.0
+    largest = squares[0]
+    for square in squares[1:]:
+        largest = select(largest < square, square, largest)
+    return sqrt(largest)
 
 
 def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:

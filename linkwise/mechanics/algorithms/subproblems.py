@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..scalar import Scalar, atan2, is_constant, is_zero, select, sqrt
 from ..spatial import Vector3
 
-NOTHING = 1e-25  # squared lengths in metres or of units: lengths below leave their angle open
+NOTHING = 1e-25  # squared lengths in units of the arm: lengths below leave their angle open
 ROUND_OFF = 1e-12  # of cosines between axes
 
 

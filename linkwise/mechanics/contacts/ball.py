@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import Force, Matrix3, Vector3
@@ -19,6 +20,7 @@ class Ball(Contact):
 
     radius: float
     contact: bool = True
+    lengths: ClassVar = ("radius",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive_length("the radius of a ball", self.radius))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..scalar import Scalar, sqrt
 from ..spatial import Matrix3, Vector3
@@ -19,6 +20,7 @@ class Distance(Contact):
     """
 
     length: float = 0.0
+    lengths: ClassVar = ("length",)
 
     def __post_init__(self) -> None:
         if self.length != 0.0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..joints.protocol import unit_axis
 from ..scalar import Scalar, sqrt
@@ -33,6 +34,7 @@ class Wheel(Contact):
     crown: float = 0.0
     grip: str = "full"
     contact: bool = True
+    lengths: ClassVar = ("radius", "crown")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive_length("the radius of a wheel", self.radius))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...mechanism import Body, Mechanism, MechanismError, checks
+from ...mechanism.scales import scales
 from ..jet import jet, parts
 from ..recursions.tree import Tree
 from ..scalar import Scalar, is_constant, select, sqrt
@@ -23,9 +24,10 @@ from .law import ForceLaw, Situation
 
 RETURN_STEPS = 4.0
 SOFTER = 0.01  # of its stiffness, by which a stop with a knee pushes harder the deeper it is beyond that
-NOTHING = 1e-30  # square of a depth that is none; far above the least number of single precision
+NOTHING = 1e-30  # square of a depth that is none where a stop has no width; far above what single precision has least
 INFINITE = ("lower", "upper", "width", "knee")  # numbers that may be so
-FRICTION_SPEED = 1e-2  # rad/s or m/s below which dry friction is regularised
+FRICTION_SPEED = 1e-2  # rad, or of the mechanism's length, in a thousand usual steps: 0.01 rad/s
+TINY = 1e-12  # of the width of a stop: a depth that is none
 Numbers = Mapping[str, Sequence[Scalar]]
 Bounds = tuple[Scalar | None, Scalar | None]
 
@@ -38,18 +40,24 @@ class Element(ForceLaw):
 
     #: Field -> which coordinates it has a number for, and whether it must not be negative.
     fields: ClassVar[Mapping[str, tuple[str, bool]]] = {}
+    #: Fields that may be None: ``default`` says what they then are.
+    optional: ClassVar[tuple[str, ...]] = ()
     #: The field that may differ from state to state (``Tree.numbers_that_act``).
     varies: ClassVar[str] = ""
 
-    def at(self, body: Body) -> dict[str, list[float]]:
+    def at(self, mech: Mechanism) -> dict[str, list[float]]:
         """The numbers of this element, one per coordinate."""
-        found = {}
+        found, body = {}, _body(mech, self.joint)
         for name, (count, _) in self.fields.items():
             value = getattr(self, name)
-            if name == "rest" and value is None:
-                value = body.kind.neutral()
+            if value is None and name in self.optional:
+                value = self.default(name, mech)
             found[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
         return found
+
+    def default(self, name: str, mech: Mechanism) -> Any:
+        """The number, or one per coordinate, of an ``optional`` field that is None."""
+        raise KeyError(name)
 
     def checked(self, name: str, value: Any, size: int) -> np.ndarray:
         """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
@@ -64,7 +72,7 @@ class Element(ForceLaw):
     # -- as a law -----------------------------------------------------------------------------------------------
 
     def numbers(self, mech: Mechanism) -> tuple[float, ...]:
-        found = self.at(_body(mech, self.joint))
+        found = self.at(mech)
         return tuple(x for name in self.fields for x in found[name])
 
     def structure(self, mech: Mechanism) -> Hashable:
@@ -124,7 +132,11 @@ class Spring(Element):
     stiffness: Any
     rest: Any = None
     fields: ClassVar = {"stiffness": ("nv", True), "rest": ("nq", False)}
+    optional: ClassVar = ("rest",)
     varies: ClassVar = "stiffness"
+
+    def default(self, name: str, mech: Mechanism) -> Any:
+        return _body(mech, self.joint).kind.neutral()
 
     def push(self, at: Situation, numbers: Numbers) -> None:
         pulls = [
@@ -143,7 +155,7 @@ class Spring(Element):
         at.push_joint(self.joint, forces)
 
     def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
-        self.add_diagonal(mech, stiffness, self.at(_body(mech, self.joint))["stiffness"])
+        self.add_diagonal(mech, stiffness, self.at(mech)["stiffness"])
 
     def stored(self, at: Situation, numbers: Numbers) -> Scalar:
         stretch = self._stretch(at, at.positions(self.joint), numbers)
@@ -170,26 +182,30 @@ class Damper(Element):
         at.resist_joint(self.joint, numbers["damping"])
 
     def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
-        self.add_diagonal(mech, damping, self.at(_body(mech, self.joint))["damping"])
+        self.add_diagonal(mech, damping, self.at(mech)["damping"])
 
 
 @dataclass(frozen=True)
 class Friction(Element):
     """Dry friction ``-friction v / sqrt(v^2 + speed^2)``: within 0.5 percent of its full size beyond ten times
-    ``speed``, smooth below.
+    ``speed``, smooth below.  None for ``friction_speeds`` of the mechanism.
 
     With numbers ``steepest``, one per degree of freedom, it is ``-steepest v`` at speeds where that is less: explicit
     steps follow no steeper one.  Beyond such speeds, friction / steepest at most, nothing changes.
     """
 
     friction: Any
-    speed: Any = FRICTION_SPEED
+    speed: Any = None
     steepest: tuple[float, ...] | None = None
     fields: ClassVar = {"friction": ("nv", True), "speed": ("nv", True)}
+    optional: ClassVar = ("speed",)
     varies: ClassVar = "friction"
 
-    def at(self, body: Body) -> dict[str, list[float]]:
-        found = super().at(body)
+    def default(self, name: str, mech: Mechanism) -> Any:
+        return friction_speeds(mech, _body(mech, self.joint))
+
+    def at(self, mech: Mechanism) -> dict[str, list[float]]:
+        found = super().at(mech)
         if min(found["speed"]) <= 0.0:
             raise MechanismError(
                 f"the speed of a friction at joint {self.joint!r} must be positive, got {self.speed!r}"
@@ -206,6 +222,13 @@ class Friction(Element):
         drags = [friction_drag(*row) for row in rows]
         at.push_joint(self.joint, [-(drag * v) for drag, v in zip(drags, rates, strict=True)])
         at.resist_joint(self.joint, drags)  # the secant: velocities never change their sign, and come to rest
+
+
+def friction_speeds(mech: Mechanism, body: Body) -> tuple[float, ...]:
+    """Speeds of a joint, one per velocity coordinate, below which dry friction is smooth where nothing is said: 0.01
+    rad/s, or 0.01 of its length per second, for a mechanism of usual size (``Scales.step``)."""
+    own = scales(mech)
+    return tuple(FRICTION_SPEED * unit / (1000.0 * own.step) for unit in own.of_kind(body.kind, "v").tolist())
 
 
 def friction_drag(friction: Scalar, speed: Scalar, rate: Scalar, steepest: float) -> Scalar:
@@ -239,20 +262,21 @@ class Stop(Element):
         "knee": ("nq", True),
     }
 
-    def at(self, body: Body) -> dict[str, list[float]]:
+    def at(self, mech: Mechanism) -> dict[str, list[float]]:
+        body = _body(mech, self.joint)
         if not body.kind.rates_are_velocities:
             raise MechanismError(
                 f"joint {self.joint!r} is a {type(body.kind).__name__} joint, whose coordinates have no bounds: "
                 "a stop needs a joint whose velocities are the rates of its coordinates"
             )
-        return super().at(body)
+        return super().at(mech)
 
     def structure(self, mech: Mechanism) -> Hashable:
         """Numbers that are infinite leave no code."""
         return *super().structure(mech), *(x for name in INFINITE for x in self._finite(mech)[name])  # type: ignore[misc]
 
     def _finite(self, mech: Mechanism) -> dict[str, list[bool]]:
-        own = self.at(_body(mech, self.joint))
+        own = self.at(mech)
         return {name: np.isfinite(own[name]).tolist() for name in INFINITE}
 
     def push(self, at: Situation, numbers: Numbers) -> None:
@@ -302,7 +326,7 @@ class StopSpring(NamedTuple):
         beyond = excess(x, bounds)
         outside: Scalar = True
         if step is not None:
-            outside = NOTHING < beyond * beyond
+            outside = self._none < beyond * beyond
             beyond = select(outside, beyond, excess(x + step * rate, bounds))
         side = select(beyond < 0.0, -1.0, 1.0)
         depth, inwards = beyond * side, rate * side
@@ -338,7 +362,12 @@ class StopSpring(NamedTuple):
         time = step if is_unbounded(self.width) else 0.5 * self.damping * self.width
         most, missing = damped + step, positive(step * inwards - depth)  # rounded, it may be below zero
         part = time * time * depth
-        return most * part / select(NOTHING < part, step * missing * most + part, 1.0)
+        return most * part / select(self._none < depth * depth, step * missing * most + part, 1.0)
+
+    @property
+    def _none(self) -> Scalar:
+        """Square of a depth that is none."""
+        return NOTHING if is_unbounded(self.width) else (TINY * self.width) * (TINY * self.width)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
         """The integral of ``_bent``, times the stiffness."""

@@ -14,11 +14,12 @@ import numpy as np
 
 from ...mechanism import Actuator, Body, ContactPair, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from ...mechanism.elements import CONTACT_FRICTION, RECORDS, name_of
+from ...mechanism.scales import scales
 from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
 from ..recursions.tree import build_tree
 from .actuators import Actuation
-from .at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop, StopSpring
+from .at_joints import FRICTION_SPEED, Damper, Element, Friction, Spring, Stop, StopSpring, friction_speeds
 from .contact import CompliantContact
 from .fluid import FluidLaw
 from .gravity_compensation import HoldingUp
@@ -26,14 +27,15 @@ from .law import Acting, ForceLaw
 from .tendons import TendonLaw
 
 #: How stops of joint limits push back where nothing is said: as stiff as makes the joint's own effective inertia m
-#: swing with this time constant, m / LIMIT_TIME^2, or stiffer where the joint's full effort would press it in deeper
-#: than LIMIT_DEPTH; with a damping that is critical from the depth LIMIT_WIDTH on; and softer from the depth LIMIT_KNEE
-#: on, or the force there, so that what starts outside is not thrown back.
-LIMIT_TIME = 0.002
-LIMIT_DEPTH = {ANGLE: 0.01, LENGTH: 0.001}  # rad, m
+#: swing with a time constant of LIMIT_TIME usual steps, m / time^2, or stiffer where the joint's full effort would
+#: press it in deeper than LIMIT_DEPTH; with a damping that is critical from the depth LIMIT_WIDTH on; and softer from
+#: the depth LIMIT_KNEE on, or the force there, so that what starts outside is not thrown back.  Depths are in radians,
+#: or those of sliding joints in units of the mechanism's length.
+LIMIT_TIME = 2.0  # usual steps: 2 ms for mechanisms of usual size
+LIMIT_DEPTH = {ANGLE: 0.01, LENGTH: 0.001}
 LIMIT_WIDTH = 0.001
 LIMIT_KNEE = 0.02
-LIMIT_DAMPING = 2.0 * LIMIT_TIME / LIMIT_WIDTH
+EVEN = 1e-6  # of an octave: powers of two are so near that rounding to one does not miss it
 #: Explicit methods follow what swings with this many of their steps as time constant, critically damped.
 LIMIT_STEPS = 1.5
 
@@ -64,9 +66,9 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
         if any(body.damping) and mech.acts("damping", joint):
             yield Damper(joint, body.damping)
         if joint in rubbing:
-            yield Friction(joint, body.friction, steepest=_steepest(body.friction, most[joint]))
+            yield Friction(joint, body.friction, steepest=_steepest(mech, body, body.friction, most[joint]))
         if joint in limited:
-            yield _stop(body, _efforts(mech, body), inertia[joint], most[joint])
+            yield _stop(mech, body, inertia[joint], most[joint])
 
 
 def with_varying_numbers(
@@ -85,7 +87,8 @@ def with_varying_numbers(
             own = [law for law in laws if isinstance(law, Element) and (law.varies, law.joint) == (kind, body.joint)]
             if kind == "friction":
                 laws = [law for law in laws if law not in own]
-                laws.append(Friction(body.joint, 0.0, steepest=_steepest([math.inf] * body.kind.nv, most[body.joint])))
+                steepest = _steepest(mech, body, [math.inf] * body.kind.nv, most[body.joint])
+                laws.append(Friction(body.joint, 0.0, steepest=steepest))
             elif not own:
                 laws.append(Damper(body.joint, 0.0) if kind == "damping" else Spring(body.joint, 0.0, body.rest))
     return Acting(tuple(laws))
@@ -118,11 +121,16 @@ def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Fo
     return {joint: [Followed.by(m, explicit_step) for m in own] for joint, own in _by_joint(mech, inertia).items()}
 
 
-def _steepest(friction: Iterable[float], most: Iterable[Followed]) -> tuple[float, ...] | None:
+def _steepest(
+    mech: Mechanism, body: Body, friction: Iterable[float], most: Iterable[Followed]
+) -> tuple[float, ...] | None:
     """What bounds dry friction (``Friction.steepest``) of this size, None where steps follow all of it.  Rounded more
     finely than stops are: below the speed at which it sets in friction is too low."""
-    slopes = tuple(_rounded(one.damping**2, math.floor) ** 0.5 for one in most)
-    return None if all(f / FRICTION_SPEED <= slope for f, slope in zip(friction, slopes, strict=True)) else slopes
+    units = _units(mech, body, "v")
+    rows = zip(most, units, strict=True)
+    slopes = tuple(_rounded(one.damping**2, unit.damping**2, math.floor) ** 0.5 for one, unit in rows)
+    speeds = friction_speeds(mech, body)
+    return None if all(f / s <= slope for f, s, slope in zip(friction, speeds, slopes, strict=True)) else slopes
 
 
 def _efforts(mech: Mechanism, body: Body) -> list[float]:
@@ -142,14 +150,57 @@ def _largest_force(one: Actuator) -> float:
     return abs(one.gain[0]) * max(map(abs, within)) if plain and within is not None else math.inf
 
 
-def _stop(body: Body, efforts: list[float], inertia: list[float], most: list[Followed]) -> Stop:
-    limits = body.limits
+class StopUnits(NamedTuple):
+    """Units of one coordinate, which measures an ANGLE or a LENGTH: of depths, of inertia, and of time."""
+
+    measure: str
+    depth: float
+    inertia: float
+    time: float
+
+    @property
+    def stiffness(self) -> float:
+        return self.inertia / self.time**2
+
+    @property
+    def damping(self) -> float:
+        return self.inertia / self.time
+
+    @property
+    def force(self) -> float:
+        return self.stiffness * self.depth
+
+    @property
+    def pressed(self) -> float:
+        """The depth to which the full effort of a joint may press it."""
+        return LIMIT_DEPTH[self.measure] * self.depth
+
+
+def _units(mech: Mechanism, body: Body, quantity: str) -> list[StopUnits]:
+    own, measures = scales(mech), body.kind.measures(quantity)
+    return [
+        StopUnits(LENGTH if measure.of == LENGTH else ANGLE, unit, own.mass * own.length**2 / unit**2, own.step)
+        for measure, unit in zip(measures, own.of_kind(body.kind, quantity).tolist(), strict=True)
+    ]
+
+
+def limit_depths(mech: Mechanism, body: Body) -> np.ndarray:
+    """(nq of the joint,): how deep it is pressed into its stops, at most, by its motors."""
+    return np.array([unit.pressed for unit in _units(mech, body, "q")])
+
+
+def _stop(mech: Mechanism, body: Body, inertia: list[float], most: list[Followed]) -> Stop:
+    limits, units = body.limits, _units(mech, body, "q")
     if limits.stiffness is not None:
-        own = (LIMIT_DAMPING, LIMIT_WIDTH) if limits.damping is None else (limits.damping, math.inf)
+        own: tuple[Any, Any] = (limits.damping, math.inf)
+        if limits.damping is None:
+            widths = tuple(LIMIT_WIDTH * unit.depth for unit in units)
+            own = (
+                tuple(2.0 * LIMIT_TIME * unit.time / width for unit, width in zip(units, widths, strict=True)),
+                widths,
+            )
         return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, *own)
-    kinds = [measure.of for measure in body.kind.position_measures]
-    depths = (LIMIT_DEPTH.get(kind, LIMIT_DEPTH[ANGLE]) for kind in kinds)
-    rows = zip(inertia, efforts, depths, most, strict=True)
+    rows = zip(inertia, _efforts(mech, body), units, most, strict=True)
     springs = [default_stop(*row) for row in rows]
     numbers: dict[str, Any] = {name: [getattr(one, name) for one in springs] for name in StopSpring._fields}
     if limits.damping is not None:
@@ -161,15 +212,17 @@ def _hashable(x: Any) -> Any:
     return tuple(x) if isinstance(x, list) else x
 
 
-def default_stop(inertia: float, effort: float, depth: float, most: Followed) -> StopSpring:
-    """A stop before what has this inertia, pressed by this effort, which should not be deeper than this.  It is softer
-    from a force on that is far more than it should meet."""
-    own = _rounded(inertia / LIMIT_TIME**2)
-    stiffness = max(own, _rounded(effort / depth, math.ceil))
-    damping = 2.0 * LIMIT_TIME * math.sqrt(own * stiffness)  # critical
-    stiffness, damping = (min(x, _rounded(y, math.floor)) for x, y in zip((stiffness, damping), most, strict=True))
-    force = max(LIMIT_KNEE * own, _rounded(2.0 * effort, math.ceil))
-    return StopSpring(stiffness, damping / (stiffness * LIMIT_WIDTH), LIMIT_WIDTH, force / stiffness)
+def default_stop(inertia: float, effort: float, unit: StopUnits, most: Followed) -> StopSpring:
+    """A stop before what has this inertia, pressed by this effort.  It is softer from a force on that is far more than
+    it should meet."""
+    time, width = LIMIT_TIME * unit.time, LIMIT_WIDTH * unit.depth
+    own = _rounded(inertia / time**2, unit.stiffness)
+    stiffness = max(own, _rounded(effort / unit.pressed, unit.stiffness, math.ceil))
+    damping = 2.0 * time * math.sqrt(own * stiffness)  # critical
+    stiffness = min(stiffness, _rounded(most.stiffness, unit.stiffness, math.floor))
+    damping = min(damping, _rounded(most.damping, unit.damping, math.floor))
+    force = max(LIMIT_KNEE * unit.depth * own, _rounded(2.0 * effort, unit.force, math.ceil))
+    return StopSpring(stiffness, damping / (stiffness * width), width, force / stiffness)
 
 
 def _by_joint(mech: Mechanism, inertia: np.ndarray) -> dict[str, list[float]]:
@@ -208,9 +261,14 @@ def mobility(mech: Mechanism) -> np.ndarray:
     return np.linalg.pinv(whole / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
 
 
-def _rounded(x: float, to_integer: Callable[[float], int] = round) -> float:
-    """To a power of two: variants that differ a little, by a payload say, keep the same laws and share their code."""
-    return 2.0 ** to_integer(math.log2(x)) if 0.0 < x < math.inf else x
+def _rounded(x: float, unit: float, to_integer: Callable[[float], int] = round) -> float:
+    """To a power of two of a unit: variants that differ a little, by a payload say, keep the same laws and share their
+    code."""
+    if not 0.0 < x < math.inf:
+        return x
+    octaves = math.log2(x / unit)
+    whole = round(octaves)
+    return unit * 2.0 ** (whole if abs(octaves - whole) < EVEN else to_integer(octaves))
 
 
 # -- of records -------------------------------------------------------------------------------------------------
@@ -220,15 +278,21 @@ def _tendon_law(mech: Mechanism, tendon: Tendon, explicit_step: float | None) ->
     if not (tendon.stiffness or tendon.damping or tendon.friction or tendon.limits):
         return None
     stop, steepest = StopSpring(0.0, 0.0, math.inf, math.inf), math.inf
+    own = scales(mech)
+    # Lengths of tendons are sums of coordinates: how much one changes where a joint moves by its unit.
+    arms = (abs(arm) * own.of_kind(mech.bodies[mech.body_index(joint)].kind, "v")[0] for joint, arm in tendon.joints)
+    length = max(arms, default=0.0) or 1.0
+    unit = StopUnits(ANGLE, length, own.mass * own.length**2 / length**2, own.step)
+    speed = FRICTION_SPEED * length / (1000.0 * own.step)
     if tendon.limits or (tendon.friction and explicit_step):
         inertia = effective_inertia(mech)
         moved = sum(arm**2 / inertia[mech.v_index(joint)][0] for joint, arm in tendon.joints)
         if moved and tendon.limits:
-            stop = default_stop(1.0 / moved, 0.0, 1.0, Followed.by(1.0 / moved, explicit_step))
+            stop = default_stop(1.0 / moved, 0.0, unit, Followed.by(1.0 / moved, explicit_step))
         if explicit_step and moved:
-            slope = _rounded(1.0 / (explicit_step * moved), math.floor)
-            steepest = slope if tendon.friction > FRICTION_SPEED * slope else math.inf
-    return TendonLaw(tendon, stop, steepest)
+            slope = _rounded(1.0 / (explicit_step * moved), unit.damping, math.floor)
+            steepest = slope if tendon.friction > speed * slope else math.inf
+    return TendonLaw(tendon, stop, steepest, speed)
 
 
 #: Record -> its law on a mechanism; actuators are one law together.

@@ -21,13 +21,14 @@ class TendonLaw(ForceLaw):
 
         -stiffness (l - nearest of rest) - damping dl/dt - friction dl/dt / sqrt(dl/dt^2 + speed^2)
 
-    with the speed of joints; its friction is at most ``steepest`` dl/dt (``Friction``).  Beyond its limits that of
-    stops (``Stop``), as at joints.
+    with the ``speed`` of joints, by its arms; its friction is at most ``steepest`` dl/dt (``Friction``).  Beyond its
+    limits that of stops (``Stop``), as at joints.
     """
 
     tendon: Tendon
     stop: StopSpring
     steepest: float = math.inf
+    speed: float = FRICTION_SPEED
 
     def act(self, at: Situation, ctrl: Sequence[Scalar] = (), activation: Sequence[Scalar] = ()) -> Sequence[Scalar]:
         tendon = self.tendon
@@ -36,7 +37,7 @@ class TendonLaw(ForceLaw):
         if tendon.stiffness:
             force = force - tendon.stiffness * _beyond(length, tendon.rest)
         if tendon.friction:
-            drag = friction_drag(tendon.friction, FRICTION_SPEED, rate, self.steepest)
+            drag = friction_drag(tendon.friction, self.speed, rate, self.steepest)
             force, slope = force - drag * rate, slope + drag
         if tendon.limits:
             push, grown = self.stop.response(length, rate, _finite(tendon.limits), at.step)

@@ -24,6 +24,7 @@ class Helical(Joint):
     position_measures: ClassVar = (Measure("", ANGLE),)
     slides: ClassVar[bool] = True
     canonical_numbers: ClassVar = ("pitch",)
+    lengths: ClassVar = ("pitch",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a helical joint"))

@@ -50,6 +50,9 @@ class LoopKind(ABC):
     the velocity of B against A alone.
     """
 
+    #: Attributes that are lengths.
+    lengths: ClassVar[tuple[str, ...]] = ()
+
     @classmethod
     def kind_name(cls) -> str:
         """What files call this kind: by its name those of linkwise, with their module's all others."""

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mechanism import Body, Mechanism
+from ...mechanism.scales import scales
 
-ROUND_OFF = 1e-14  # metres or radians: what is smaller is noise of the frame computation itself
+ROUND_OFF = 1e-14  # radians, or of the mechanism's length: noise of the frame computation itself is smaller
 SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
 FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
 
@@ -83,7 +84,8 @@ def chosen_and_placed(
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
         turn = 0.0
         if body.kind.rotation_coordinate is not None or body.kind.only_slides:
-            turn = _turn_to_mass(body) if main is None else _turn_towards(steps[0][main], steps[1][main])
+            length = scales(mechanism).length
+            turn = _turn_to_mass(body) if main is None else _turn_towards(steps[0][main], steps[1][main], length)
         choices.append(FrameChoice(turn=turn))
         found = place(mechanism, i, choices, steps)
         choices[i] = FrameChoice(-float(found.second_shift[2]), turn)
@@ -110,25 +112,26 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice], steps: Steps
         spin = about_z + own.turn
     elif body.kind.slides:  # the joint commutes with a turn about z
         rotation = rotation @ _turn_z(own.turn)
-    rotation, position = _clean(rotation, 1.0), _clean(position, 1.0)
+    length = scales(mechanism).length
+    rotation, position = _clean(rotation, 1.0), _clean(position, length)
     reach = FAR * math.hypot(*body.position.tolist())
-    first, along = _split_shift(rotation, position, reach) if body.kind.slides else (position, 0.0)
+    first, along = _split_shift(rotation, position, reach, length) if body.kind.slides else (position, 0.0)
     quarter_turns = round(spin / (math.pi / 2))
     rest = spin - quarter_turns * (math.pi / 2)
     if abs(rest) < ROUND_OFF:
         rest = 0.0
     else:
         quarter_turns, rest = 0, spin
-    second = _clean(np.array([0.0, 0.0, along + own.slide]), max(1.0, abs(along)))
-    return Placement(_clean(first, 1.0), rotation, second, rest, quarter_turns % 4)
+    second = _clean(np.array([0.0, 0.0, along + own.slide]), max(length, abs(along)))
+    return Placement(_clean(first, length), rotation, second, rest, quarter_turns % 4)
 
 
-def _turn_towards(rotation: np.ndarray, position: np.ndarray) -> float:
+def _turn_towards(rotation: np.ndarray, position: np.ndarray, length: float) -> float:
     """The angle about z at which x is along the common normal with the next axis."""
     axis = rotation[:, 2]
     if math.hypot(axis[0], axis[1]) > ROUND_OFF:
         return _snap_turn(math.atan2(axis[0], -axis[1]))  # the next axis becomes (0, -sin, cos): a turn about x
-    if math.hypot(position[0], position[1]) > ROUND_OFF:
+    if math.hypot(position[0], position[1]) > ROUND_OFF * length:
         return _snap_turn(math.atan2(position[1], position[0]))
     return 0.0
 
@@ -143,14 +146,15 @@ def _turn_to_mass(body: Body) -> float:
         about_axis = inertia - body.mass * np.outer(com, com)
         products = about_axis[np.triu_indices(3, 1)]
         scale = max(np.abs(inertia).max(), body.mass * (com @ com))
-        count = int(np.count_nonzero(np.abs(com[:2]) > 1e-12) + np.count_nonzero(np.abs(products) > 1e-12 * scale))
+        off_axis = np.count_nonzero(np.abs(com[:2]) > 1e-12 * np.linalg.norm(com))
+        count = int(off_axis + np.count_nonzero(np.abs(products) > 1e-12 * scale))
         return count, abs(angle)
 
     com = alignment.T @ body.com
     return min((0.0, _snap_turn(math.atan2(com[1], com[0]))), key=numbers)
 
 
-def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float, length: float) -> tuple[np.ndarray, float]:
     """position = first + along * z of the joint, with the fewest numbers in ``first`` and ``along`` within reach."""
     axis = rotation[:, 2]
     candidates = [(np.array(position), 0.0)]
@@ -159,7 +163,7 @@ def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float) -> tu
             along = position[k] / axis[k]
             if abs(along) > reach:
                 continue
-            first = _clean(position - along * axis, max(1.0, abs(along)))
+            first = _clean(position - along * axis, max(length, abs(along)))
             first[k] = 0.0
             candidates.append((first, along))
     return min(candidates, key=lambda c: 2 * np.count_nonzero(c[0]) + (c[1] != 0.0))
