@@ -58,6 +58,7 @@ def _held(
         "heeds_loops": True,
         "may_take_wrenches": len(inputs) == 3,
         **more,
+        "options": (*more.get("options", ()), "units"),
     }
     return (
         Algorithm(f"closed_{called or name}", inputs, output, recursion, **more),
@@ -84,7 +85,6 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("q", "v", "tau"),
         ("a", "reliability", "consistency"),
         closed_dynamics.closed_motion,
-        ("loop_size",),
     ),
     *_held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     *_held("multipliers", ("q", "v", "tau"), "multipliers"),

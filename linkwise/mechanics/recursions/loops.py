@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
 LENGTH = "length"  # of a distance between two links
 AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
-ROUND_OFF = 1e-15  # metres: what is smaller is noise of multiplying constant frames
+ROUND_OFF = 1e-15  # of the distances between constant frames: what is smaller is noise of multiplying these
 
 
 class Aim(NamedTuple):
@@ -337,10 +337,10 @@ def _side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]
 
 def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:
     """Constant frames, each in the one before, as one."""
-    rotation, position = np.eye(3), np.zeros(3)
+    rotation, position, way = np.eye(3), np.zeros(3), 0.0
     for axes, origin in frames:
-        rotation, position = rotation @ axes, rotation @ origin + position
-    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF, 0.0, position)
+        rotation, position, way = rotation @ axes, rotation @ origin + position, way + float(np.linalg.norm(origin))
+    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF * way, 0.0, position)
     return Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 
 
