@@ -143,7 +143,7 @@ def decompose(
 
 
 def orthonormalized(basis: np.ndarray) -> np.ndarray:
-    """(..., n, p): orthonormal columns that span those of ``basis``; columns of zeros stay so.
+    """(..., n, p): orthonormal columns that span those of ``basis``, the first along its first; columns of zeros stay.
 
     Columns are divided by triangular factors from the right, twice: the first makes them orthonormal but for their
     condition, and every row keeps its own precision however different the sizes of rows are.
@@ -156,8 +156,8 @@ def orthonormalized(basis: np.ndarray) -> np.ndarray:
     for _ in range(2):
         size = np.linalg.norm(found, axis=-2, keepdims=True)
         found = found / np.where(size > 0.0, size, 1.0)
-        upper = np.linalg.qr(found, mode="r")
-        upper = upper + np.eye(upper.shape[-1]) * (size == 0.0)
+        upper = np.linalg.qr(found, mode="r") + np.eye(found.shape[-1]) * (size == 0.0)
+        upper = np.sign(np.einsum("...ii->...i", upper))[..., None] * upper  # as Gram and Schmidt have it
         found = found @ np.linalg.inv(upper)
     return np.take_along_axis(np.where(finite, found, np.nan), np.argsort(order, axis=-1), axis=-1)
 

@@ -323,7 +323,7 @@ def null_space(
     if method == "elimination" and independent is tolerance is active is None and not redundancy(mech).blocks:
         basis, reliability = float64_function(mech, "closed_null_space")(q)
         if np.all(reliability > RELIABLE):
-            return orthonormalized(basis) if sizes(mech).has_lengths else basis
+            return basis
     method = "svd" if method == "elimination" else method
     jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
     svd = decomposed_jacobian(mech, jacobian, tolerance)

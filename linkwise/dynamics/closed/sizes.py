@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,15 +24,15 @@ from .. import trees as tree
 
 SAMPLES = 8  # random configurations whose lever arms are measured
 NO_ARM = 1e-9  # of the longest offset: shorter lever arms are rounding
-CLASS = 4.0  # ratio of sizes: loops of about the same size have the same one, and kernels need not tell them apart
+CLASS = 4.0  # ratio of sizes that pivots need not tell apart ...
+ASIDE = 0.041  # ... of which the bounds, as powers of it, are at no ratio that mechanisms are likely to have
 
 
 class Sizes(NamedTuple):
     """What makes errors, coordinates and rates dimensionless: ``rows * g``, ``rows[:, None] * G * columns``,
     ``v / columns``.
 
-    loops        (number of loops,): about the longest lever arm of each loop, in metres; the mechanism's size for
-                 couplings
+    loops        (number of loops,): the longest lever arm of each loop, in metres; the mechanism's size for couplings
     rows         (m,): 1 / size of the loop for lengths, 1 for angles; couplings have the largest ratio 1
     columns      (nv,): the size for lengths, 1 for angles; velocities are ``columns`` times dimensionless ones
     structural   (m,): whether a constraint changes at all when the tree moves; planar loops have some that do not
@@ -68,10 +69,10 @@ def _measured(mech: Mechanism) -> Sizes:
     loops, rows, columns = np.full(len(mech.loops), length), np.ones(mech.n_constraints), np.zeros(mech.nv)
     for number, loop in enumerate(mech.loops):
         if isinstance(loop, Loop):
-            at, metres = mech.constraint_index(loop.name), _are_lengths(loop.kind)
-            arm = float(np.abs(jacobians[:, at][:, metres][..., ~lengths_of_v]).max(initial=0.0))
-            loops[number] = length * _class_of(arm / length) if arm > NO_ARM * length else length
-            rows[at] = np.where(metres, 1.0 / loops[number], 1.0)
+            at, are_lengths = mech.constraint_index(loop.name), _are_lengths(loop.kind)
+            arm = float(np.abs(jacobians[:, at][:, are_lengths][..., ~lengths_of_v]).max(initial=0.0))
+            loops[number] = arm if arm > NO_ARM * length else length
+            rows[at] = np.where(are_lengths, 1.0 / loops[number], 1.0)
             columns = np.where(jacobians[:, at].any(axis=(0, 1)), np.maximum(columns, loops[number]), columns)
     columns = np.where(lengths_of_v, np.where(columns > 0.0, columns, length), 1.0)
     for loop in mech.loops:
@@ -89,9 +90,12 @@ def constraint_units(mech: Mechanism) -> ConstraintUnits:
     return ConstraintUnits(tuple(own.rows.tolist()), tuple(own.columns.tolist()), own.rate)
 
 
-def _class_of(ratio: float) -> float:
-    """The power of ``CLASS`` near a ratio of sizes; bounds are at no ratio that mechanisms are likely to have."""
-    return CLASS ** math.floor(math.log(ratio, CLASS) + 0.459)
+def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
+    """The same for kernels that choose pivots, with rows rounded to powers of ``CLASS`` times the unit of the largest
+    loop: loops of about the same size then have the same unit, and need not be multiplied by any."""
+    own, largest = constraint_units(mech), units(mech).length
+    rows = (row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in own.rows)
+    return replace(own, rows=tuple(rows))
 
 
 class Units(NamedTuple):

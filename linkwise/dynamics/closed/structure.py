@@ -21,7 +21,7 @@ from .. import trees as tree
 from ..states import Float64Array
 from .assembly import AssemblyError, assemble
 from .redundancy import redundancy
-from .sizes import constraint_units, sizes
+from .sizes import sizes, units_of_pivots
 from .tolerances import LOOPS
 
 SAMPLES = 16
@@ -58,7 +58,7 @@ def _fronts(mech: Mechanism) -> Fronts:
         closed = there[is_closed] if is_closed.any() else around
         order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
-    return Fronts(tuple(found), constraint_units(mech))
+    return Fronts(tuple(found), units_of_pivots(mech))
 
 
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -53,9 +53,8 @@ class Tangents:
         columns, offset = columns_of(motions), offset_of(motions)
         self.reliability = reduce(least, [one.reliability for one in motions], 2.0)
         if independent is None:
-            root = Factor.of([times(columns, column) for column in columns])
-            self.basis = [root.half_inverse(row) for row in transposed(columns)]
-            own = transposed(self.basis)
+            own = _orthonormalized(columns, fronts.units)
+            self.basis = transposed(own) if own else [[] for _ in offset]
         else:
             own = _rows_of(tree.mechanism, independent, len(columns))
             scale = Inverse([times(columns, row) for row in own], units_of_rows(own, fronts.units))
@@ -63,6 +62,23 @@ class Tangents:
             self.reliability = least(self.reliability, scale.reliability)
         seen = times(own, offset)
         self.offset = [x - dot(row, seen) for x, row in zip(offset, self.basis, strict=True)]
+
+
+def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
+    """Orthonormal columns that span the same.  Where some coordinates are lengths, the columns may be nearly parallel in
+    the coordinates as they are, and products of them would say little: they are then made orthogonal one by one."""
+    if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
+        root = Factor.of([times(columns, column) for column in columns])
+        return transposed([root.half_inverse(row) for row in transposed(columns)])
+    found: Matrix = []
+    for column in columns:
+        rest = list(column)
+        for part in found:
+            share = dot(part, rest)
+            rest = [x - share * y for x, y in zip(rest, part, strict=True)]
+        size = 1.0 / sqrt(dot(rest, rest))
+        found.append([x * size for x in rest])
+    return found
 
 
 def _rows_of(mech: Mechanism, joints: Sequence[str], count: int) -> Matrix:
