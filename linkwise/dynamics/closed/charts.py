@@ -60,7 +60,8 @@ class LocalParametrization:
         joints and rows is what they differ by from the origin.
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
-        estimated from the steps, is below ``tolerance`` (2.3.1), lengths in units of the loops' sizes, and raises ``ChartError`` where it does not contract.
+        estimated from the steps, is below ``tolerance`` (2.3.1), lengths in units of the loops' sizes, and raises
+        ``ChartError`` where it does not contract.
         """
         (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
         first = rho = 0.0
@@ -90,9 +91,10 @@ class LocalParametrization:
         return np.vstack([self.coordinates.by_q(q, self._y(q, y)), closable_jacobian(self._m, q)])
 
     def condition(self, q: ArrayLike, y: ArrayLike | None = None) -> float:
-        """Condition number of [D1 R; G], lengths in units of the loops' sizes and rows of R of unit size: infinite where
-        the coordinates fail (2.28)."""
-        values = self._decomposed(*self._state(q=q), y).s
+        """Condition number of [D1 R; G], lengths in units of the loops' sizes and rows of R of unit size: infinite
+        where the coordinates fail (2.28)."""
+        (q,) = self._state(q=q)
+        values = self._decomposed(q, y).s
         return float(values[0] / values[-1]) if values[-1] > 0.0 and len(values) == self._m.nv else float("inf")
 
     def derivative(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:

@@ -13,8 +13,8 @@ from .tolerances import LOOPS
 
 
 class Decomposition(NamedTuple):
-    """The singular values of a matrix A, one or a batch, of dimensionless rows and columns: R A C = U S V* with diagonal
-    R and C.
+    """The singular values of a matrix A, one or a batch, of dimensionless rows and columns: R A C = U S V* with
+    diagonal R and C.
 
     u      (..., m, m)
     s      (..., min(m, n))
@@ -46,8 +46,8 @@ class Decomposition(NamedTuple):
 
     @property
     def null_rows(self) -> np.ndarray:
-        """(..., p, n): what ``null`` has of a vector: null @ null_rows @ x is the vector of the null space nearest to x,
-        by dimensionless distances."""
+        """(..., p, n): what ``null`` has of a vector: null @ null_rows @ x is the vector of the null space nearest to
+        x, by dimensionless distances."""
         across = np.swapaxes(self._null, -1, -2)
         return across if self.columns is None else across / self.columns
 

@@ -32,9 +32,9 @@ def forward_dynamics_derivatives(
     tangent directions of q, by v and by tau.
 
     Changes of q and v that loops do not allow are projected onto those that they do as ``project`` does it, q first:
-    these are derivatives of ``forward_dynamics(mech, *project(mech, q, v), tau)``, the lower half of [Df] P (spencer2004
-    4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  The external ``wrenches`` (n_links, 6) stay as they are in
-    their link frames.
+    these are derivatives of ``forward_dynamics(mech, *project(mech, q, v), tau)``, the lower half of [Df] P
+    (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  The external ``wrenches`` (n_links, 6) stay
+    as they are in their link frames.
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """

@@ -1,8 +1,8 @@
 """Bases of the accelerations that keep the loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
 
 All formulations work in dimensionless coordinates, lengths in units of the loops' sizes (``sizes.py``): pivots and
-least norms do not depend on units.  For one state K is (nv, p), p the number of degrees of freedom; for a batch (nv, nv) with columns of zeros to fill
-up, so that its states may have different numbers of them.
+least norms do not depend on units.  For one state K is (nv, p), p the number of degrees of freedom; for a batch (nv,
+nv) with columns of zeros to fill up, so that its states may have different numbers of them.
 """
 
 from __future__ import annotations

@@ -236,9 +236,9 @@ def _first(states: np.ndarray, q: np.ndarray, null: np.ndarray) -> tuple[np.ndar
 
 
 def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """(..., p, k): what the patterns of forces do along the DoF, with the rows of a basis of unit motions that belong to
-    the driven joints, whose coordinates have these ``units``; nothing where that is less than what closed loops leave
-    unknown, as at dead centres."""
+    """(..., p, k): what the patterns of forces do along the DoF, with the rows of a basis of unit motions that belong
+    to the driven joints, whose coordinates have these ``units``; nothing where that is less than what closed loops
+    leave unknown, as at dead centres."""
     reach = np.swapaxes(null, -1, -2) @ patterns
     most = np.linalg.norm(units[:, None] * patterns, axis=-2)[..., None, :]
     known = np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * most
@@ -326,6 +326,6 @@ def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
         row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
         raise MechanismError(
             f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
-            f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with independent=..., "
-            "the others follow"
+            f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with "
+            "independent=..., the others follow"
         )

@@ -82,8 +82,9 @@ def loop_reactions(
             ground on feet that stand (``lw.hold_frames``)
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm, lengths in units of the loops' sizes (``multipliers``).  Links without mass are no hindrance where forces are in balance, as those of
-    ``static_forces`` are.  Options are those of ``forward_dynamics``.
+    multipliers of least norm, lengths in units of the loops' sizes (``multipliers``).  Links without mass are no
+    hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
+    ``forward_dynamics``.
     """
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 

@@ -104,10 +104,12 @@ class Units(NamedTuple):
 
     length       the longest lever arm of all loops; without loops, the longest offset that is written down
     velocities   (nv,): the length for lengths, 1 for angles; velocities are ``velocities`` times dimensionless ones
+    positions    (nq,): the same for configurations
     """
 
     length: float
     velocities: np.ndarray
+    positions: np.ndarray
 
 
 def units(mech: Mechanism) -> Units:
@@ -118,7 +120,7 @@ def units(mech: Mechanism) -> Units:
 def _units(mech: Mechanism) -> Units:
     arms = [size for size, loop in zip(sizes(mech).loops, mech.loops, strict=True) if isinstance(loop, Loop)]
     length = float(max(arms, default=0.0)) or _length(mech)
-    return Units(length, np.where(lengths_among(mech, "v"), length, 1.0))
+    return Units(length, *(np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("v", "q")))
 
 
 def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int) -> np.ndarray:

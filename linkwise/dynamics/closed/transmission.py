@@ -193,12 +193,12 @@ class _Push(NamedTuple):
 
 def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
     """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
-    loops, own = counted_jacobian(mech, q), sizes(mech)
+    loops, scale = counted_jacobian(mech, q), sizes(mech)
     rows = velocity_rows(mech, hold, "hold")
     held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
-    of_rows = np.concatenate([own.rows, 1.0 / row_sizes(rows * own.columns)[:, 0]])
+    of_rows = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
     stacked = np.concatenate([loops, held], axis=-2)
-    balance = decompose(stacked, rows=of_rows, columns=own.columns).solve_transposed(forces)
+    balance = decompose(stacked, rows=of_rows, columns=scale.columns).solve_transposed(forces)
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)

@@ -17,8 +17,8 @@ MORE_MOTORS = "actuate at least as many joints as there are degrees of freedom, 
 
 def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray) -> str:
     """What to do where forces of the ``driven`` coordinates cannot produce an acceleration at q (nq,), of whose motions
-    ``null`` (nv, p) is a basis of unit motions: motors at other joints too, where that helps; joints that float have none,
-    and what moves them alone can only follow."""
+    ``null`` (nv, p) is a basis of unit motions: motors at other joints too, where that helps; joints that float have
+    none, and what moves them alone can only follow."""
     null = null[:, np.abs(null).any(axis=0)]
     floating = [body.joint for body in mech.bodies if isinstance(body.kind, Floating)]
     floats = np.isin(np.arange(mech.nv), [k for joint in floating for k in range(mech.nv)[mech.v_index(joint)]])

@@ -53,8 +53,8 @@ def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
     """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the states that
-    loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is consistent with
-    the loops, else less."""
+    loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
+    consistent with the loops, else less."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     by_tau = product(near.basis, transposed([near.factor.solve(row) for row in near.basis]))
     return *_Projection(near).of(near.accelerations), by_tau, near.reliability, near.consistency

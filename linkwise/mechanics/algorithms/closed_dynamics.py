@@ -43,9 +43,7 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
     return [value + unknown for value in values]
 
 
-def closed_motion(
-    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
-) -> tuple[list[Scalar], Scalar, Scalar]:
+def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar, Scalar]:
     """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
     are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them
     closed, else negative."""
@@ -219,9 +217,7 @@ class ClosedMotion:
         return articulate_cluster(dynamics, self.motions[dynamics.cluster], tau, self.ground)
 
 
-def unless_open(
-    units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float
-) -> Scalar:
+def unless_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
     """The reliability of a result; negative where closures have larger ``errors``, dimensionless."""
     square, factor = units.square_of_constraints(errors)
     return reliability if is_zero(square) else select(square < (largest * factor) ** 2, reliability, -square)

@@ -53,8 +53,8 @@ class Projected:
 
 def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
     """(nq + nv,) and (): q with its loops closed and v without what opens them, both moved the least, lengths in units
-    of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative to the largest, which is small near singular
-    positions."""
+    of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative
+    to the largest, which is small near singular positions."""
     found = project(tree, q, v, fronts, settled, PASSES)
     return [*found.q, *found.v], if_positive(found.margins, RELIABLE + found.conditioning)
 

@@ -65,8 +65,8 @@ class Tangents:
 
 
 def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
-    """Orthonormal columns that span the same.  Where some coordinates are lengths, the columns may be nearly parallel in
-    the coordinates as they are, and products of them would say little: they are then made orthogonal one by one."""
+    """Orthonormal columns that span the same.  Where some coordinates are lengths, the columns may be nearly parallel
+    in the coordinates as they are, and products of them would say little: they are then made orthogonal one by one."""
     if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
         root = Factor.of([times(columns, column) for column in columns])
         return transposed([root.half_inverse(row) for row in transposed(columns)])
@@ -163,7 +163,8 @@ def columns_of(motions: Sequence[Solution]) -> Matrix:
 def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
     """Vectors over all coordinates in units of these."""
     return [
-        [x if units.column(c) == 1.0 else x * (1.0 / units.column(c)) for c, x in enumerate(column)] for column in columns
+        [x if units.column(c) == 1.0 else x * (1.0 / units.column(c)) for c, x in enumerate(column)]
+        for column in columns
     ]
 
 

@@ -458,8 +458,8 @@ def eliminate(
     units: ConstraintUnits | None = None,
     threshold: float = 1e-8,
 ) -> Solution:
-    """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold`` is
-    that of vanishing pivots, relative to the largest of the front."""
+    """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold``
+    is that of vanishing pivots, relative to the largest of the front."""
     entering = {r: rows[r] for front in fronts for r in front.rows}
     gauge = _Gauge(units or ConstraintUnits(), entering, columns)
     entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}

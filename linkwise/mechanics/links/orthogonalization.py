@@ -62,10 +62,7 @@ class Orthogonal:
             [
                 *[0.0] * k,
                 select(0.0 < self.reciprocal[k], 1.0, 0.0),
-                *(
-                    _times(x, weights[j] / weights[k])
-                    for j, x in enumerate(self.coefficients[k][k + 1 :], start=k + 1)
-                ),
+                *(_times(x, weights[j] / weights[k]) for j, x in enumerate(self.coefficients[k][k + 1 :], start=k + 1)),
             ]
             for k in order
         ]
@@ -79,8 +76,8 @@ def orthogonalized(
     active: Sequence[Scalar] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Orthogonal:
-    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which depend
-    on others is decided by vectors times ``weights``."""
+    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
+    depend on others is decided by vectors times ``weights``."""
     active = [1.0] * len(vectors) if active is None else active
     weights = _without_the_usual([1.0] * len(vectors) if weights is None else weights)
     squares = [_times(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]

@@ -80,8 +80,8 @@ def hold_cluster(
     ground: Motion,
 ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
     """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
-    ``active`` is not 0 but 1, dimensionless if multiplied by ``weights``; ``ground`` is the acceleration of the ground.  With it what is left on the parent, for a
-    parent that is not the ground."""
+    ``active`` is not 0 but 1, dimensionless if multiplied by ``weights``; ``ground`` is the acceleration of the ground.
+    With it what is left on the parent, for a parent that is not the ground."""
     places = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))

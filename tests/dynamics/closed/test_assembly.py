@@ -193,7 +193,7 @@ def test_projection_moves_the_least(name):
     on, consistent = lw.closed.project(mech, off, inconsistent)
     assert np.linalg.norm(lw.closed.position_error(mech, on)) <= 1e-11
     np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ consistent, 0.0, atol=1e-11)
-    free = (lw.closed.null_space(mech, on).T / sizes(mech).columns**2).T
+    free = (lw.closed.null_space(mech, on).T / sizes(mech).columns ** 2).T
     np.testing.assert_allclose(free.T @ lw.difference(mech, off, on), 0.0, atol=100.0 * size**2)
     np.testing.assert_allclose(free.T @ (consistent - inconsistent), 0.0, atol=1e-11)
 
