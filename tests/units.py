@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +70,7 @@ class Units:
         assert not mech.elements and not mech.driven, "units of functions and gains are not known"
         copy = Mechanism(
             mech.name,
-            tuple(map(self._body, mech.bodies)),
+            tuple(self._body(body, mech.bodies) for body in mech.bodies),
             {name: self._frame(frame) for name, frame in mech.frames.items()},
             mech.gravity * self.length / self.time**2,
             tuple(self._loop(mech, loop) for loop in mech.loops),
@@ -109,7 +110,7 @@ class Units:
             margin=law.margin * self.length,
         )
 
-    def _body(self, body: Body) -> Body:
+    def _body(self, body: Body, bodies: Sequence[Body]) -> Body:
         positions = np.where(_are_lengths(body.kind, "q"), self.length, 1.0)
         velocities = np.where(_are_lengths(body.kind, "v"), self.length, 1.0)
         stiffness = self.energy / velocities**2
@@ -123,8 +124,11 @@ class Units:
             None if limits.damping is None else np.array(limits.damping) * self.energy * self.time / positions**2,
         )
         mimic = body.mimic
-        if mimic is not None:  # joints that mimic others are of the same measure here
-            mimic = replace(mimic, offset=mimic.offset * float(positions[0]))
+        if mimic is not None:
+            leader = next(other.kind for other in bodies if other.joint == mimic.joint)
+            of_leader = self.length if _are_lengths(leader, "q")[0] else 1.0
+            own = float(positions[0])
+            mimic = replace(mimic, ratio=mimic.ratio * own / of_leader, offset=mimic.offset * own)
         return replace(
             body,
             kind=self._kind(body.kind),

@@ -14,12 +14,11 @@ def _fronts(mech: Mechanism) -> Any:
     return fronts(mech)
 
 
-def _loop_size(mech: Mechanism) -> float:
-    """Metres: the size of the smallest loop, or the largest ratio of a coupling, at most 1, by which it is judged how
-    open one is."""
-    from .closed.sizes import sizes
+def _units(mech: Mechanism) -> Any:
+    """What makes constraints and coordinates dimensionless."""
+    from .closed.sizes import constraint_units
 
-    return 1.0 / float(sizes(mech).rows.max(initial=1.0))
+    return constraint_units(mech)
 
 
 def _form(mech: Mechanism) -> str:
@@ -38,5 +37,5 @@ def _loops_resist(mech: Mechanism) -> bool:
 
 
 DECIDED_OPTIONS["fronts"] = _fronts
-DECIDED_OPTIONS["loop_size"] = _loop_size
+DECIDED_OPTIONS["units"] = _units
 DECIDED_OPTIONS["form"] = _form

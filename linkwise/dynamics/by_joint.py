@@ -186,17 +186,22 @@ def taking_joints(function: Function) -> Function:
 def velocities_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], q: Float64Array, given: Float64Array
 ) -> Float64Array:
-    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q.
-    Named ones that loops do not allow are refused."""
-    from .closed.constraints import counted_jacobian, loop_of, opening_rates  # here, as in ``configuration_by_joint``
-    from .closed.decomposition import decompose, times
+    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q,
+    lengths in units of the loops' sizes.  Named ones that loops do not allow are refused."""
+    from .closed.constraints import (  # here, as in ``configuration_by_joint``
+        counted_jacobian,
+        decomposed_jacobian,
+        loop_of,
+        opening_rates,
+    )
+    from .closed.decomposition import times
     from .closed.sizes import sizes
 
     common_batch({"q": q.shape[:-1], what: given.shape[:-1]})
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
-    v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
+    v = given - decomposed_jacobian(mech, jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
     opening, bound = opening_rates(mech, jacobian, v, given)
     refused = opening > bound
     if refused.any():

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
-from ..dynamics.closed.decomposition import Decomposition
+from ..dynamics.closed.decomposition import Decomposition, orthonormalized
 from ..dynamics.closed.variations import Independent, dofs_of, numbered
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
@@ -62,7 +62,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
     With the null space N of G, K = N (R N)^-1 and L = (1 - K R) G^+, so that only R N is inverted (2.28).
     """
-    null = svd.v[..., mech.nv - dofs_of(mech, svd) :]
+    null = orthonormalized(svd.null_of(dofs_of(mech, svd)))
     names, rows = _rows(mech, null, wanted)
     count, free = rows.shape[-2], null.shape[-1]
     if count != free:

@@ -34,7 +34,7 @@ from .steps import PER_STEP
 
 TRUSTED = "trusted"
 NONE_YET = np.zeros(3)  # what ``counting`` starts with
-SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, m: the last correction of positions
+SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, sizes of loops: the last correction of positions
 
 
 def counting(step: Callable[..., Any]) -> Callable[..., list[Scalar]]:
@@ -89,13 +89,13 @@ def onto_loops_on_device(
     if not parameters and q.ndim == v.ndim == 2:  # one of each for all states is quickly done here
         error = _function_on_device(mech, "position_error")(q)
         found, reliability = _function_on_device(mech, "closed_projection")(q, v)
-        (rows,) = device.copied([sizes(mech).rows])
+        rows, columns = device.copied([sizes(mech).rows, sizes(mech).columns])
         gaps, rates = np.abs(error * rows).max(axis=-1), found[..., mech.nq :]
-        bound = closed.LOOPS.velocity_by_mistake * np.abs(v).max(axis=-1)
+        bound = closed.LOOPS.velocity_by_mistake * np.abs(v / columns).max(axis=-1)
         plain = (
             (gaps <= closed.LOOPS.open_by_mistake)
             & (reliability > RELIABLE)
-            & (np.abs(rates - v).max(axis=-1) <= bound)
+            & (np.abs((rates - v) / columns).max(axis=-1) <= bound)
         )
         if bool(plain.all()):
             closed_q = np.where(gaps[..., None] > closed.LOOPS.closed, found[..., : mech.nq], q)
@@ -116,11 +116,11 @@ def _function_on_device(mech: Mechanism, algorithm: str) -> Callable[..., Any]:
 
 
 def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
-    gaps = np.abs(error)
-    if not (gaps * sizes(mech).rows > closed.LOOPS.open_by_mistake).any():
+    gaps = np.abs(error * sizes(mech).rows)
+    if not (gaps > closed.LOOPS.open_by_mistake).any():
         return
     *state, row = np.unravel_index(np.nanargmax(gaps), gaps.shape)
-    index, gap = tuple(map(int, state)), float(np.nanmax(gaps))
+    index, gap = tuple(map(int, state)), float(np.nanmax(gaps) / sizes(mech).rows[row])
     whose, loop = f" in state {index}" if index else "", loop_of(mech, int(row))
     raise closed.AssemblyError(
         f"rollout: loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} (metres or radians){whose}: close it "

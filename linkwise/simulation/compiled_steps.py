@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
+from ..dynamics.closed.sizes import sizes, units
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError
 from .steps import ACTIVATION, PER_STEP, step_algorithm
@@ -38,9 +39,10 @@ class CompiledSteps:
         inputs = [_by_step(name, given[name], len(core)) for name, core in kernel.input_shapes.items()]
         with np.errstate(all="ignore"):
             reached, *_ = kernel(*(np.asarray(x, float) for x in inputs))
-        there = np.concatenate([x[..., 1:, :] for x in states], axis=-1)
-        off = np.abs(reached - there).max(axis=-1) > SAME[there.dtype.name] * (1.0 + np.abs(there).max(axis=-1))
-        off = np.atleast_2d(off & np.isfinite(there).all(axis=-1)).reshape(-1, off.shape[-1])
+        there = [x[..., 1:, :] for x in states]
+        off = self._differ(np.split(reached, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
+        known = np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])
+        off = np.atleast_2d(off & known).reshape(-1, off.shape[-1])
         if off.any():
             step = first + int(np.flatnonzero(off.any(axis=0))[0]) + 1
             raise MechanismError(
@@ -48,6 +50,17 @@ class CompiledSteps:
                 "steps: near singular positions rollout takes other ways, which have no gradients; take shorter "
                 "motions, smaller steps or other states, and all arguments as rollout was given them"
             )
+
+    def _differ(self, states: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+        """(...): whether q, v, or activations if there are any, are not the same: lengths in units of the mechanism's
+        size, velocities compared with those of a fall through it."""
+        own, rate = units(self.mech), sizes(self.mech).rate
+        scales = ((own.positions, 1.0), (own.velocities, rate), (1.0, 1.0))
+        found = []
+        for x, y, (unit, least) in zip(states, others, scales, strict=False):
+            gap, size = (np.abs(z / unit).max(axis=-1, initial=0.0) for z in (x - y, y))
+            found.append(gap > SAME[y.dtype.name] * (least + size))
+        return np.logical_or.reduce(found)
 
 
 def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:

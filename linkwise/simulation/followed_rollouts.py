@@ -16,6 +16,7 @@ import numpy as np
 from ..compiler.store import kernel_function
 from ..dynamics import closed
 from ..dynamics import trees as tree
+from ..dynamics.closed.sizes import units
 from ..dynamics.closed.structure import fronts
 from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
@@ -131,7 +132,7 @@ class Followed:
         that does not do, as they go through a singular position.  Those are left where they were."""
         begun, before = self._made[which].copy(), [x[which] for x in self._now]
         dt = self.given["dt"][which].astype(float)
-        motions = ShorterSteps(self._kernel(SHORTER), before, dt)
+        motions = ShorterSteps(self._kernel(SHORTER), before, dt, units(self.mech).velocities)
         forces, others = self._driven(which, begun, before)
         on = np.arange(len(which))
         while len(on):
@@ -193,7 +194,7 @@ class Followed:
         rough = (self.unresolved[which] < 0) & (ahead < RESOLVED**2) & ~past
         if rough.any():
             halved = self._by_halves([x[rough] for x in now], forces[rough], dt[rough], [x[rough] for x in others])
-            rough[rough] = poor[rough] | ~_is_same(halved, [x[rough] for x in there], v[rough], dt[rough])
+            rough[rough] = poor[rough] | ~self._is_same(halved, [x[rough] for x in there], v[rough], dt[rough])
         self.unresolved[which[rough]] = k[rough]
         if poor.any():
             named = {name: x[poor] for name, x in zip(self._more, inputs, strict=True)}
@@ -211,6 +212,17 @@ class Followed:
             q, v, *activation = now
             now = np.split(kernel(q, v, forces, 0.5 * dt, *others, *activation)[0], ends, axis=-1)
         return now
+
+    def _is_same(self, states: Records, others: Records, v: np.ndarray, dt: np.ndarray) -> np.ndarray:
+        """(n,): whether q and v after a step from velocities v are the same but for ``SAME``, lengths in units of the
+        mechanism's size."""
+        own = units(self.mech)
+        allowed = SAME * np.abs(v / own.velocities).max(axis=-1)
+        off_q, off_v = (
+            np.abs((x - y) / unit).max(axis=-1)
+            for x, y, unit in zip(states[:2], others[:2], (own.positions, own.velocities), strict=True)
+        )
+        return (off_q <= allowed * np.abs(dt)) & (off_v <= allowed)
 
     def _past_singular_positions(
         self,
@@ -313,13 +325,6 @@ def decomposed_step(
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 
 
-def _is_same(states: Records, others: Records, v: np.ndarray, dt: np.ndarray) -> np.ndarray:
-    """(n,): whether q and v after a step from velocities v are the same but for ``SAME``."""
-    allowed = SAME * np.abs(v).max(axis=-1)
-    off_q, off_v = (np.abs(x - y).max(axis=-1) for x, y in zip(states[:2], others[:2], strict=True))
-    return (off_q <= allowed * np.abs(dt)) & (off_v <= allowed)
-
-
 def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
     """(...): whether all numbers of a state are."""
     return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
@@ -327,4 +332,4 @@ def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
 
 def independent_constraints(mech: Mechanism) -> int:
     """How many constraints are independent away from singular positions."""
-    return sum(front.pivots for own in fronts(mech) for front in own)
+    return fronts(mech).pivots

@@ -51,7 +51,7 @@ class Manifold:
         are independent away from singular positions, and nothing else."""
         if not self.projects or self.formulation != "elimination" or self.energy is not None:
             return False
-        pivots = sum(front.pivots for own in fronts(self.mech) for front in own)
+        pivots = fronts(self.mech).pivots
         return (
             self.baumgarte is None and bool(np.all(self.singular.rank == pivots)) and not redundancy(self.mech).blocks
         )

@@ -13,6 +13,7 @@ from ..display import amount
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
+from ..dynamics.closed.sizes import sizes
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import ByJoint, real_numbers, state_arrays
@@ -378,16 +379,19 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
     with."""
     q, v = state
-    change, speed = (np.abs(x).max(axis=-1, initial=0.0) for x in (v - given, given))
-    if not mech.loops or not (change > closed.LOOPS.velocity_by_mistake * speed).any():
+    if not mech.loops:
+        return
+    own = sizes(mech)
+    change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
+    if not (change > closed.LOOPS.velocity_by_mistake * speed).any():
         return
     violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
-    violations = np.abs(violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
+    violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
     loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
     warn_caller(
         f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
-        f"that do not, by up to {change.max():.3g}{shown}: to give the speed of some joints, use v0 = "
+        f"that do not, by up to {np.abs(v - given).max():.3g}{shown}: to give the speed of some joints, use v0 = "
         "{joint: speed}, the others follow",
         MechanismWarning,
     )

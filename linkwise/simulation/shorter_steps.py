@@ -23,9 +23,16 @@ class ShorterSteps:
     closest    (n, nq): where they were nearest to one, after ``when`` (n,) seconds
     """
 
-    def __init__(self, kernel: Callable[..., tuple[np.ndarray, ...]], x: Sequence[np.ndarray], dt: np.ndarray):
-        """``kernel`` gives the state after a step, whether it can be relied on, and how far a singular position is."""
-        self._kernel, self._dt = kernel, dt
+    def __init__(
+        self,
+        kernel: Callable[..., tuple[np.ndarray, ...]],
+        x: Sequence[np.ndarray],
+        dt: np.ndarray,
+        units: np.ndarray,
+    ):
+        """``kernel`` gives the state after a step, whether it can be relied on, and how far a singular position is;
+        ``units`` (nv,) are those of velocities."""
+        self._kernel, self._dt, self._units = kernel, dt, units
         self._ends = np.cumsum([part.shape[-1] for part in x])[:-1]
         self.x, self.closest = [np.array(part) for part in x], np.array(x[0])
         self.left, self._next, self._past = dt.copy(), dt.copy(), np.zeros_like(dt)
@@ -45,7 +52,7 @@ class ShorterSteps:
         h = self._next[which]
         state, reliability, ahead = self._kernel(q, v, forces, h, *more, *activation)
         away, far = np.sqrt(ahead) * np.abs(h), ahead >= TOO_FEW**2
-        distance = away * np.linalg.norm(v, axis=-1)  # also where velocities change much, as in corners
+        distance = away * np.linalg.norm(v / self._units, axis=-1)  # also where velocities change much, as in corners
         closer = which[nearer := far & (distance < self._least[which])]
         self._least[closer], self.closest[closer] = distance[nearer], q[nearer]
         self.when[closer] = (self._past + self._dt - self.left)[closer]

@@ -25,6 +25,7 @@ from numpy.polynomial import legendre
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.closed.closing import LoopEquations
+from ..dynamics.closed.sizes import units
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from . import collocation
 from .collocation import Arc, collocated, gauss_pairs, outer_pairs
@@ -231,10 +232,12 @@ class SingularPositions:
         def guess(times: np.ndarray) -> np.ndarray:
             return self._states(x, self._path(q, v, a, times), v + a * times[:, None])
 
+        positions, rates = units(self.mech).positions, np.ones(len(x) - len(q))
+        rates[: len(v)] = units(self.mech).velocities
         best: Arc | None = None
         for pairs in PAIRS:
             try:
-                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(x) - len(q), both_ways)
+                arc = collocated(motion, t, x, length, nodes(pairs), guess, (positions, rates), both_ways)
             except MechanismError:
                 return best
             if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):
@@ -320,13 +323,17 @@ class SingularPositions:
         else:
             warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
 
+    def _size(self, v: np.ndarray) -> float:
+        """The largest of velocities or accelerations (nv,), lengths in units of the mechanism's size."""
+        return float(np.abs(v / units(self.mech).velocities).max(initial=0.0))
+
     # -- out of a singular position -----------------------------------------------------------------------------
 
     def _departure(self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, step: float) -> Arc | None:
         """The arc out of a singular position: half of one through it.  Velocities say along which branch; at rest, the
         branch is that nearest to the accelerations."""
         q, v = motion.state(x)
-        at_rest = np.abs(v).max(initial=0.0) <= AT_REST * np.abs(a).max(initial=0.0) * step
+        at_rest = self._size(v) <= AT_REST * self._size(a) * step
         if not at_rest:
             a = np.zeros_like(a)  # known there only as far as they do not depend on the branch
         ahead = self._ahead(q, v, a, step, leaves=True)
@@ -348,11 +355,11 @@ class SingularPositions:
                 "is at rest in a singular position, which it may leave in several ways: it leaves along the branch "
                 "nearest to its acceleration",
             )
-        elif start is not None and np.abs(start - x).max() > CONSISTENT * np.abs(v).max():
+        elif start is not None and self._size(change := motion.state(start)[1] - v) > CONSISTENT * self._size(v):
             self._say(
                 t,
                 "is in a singular position with velocities that belong to no branch: they were changed by "
-                f"{np.abs(start - x).max():.2g}, to those of the branch it leaves along",
+                f"{np.abs(change).max():.2g}, to those of the branch it leaves along",
             )
         return arc
 
@@ -371,9 +378,9 @@ class SingularPositions:
             except MechanismError:
                 return None
             v, before = to_middle @ motion.state(closed_states)[1], v
-            if np.abs(v - before).max() <= CONSISTENT * np.abs(v).max():
+            if self._size(v - before) <= CONSISTENT * self._size(v):
                 given = motion.state(x)[1]
-                fits = np.abs(before - given).max() <= INCONSISTENT * np.abs(given).max()
+                fits = self._size(before - given) <= INCONSISTENT * self._size(given)
                 return self._states(x, q[None], before[None])[0] if fits else None
         return None
 

@@ -18,11 +18,12 @@ from ..by_joint import coordinates_by_joint, of_joints_and_links
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .closing import LoopEquations, closed_by
 from .constraints import decomposed, position_error, require_finite
+from .decomposition import times, transposed_times
 from .driving import reached
 from .held import Held, held_by
 from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
-from .sizes import random_configurations
+from .sizes import random_configurations, sizes, units
 from .tolerances import LOOPS
 
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
@@ -146,8 +147,7 @@ def _closed_or_refused(
     if tries > 1 and q.size:
         decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations, free, kept = held.equations(mech, start), held.free, held.kept
-    metric = equations.sizes.columns if tries > 1 else 1.0  # near closed loops, (3.10) is the shortest way as it is
-    q = closed_by(equations, start, free, aim, tolerance, max_steps, metric, kept)
+    q = closed_by(equations, start, free, aim, tolerance, max_steps, equations.sizes.columns, kept)
     if tries > 1 and free.any():
         q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries, kept)
     if np.any(~equations.is_closed(q, tolerance)):
@@ -216,7 +216,8 @@ def project(
     rank: Any = None,
     aim: float | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+.
+    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+;
+    lengths in units of the sizes of loops, so that the result does not depend on units.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
@@ -261,10 +262,10 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
 
 
 def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
-    """V2 V2* v = v - G^+ G v, and what drives ask for."""
-    found = decomposed(mech, q, rank=rank)
-    consistent = np.einsum("...ij,...kj,...k->...i", found.null, found.null, v)
-    return consistent + found.solve(mech.drive_rates) if mech.driven else consistent
+    """v - G^+ G v, the nearest, and what drives ask for."""
+    parts = decomposed(mech, q, rank=rank)
+    consistent = times(parts.null, times(parts.null_rows, v))
+    return consistent + parts.solve(mech.drive_rates) if mech.driven else consistent
 
 
 def _at_energy(
@@ -284,7 +285,9 @@ def _at_energy(
     would leave the neighbourhood of the start."""
     energy = real_numbers("energy", energy)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
-    weight = mech.masses.sum() * np.linalg.norm(mech.gravity)  # times a metre: potential energies cancel to less
+    # Potential energies cancel to less than weight times size.
+    weight = mech.masses.sum() * np.linalg.norm(mech.gravity) * units(mech).length
+    rate = sizes(mech).rate or 1.0
     near: Any = True
     for _ in range(iterations):
         kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
@@ -293,12 +296,12 @@ def _at_energy(
         if np.all(np.abs(excess) <= 1e-14 * scale):
             return q, v
         null = decomposed(mech, q, rank=rank).null
-        momentum = (tree.mass_matrix(mech, q) @ v[..., None])[..., 0]
+        momentum = times(tree.mass_matrix(mech, q), v)
         slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
-        slopes = [
-            np.einsum("...ij,...kj,...k->...i", null, null, x) for x in (slow * tree.gravity_force(mech, q), momentum)
-        ]
-        square = sum((slope**2).sum(axis=-1) for slope in slopes)
+        # By unit steps along the degrees of freedom; a velocity is that of such a step in the time of a fall.
+        rises = [transposed_times(null, x) for x in (slow * tree.gravity_force(mech, q), rate * momentum)]
+        square = sum((rise**2).sum(axis=-1) for rise in rises)
+        slopes = [times(null, rises[0]), rate * times(null, rises[1])]
         way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
         if np.any(slow):
             moved = tree.integrate(mech, q, way * slopes[0], 1.0)
@@ -347,14 +350,16 @@ def generic_rank(
 def worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
     """The loop that is open the furthest at q (nq,), and by how much."""
     error = position_error(mech, q)
-    sizes = {loop.name: float(np.linalg.norm(error[mech.constraint_index(loop.name)])) for loop in mech.loops}
-    name = max(sizes, key=lambda loop: (sizes[loop], loop))
-    return name, sizes[name]
+    at = {loop.name: mech.constraint_index(loop.name) for loop in mech.loops}
+    gaps = {name: float(np.linalg.norm((sizes(mech).rows * error)[rows])) for name, rows in at.items()}
+    name = max(gaps, key=lambda loop: (gaps[loop], loop))
+    return name, float(np.linalg.norm(error[at[name]]))
 
 
 def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int) -> None:
     states = q.reshape(-1, mech.nq)
-    worst = int(np.argmax(np.nan_to_num(np.linalg.norm(position_error(mech, states), axis=-1), nan=np.inf)))
+    gaps = np.linalg.norm(sizes(mech).rows * position_error(mech, states), axis=-1)
+    worst = int(np.argmax(np.nan_to_num(gaps, nan=np.inf)))
     loop, residual = worst_loop(mech, states[worst])
     which = f" of state {worst}" if q.ndim > 1 else ""
     around = f", nor from {tries - 1} others around it" if tries > 1 else ""

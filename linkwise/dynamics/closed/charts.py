@@ -16,12 +16,13 @@ from ...mechanism import Mechanism, MechanismError
 from .. import trees as tree
 from ..states import ByJoint, Float64Array
 from .assembly import generic_rank
-from .constraints import one_state, require_holonomic, warn_if_open
+from .constraints import decomposed_jacobian, one_state, require_holonomic, warn_if_open
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
-from .decomposition import decompose
+from .decomposition import Decomposition, decompose, orthonormalized, row_sizes
 from .dynamics import bias_under, independent_at, terms
-from .formulations import Loops, chosen_rows
+from .formulations import Loops, along_rows
 from .redundancy import closable_error, closable_jacobian
+from .sizes import sizes
 from .tolerances import LOOPS
 
 WORST_CONDITION = 1e4  # of [D1 R; G]; beyond, another chart describes the motion better
@@ -59,14 +60,15 @@ class LocalParametrization:
         joints and rows is what they differ by from the origin.
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
-        estimated from the steps, is below ``tolerance`` (2.3.1), and raises ``ChartError`` where it does not contract.
+        estimated from the steps, is below ``tolerance`` (2.3.1), lengths in units of the loops' sizes, and raises
+        ``ChartError`` where it does not contract.
         """
         (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
         first = rho = 0.0
         for j in range(max_steps):
             error = np.concatenate([self.coordinates.residual(q, y), closable_error(self._m, q)])
-            change = -decompose(self.conditions(q, y)).solve(error)
-            size = float(np.linalg.norm(change))
+            change = -self._decomposed(q, y).solve(error)
+            size = float(np.linalg.norm(change / sizes(self._m).columns))
             first = first or size
             if not np.isfinite(size) or size > 1e3:
                 break
@@ -84,13 +86,15 @@ class LocalParametrization:
         )
 
     def conditions(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
-        """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28)."""
+        """(p + m, nv): [D1 R; G], regular where the coordinates describe the motion (2.22, 2.28), with dimensions."""
         (q,) = self._state(q=q)
         return np.vstack([self.coordinates.by_q(q, self._y(q, y)), closable_jacobian(self._m, q)])
 
     def condition(self, q: ArrayLike, y: ArrayLike | None = None) -> float:
-        """Condition number of [D1 R; G]: infinite where the coordinates fail (2.28)."""
-        values = np.linalg.svd(self.conditions(q, y), compute_uv=False)
+        """Condition number of [D1 R; G], lengths in units of the loops' sizes and rows of R of unit size: infinite
+        where the coordinates fail (2.28)."""
+        (q,) = self._state(q=q)
+        values = self._decomposed(q, y).s
         return float(values[0] / values[-1]) if values[-1] > 0.0 and len(values) == self._m.nv else float("inf")
 
     def derivative(self, q: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
@@ -148,9 +152,10 @@ class LocalParametrization:
         self, q: np.ndarray, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
-        rows = self.coordinates.rows(q, y)
+        rows, own = self.coordinates.rows(q, y), sizes(self._m)
+        loops = Loops(own.rows[:, None] * jacobian * own.columns, own.rows * bias, self._m.nv - len(rows))
         try:
-            return chosen_rows(Loops(jacobian, bias, self._m.nv - len(rows)), rows)
+            return along_rows(loops, rows, own.columns)
         except MechanismError as error:
             raise ChartError(str(error)) from None
 
@@ -161,8 +166,20 @@ class LocalParametrization:
         basis, still = self._basis(q, jacobian, bias, y)
         return basis, still - basis @ self.coordinates.curvature(q, v, y)
 
+    def _decomposed(self, q: np.ndarray, y: ArrayLike | None) -> Decomposition:
+        """[D1 R; G] in dimensionless coordinates and constraints."""
+        conditions, own = self.conditions(q, y), sizes(self._m)
+        return decompose(conditions, rows=self._units(conditions), columns=own.columns)
+
+    def _units(self, conditions: np.ndarray) -> np.ndarray:
+        """(p + m,): what makes the conditions dimensionless; coordinates by the largest of their derivatives."""
+        own = sizes(self._m)
+        count = len(conditions) - len(own.rows)
+        return np.concatenate([1.0 / row_sizes(conditions[:count] * own.columns)[:, 0], own.rows])
+
     def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
-        error = np.linalg.norm([*closable_error(self._m, q), *self.coordinates.residual(q, y)])
+        residual = np.concatenate([self.coordinates.residual(q, y), closable_error(self._m, q)])
+        error = np.linalg.norm(self._units(self.conditions(q, y)) * residual)
         if not error <= 1e3 * tolerance:
             raise ChartError(
                 f"no configuration of mechanism {self._m.name!r} has these coordinates: {error:.3g} remain"
@@ -202,8 +219,7 @@ def _rows(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> np.nda
     """(p, nv): R of linear coordinates, by default an orthonormal basis of the tangent space."""
     chosen = independent_at(mech, q, independent)
     if chosen is None:
-        svd = decompose(closable_jacobian(mech, q), rank=rank)
-        return svd.v[:, svd.is_free].T
+        return orthonormalized(decomposed_jacobian(mech, closable_jacobian(mech, q), rank=rank).null).T
     return np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
 
 

@@ -76,8 +76,16 @@ def decomposed(
 ) -> Decomposition:
     """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
     all of G."""
-    kept = counted_jacobian(mech, q, tolerance, active)
-    return decompose(kept, LOOPS.rank if tolerance is None else tolerance, rank)
+    return decomposed_jacobian(mech, counted_jacobian(mech, q, tolerance, active), tolerance, rank)
+
+
+def decomposed_jacobian(
+    mech: Mechanism, jacobian: Float64Array, tolerance: float | None = None, rank: Any = None
+) -> Decomposition:
+    """The singular value decomposition of a constraint Jacobian (..., m, nv), lengths in units of the loops' sizes: the
+    one place where ranks and least norms of constraints are decided.  It takes and returns numbers as they are."""
+    own, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
+    return decompose(jacobian, tolerance, rank, own.rows, own.columns if own.has_lengths else None)
 
 
 def counted_jacobian(
@@ -177,14 +185,19 @@ def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: F
 
 
 def opening_rates(
-    mech: Mechanism, jacobian: Float64Array, v: Float64Array, meant: Float64Array
+    mech: Mechanism,
+    jacobian: Float64Array,
+    v: Float64Array,
+    meant: Float64Array,
+    tolerance: float = LOOPS.velocity_by_mistake,
 ) -> tuple[Float64Array, Float64Array]:
-    """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it; and what is too fast
-    for velocities of the size of those ``meant``."""
+    """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it, per second; and what is
+    too fast for velocities of the size of those ``meant``."""
     rows, aims = sizes(mech).rows, mech.drive_rates
     opening = np.abs(times(jacobian, v) - aims) * rows
     speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
-    return opening, LOOPS.velocity_by_mistake * (speeds.max(axis=-1, initial=0.0, keepdims=True) + LOOPS.at_rest)
+    slow = LOOPS.at_rest * sizes(mech).rate
+    return opening, tolerance * (speeds.max(axis=-1, initial=0.0, keepdims=True) + slow)
 
 
 def loop_of(mech: Mechanism, row: int) -> str:

@@ -13,13 +13,25 @@ from .tolerances import LOOPS
 
 
 class Decomposition(NamedTuple):
-    """G = U S V* for one state or a batch: u (..., m, m), s (..., min(m, n)), v (..., n, n), and rank (...), the number
-    of independent constraints, which may differ from state to state."""
+    """The singular values of a matrix A, one or a batch, of dimensionless rows and columns: R A C = U S V* with
+    diagonal R and C.
+
+    u      (..., m, m)
+    s      (..., min(m, n))
+    v      (..., n, n)
+    rank   (...): the number of independent rows, which may differ from state to state
+    rows, columns   (m,), (n,): the diagonals of R and C; None for ones
+
+    Its methods take and return numbers with dimensions, those of A.  Least norms and least squares are those of
+    dimensionless numbers, C^-1 x and R b, so that they do not depend on units.
+    """
 
     u: np.ndarray
     s: np.ndarray
     v: np.ndarray
     rank: Any
+    rows: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
     @property
     def is_free(self) -> np.ndarray:
@@ -28,14 +40,32 @@ class Decomposition(NamedTuple):
 
     @property
     def null(self) -> np.ndarray:
-        """(n, p): an orthonormal basis of the null space (3.2); for a batch (..., n, n), where p may differ from state
-        to state and columns that do not belong to the null space are zero."""
+        """(n, p): a basis of the null space (3.2), orthonormal in dimensionless coordinates; for a batch (..., n, n),
+        where p may differ from state to state and columns that do not belong to the null space are zero."""
+        return self._with_dimensions(self._null)
+
+    @property
+    def null_rows(self) -> np.ndarray:
+        """(..., p, n): what ``null`` has of a vector: null @ null_rows @ x is the vector of the null space nearest to
+        x, by dimensionless distances."""
+        across = np.swapaxes(self._null, -1, -2)
+        return across if self.columns is None else across / self.columns
+
+    def null_of(self, count: int) -> np.ndarray:
+        """(..., n, count): ``null`` of states whose null spaces all have this dimension."""
+        return self._with_dimensions(self.v[..., self.v.shape[-1] - count :])
+
+    @property
+    def _null(self) -> np.ndarray:
         return self.v[:, self.rank :] if self.v.ndim == 2 else self.v * self.is_free[..., None, :]
+
+    def _with_dimensions(self, motions: np.ndarray) -> np.ndarray:
+        return motions if self.columns is None else self.columns[:, None] * motions
 
     @property
     def _independent(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """U, 1/S and V with G^+ = V 1/S U*: of the singular values that count; for a batch, of all, with 1/0 taken as 0
-        (3.4)."""
+        """U, 1/S and V with (R A C)^+ = V 1/S U*: of the singular values that count; for a batch, of all, with 1/0
+        taken as 0 (3.4)."""
         if self.s.ndim == 1:
             return self.u[:, : self.rank], 1.0 / self.s[: self.rank], self.v[:, : self.rank]
         k = self.s.shape[-1]
@@ -45,53 +75,101 @@ class Decomposition(NamedTuple):
 
     @property
     def pseudo_inverse(self) -> np.ndarray:
-        """(..., n, m): G^+, the Moore-Penrose inverse."""
+        """(..., n, m): C (R A C)^+ R, the Moore-Penrose inverse of dimensionless numbers."""
         u, inverse, v = self._independent
-        return (v * inverse[..., None, :]) @ np.swapaxes(u, -1, -2)
+        inverse = self._with_dimensions((v * inverse[..., None, :]) @ np.swapaxes(u, -1, -2))
+        return inverse if self.rows is None else inverse * self.rows
 
     def solve(self, x: np.ndarray) -> np.ndarray:
-        """(..., n): G^+ x."""
+        """(..., n): A^+ x."""
         u, inverse, v = self._independent
-        return times(v, inverse * transposed_times(u, x))
+        return _scaled(times(v, inverse * transposed_times(u, _scaled(x, self.rows))), self.columns)
 
     def solve_transposed(self, x: np.ndarray) -> np.ndarray:
-        """(..., m): (G^+)* x."""
+        """(..., m): (A^+)* x."""
         u, inverse, v = self._independent
-        return times(u, inverse * transposed_times(v, x))
+        return _scaled(times(u, inverse * transposed_times(v, _scaled(x, self.columns))), self.rows)
+
+    def nearest(self, x: np.ndarray) -> np.ndarray:
+        """(..., n): the vector of the null space nearest to x."""
+        return times(self.null, times(self.null_rows, x))
 
     def softened(self, x: np.ndarray, fraction: float) -> np.ndarray:
-        """(..., m): what is left of x where G^+ is to be the damped least-squares inverse, G* (G G* + d^2)^-1 with d
-        this fraction of the largest singular value: G^+ softened(x) = V (S / (S^2 + d^2)) U* x (spencer2004 3.3)."""
+        """(..., m): what is left of x where A^+ is to be the damped least-squares inverse, A* (A A* + d^2)^-1 with d
+        this fraction of the largest singular value: A^+ softened(x) = V (S / (S^2 + d^2)) U* x (spencer2004 3.3)."""
         square = self.s**2
         damping = np.maximum(fraction**2 * square[..., :1], np.finfo(float).tiny)
         u = self.u[..., : self.s.shape[-1]]
-        return times(u, square / (square + damping) * transposed_times(u, x))
+        left = times(u, square / (square + damping) * transposed_times(u, _scaled(x, self.rows)))
+        return left if self.rows is None else left / self.rows
 
     def damped(self, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """(..., n): V (S / (S^2 + damping)) U* x, a step of Levenberg and Marquardt; damping is (...)."""
         k = self.s.shape[-1]
         square = self.s**2 + damping[..., None]
         weights = np.divide(self.s, square, out=np.zeros_like(self.s), where=square > 0.0)
-        return times(self.v[..., :k], weights * transposed_times(self.u[..., :k], x))
+        step = times(self.v[..., :k], weights * transposed_times(self.u[..., :k], _scaled(x, self.rows)))
+        return _scaled(step, self.columns)
 
 
-def decompose(jacobian: np.ndarray, tolerance: float = LOOPS.rank, rank: Any = None) -> Decomposition:
+def decompose(
+    matrix: np.ndarray,
+    tolerance: float = LOOPS.rank,
+    rank: Any = None,
+    rows: np.ndarray | None = None,
+    columns: np.ndarray | None = None,
+) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
-    more than ``rank`` of them kept.
+    more than ``rank`` of them kept.  ``rows`` (m,) and ``columns`` (n,) make the matrix dimensionless; constraint
+    Jacobians are decomposed by ``constraints.decomposed_jacobian``, which knows them.
 
     A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.
     """
-    if math.isfinite(np.add.reduce(jacobian, axis=None)):  # all are finite
-        u, s, vt = _svd(jacobian)
+    if rows is not None:
+        matrix = rows[:, None] * matrix
+    if columns is not None:
+        matrix = matrix * columns
+    if math.isfinite(np.add.reduce(matrix, axis=None)):  # all are finite
+        u, s, vt = _svd(matrix)
         counted = _counted(s > tolerance * s[..., :1])
     else:
-        finite = np.isfinite(jacobian).all(axis=(-1, -2))
-        u, s, vt = np.linalg.svd(np.where(finite[..., None, None], jacobian, 0.0))
+        finite = np.isfinite(matrix).all(axis=(-1, -2))
+        u, s, vt = np.linalg.svd(np.where(finite[..., None, None], matrix, 0.0))
         counted = np.where(finite, _counted(s > tolerance * s[..., :1]), s.shape[-1])
         u[~finite], s[~finite], vt[~finite] = np.nan, np.nan, np.nan
     if rank is not None:
         counted = _bounded(counted, rank)
-    return Decomposition(u, s, vt.swapaxes(-1, -2), counted)
+    return Decomposition(u, s, vt.swapaxes(-1, -2), counted, rows, columns)
+
+
+def orthonormalized(basis: np.ndarray) -> np.ndarray:
+    """(..., n, p): orthonormal columns that span those of ``basis``, the first along its first; columns of zeros stay.
+
+    Columns are divided by triangular factors from the right, twice: the first makes them orthonormal but for their
+    condition, and every row keeps its own precision however different the sizes of rows are.
+    """
+    is_zero = ~basis.any(axis=-2)
+    order = np.argsort(is_zero, axis=-1, kind="stable")[..., None, :]  # columns of zeros last
+    found = np.take_along_axis(basis, order, axis=-1)
+    finite = np.isfinite(found).all(axis=(-1, -2), keepdims=True)
+    found = np.where(finite, found, np.eye(*basis.shape[-2:]))
+    for _ in range(2):
+        size = np.linalg.norm(found, axis=-2, keepdims=True)
+        found = found / np.where(size > 0.0, size, 1.0)
+        upper = np.linalg.qr(found, mode="r") + np.eye(found.shape[-1]) * (size == 0.0)
+        upper = np.sign(np.einsum("...ii->...i", upper))[..., None] * upper  # as Gram and Schmidt have it
+        found = found @ np.linalg.inv(upper)
+    return np.take_along_axis(np.where(finite, found, np.nan), np.argsort(order, axis=-1), axis=-1)
+
+
+def row_sizes(rows: np.ndarray) -> np.ndarray:
+    """(..., p, 1): the largest entry of every row (..., p, n); 1 of rows of zeros."""
+    size = np.abs(rows).max(axis=-1, initial=0.0, keepdims=True)
+    return np.where(size > 0.0, size, 1.0)
+
+
+def _scaled(x: np.ndarray, by: np.ndarray | None) -> np.ndarray:
+    return x if by is None else by * x
 
 
 def _svd(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -31,9 +31,10 @@ def forward_dynamics_derivatives(
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i, all loops kept closed, along
     tangent directions of q, by v and by tau.
 
-    Changes of q and v that loops do not allow are projected, both together and orthogonally, onto those that they do:
-    the first two are the lower half of [Df] P (spencer2004 4.4).  d_tau is K (K* M K)^-1 K*.  The external ``wrenches``
-    (n_links, 6) stay as they are in their link frames.
+    Changes of q and v that loops do not allow are projected onto those that they do as ``project`` does it, q first:
+    these are derivatives of ``forward_dynamics(mech, *project(mech, q, v), tau)``, the lower half of [Df] P
+    (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  The external ``wrenches`` (n_links, 6) stay
+    as they are in their link frames.
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """
@@ -57,21 +58,24 @@ def derivatives_at(at: State, rank: int | None = None) -> Three:
 
     def reference(near: Variations) -> Sequence[np.ndarray]:
         n = at.mech.nv
-        lower = near.rates[..., n:, :] @ np.linalg.pinv(near.tangent)
-        return lower[..., :n], lower[..., n:], near.independent.basis @ near.response
+        rates, p = near.rates[..., n:, :], near.positions.rows.shape[-2]
+        by_step, by_velocity = rates[..., :p] @ near.positions.rows, rates[..., p:] @ near.independent.rows
+        return by_step, by_velocity, near.independent.basis @ near.response
 
     d_q, d_v, d_tau = _compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
     return d_q, d_v, d_tau
 
 
 def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
-    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P with the
-    orthogonal projection P (4.4)."""
+    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P (4.4), P the
+    projection of ``project``."""
     if not at.mech.loops:
         return variations(at).rates
 
     def reference(near: Variations) -> Sequence[np.ndarray]:
-        return (near.rates @ np.linalg.pinv(near.tangent),)
+        p = near.positions.rows.shape[-2]
+        halves = near.rates[..., :p] @ near.positions.rows, near.rates[..., p:] @ near.independent.rows
+        return (np.concatenate(halves, axis=-1),)
 
     (whole,) = _compiled_or("closed_rate_jacobian", at, rank, reference)
     return whole
@@ -105,5 +109,5 @@ def compiled_dofs(mech: Mechanism, rank: int | None = None) -> int:
 def _compiled_dofs(mech: Mechanism) -> int:
     if not mech.loops or mech.is_nonholonomic or redundancy(mech).blocks:
         return 0
-    dofs = mech.nv - sum(front.pivots for own in fronts(mech) for front in own)
+    dofs = mech.nv - fronts(mech).pivots
     return dofs if dofs * mech.nv <= LARGE else 0

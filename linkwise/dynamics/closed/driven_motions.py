@@ -18,14 +18,15 @@ from .. import trees as tree
 from ..by_joint import velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
 from ..tables import Tabular
-from .constraints import require_finite, velocity_rows, warn_if_open
-from .decomposition import decompose, times
+from .constraints import decomposed_jacobian, require_finite, velocity_rows, warn_if_open
+from .decomposition import decompose, row_sizes, times
 from .dynamics import curvature_of, independent_at, terms
 from .formulations import UnsuitableCoordinates, basis_by
 from .idle_motions import hint, told_of_idle_motions
 from .named_coordinates import is_beside_velocities, named_coordinate, rates_of_inputs
 from .redundancy import closable_error
 from .singular import are_singular
+from .sizes import sizes
 
 STILL = 1e-9  # of an input's positions: those that vary less stand still
 Point = str | tuple[str, Sequence[float]]  # the origin of a link or frame, or a point in its coordinates
@@ -184,10 +185,11 @@ def driven_motion(
     with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.drive_rates, jacobian.shape[:-1])
-        basis, offset = basis_by("partitioning", jacobian, -aims, decompose(jacobian), chosen)
+        basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
         velocities = times(basis[..., : rate.shape[-1]], rate) + offset
         at = terms(mech, q, velocities)
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, decompose(at.jacobian), chosen)
+        svd = decomposed_jacobian(mech, at.jacobian)
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
         change = change - curvature_of(mech, q, velocities, inputs)
     return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset, inputs)
 
@@ -258,16 +260,21 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
 
 def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
     """Inputs that drive the mechanism at q (nq,): of those named as many as can, then joints in their order."""
-    rows, found = terms(mech, q, np.zeros(mech.nv)).jacobian, []
-    beside = velocity_rows(mech, _beside_loops(mech, ()), "joint")
-    rows = np.concatenate([rows, beside])
+    own, found = sizes(mech), []
+    loops = own.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * own.columns
+    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * own.columns)
+    rows = np.concatenate([loops, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):
-        wider = np.concatenate([rows, rates_of_inputs(mech, q, (name,), "inputs")])
+        wider = np.concatenate([rows, _unit_rows(rates_of_inputs(mech, q, (name,), "inputs") * own.columns)])
         if int(decompose(wider).rank) == rank + len(wider) - len(rows):
             rows, rank = wider, rank + len(wider) - len(rows)
             found.append(name)
     return found
+
+
+def _unit_rows(rows: np.ndarray) -> np.ndarray:
+    return rows / row_sizes(rows)
 
 
 def _width(mech: Mechanism, name: str) -> int:

@@ -18,18 +18,15 @@ from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
-from .constraints import (
-    constraint_jacobian,
-    warn_if_open,
-    warn_if_opening,
-)
+from .constraints import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
-from .decomposition import decompose, solved, times
+from .decomposition import decompose, orthonormalized, solved, times
 from .formulations import METHODS, basis_by
 from .idle_motions import told_of_idle_motions
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error, redundancy
+from .sizes import sizes
 from .structure import fronts
 from .tolerances import LOOPS
 
@@ -159,7 +156,7 @@ def accelerations(
         return by_kernel(mech, "forward_dynamics", (q, v, tau), reference, active, wrenches)
     special = baumgarte is not None or independent is not None or tolerance is not None or active is not None
     if rank is not None and not special:
-        pivots = sum(front.pivots for own in fronts(mech) for front in own)
+        pivots = fronts(mech).pivots
         special = np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
     if method == "elimination" and _lacks_inertia(mech):
         method = "svd"
@@ -220,7 +217,7 @@ def motion_under(
     if damping is not None:
         if not damping > 0.0:
             raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")
-        bias = decompose(at.jacobian, tolerance, rank).softened(bias, damping)
+        bias = decomposed_jacobian(mech, at.jacobian, tolerance, rank).softened(bias, damping)
     if method == "lagrange":
         if independent is not None:
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
@@ -242,7 +239,8 @@ def null_space_accelerations(
 ) -> np.ndarray:
     """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
     them out of it."""
-    basis, offset = basis_by(method, at.jacobian, bias, decompose(at.jacobian, tolerance, rank), chosen)
+    svd = decomposed_jacobian(mech, at.jacobian, tolerance, rank)
+    basis, offset = basis_by(method, at.jacobian, bias, svd, chosen)
     transposed = basis.swapaxes(-1, -2)
     projected = transposed @ at.mass
     reduced = projected @ basis
@@ -268,7 +266,7 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
     svd = decompose(inertia, SINGULAR_TOLERANCE)
     y = svd.solve(driving)
     left = np.abs(times(inertia, y) - driving).max(axis=-1, initial=0.0)
-    if np.any(left > LOOPS.acceleration * np.maximum(1.0, np.abs(force).max(axis=-1, initial=0.0))):
+    if np.any(left > LOOPS.acceleration * np.abs(sizes(mech).columns * force).max(axis=-1, initial=0.0)):
         raise MechanismError(
             f"{left.max():.3g} of the forces on mechanism {mech.name!r} drives something that has no inertia: give it "
             "mass and inertia, or the forces that hold it still (closed.static_forces)"
@@ -279,24 +277,28 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
 def _lagrange(
     mech: Mechanism, at: Terms, force: np.ndarray, bias: np.ndarray, tolerance: float, rank: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accelerations and multipliers (2.4, 2.5).  With M = L L* and G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints
-    that others imply get the multipliers of least norm instead of a division by zero."""
-    known = np.isfinite(at.mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
+    """Accelerations and multipliers (2.4, 2.5), in dimensionless coordinates and constraints.  With M = L L* and
+    G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints that others imply get the multipliers of least norm instead of a
+    division by zero."""
+    svd = decomposed_jacobian(mech, at.jacobian, tolerance, rank)
+    rows, columns = sizes(mech).rows, sizes(mech).columns
+    mass, force, bias = columns[:, None] * at.mass * columns, columns * force, rows * bias
+    known = np.isfinite(mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
     try:
-        root = np.linalg.cholesky(np.where(known, at.mass, np.eye(mech.nv)))
+        root = np.linalg.cholesky(np.where(known, mass, np.eye(mech.nv)))
     except np.linalg.LinAlgError:
         raise MechanismError(
             f"Lagrange multipliers need a positive mass matrix of the spanning tree, but something in mechanism "
             f"{mech.name!r} moves without inertia: use method='svd'"
         ) from None
-    weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(at.jacobian, -1, -2)), -1, -2)
-    rank = decompose(at.jacobian, tolerance, rank).rank  # masses that differ much are no reason to drop a constraint
-    svd = decompose(weighted, np.finfo(float).eps, rank)
+    jacobian = rows[:, None] * at.jacobian * columns
+    weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(jacobian, -1, -2)), -1, -2)
+    svd = decompose(weighted, np.finfo(float).eps, svd.rank)  # masses that differ much do not drop a constraint
     drive = np.linalg.solve(root, force[..., None])[..., 0]
     kept = svd.solve(times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
     multipliers = svd.solve_transposed(kept)
     accelerations = np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
-    return accelerations, multipliers
+    return columns * accelerations, rows * multipliers
 
 
 @compile_instead("'closed_null_space', K by elimination, which also says how far it can be relied on")
@@ -311,7 +313,8 @@ def null_space(
     """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
 
     In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd",
-    "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd"); with
+    "tangent", "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd");
+    for "partitioning" the motions per unit of the coordinates that pivoting chooses; with
     ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).  Loops that are not
     ``active`` (..., number of loops) have no part in it.
     """
@@ -323,7 +326,7 @@ def null_space(
             return basis
     method = "svd" if method == "elimination" else method
     jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
-    svd = decompose(jacobian, LOOPS.rank if tolerance is None else tolerance)
+    svd = decomposed_jacobian(mech, jacobian, tolerance)
     with told_of_idle_motions(mech, q, independent):
         chosen = independent_at(mech, q, independent)
         basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
@@ -331,7 +334,9 @@ def null_space(
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
         basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
-    return basis[..., :dofs]
+    basis = basis[..., :dofs]
+    promised = method != "partitioning" and independent is None
+    return orthonormalized(basis) if promised and sizes(mech).has_lengths else basis
 
 
 # -- shared -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from .. import trees as tree
-from .constraints import counted_jacobian, refuse_structure
+from .constraints import decomposed, refuse_structure
 from .decomposition import decompose
 from .formulations import UnsuitableCoordinates
 from .sizes import units
@@ -39,7 +39,7 @@ class IdleMotion(NamedTuple):
 def idle_motions(mech: Mechanism, q: np.ndarray, null: np.ndarray | None = None) -> list[IdleMotion]:
     """Of all links that have just one at q (nq,), of all motions that loops allow or those of which ``null`` (nv, p) is
     a basis."""
-    null = decompose(counted_jacobian(mech, q)).null if null is None else null
+    null = decomposed(mech, q).null if null is None else null
     twists = tree.link_velocities(mech, q, null.T) / np.repeat([1.0, units(mech).length], 3)
     found = []
     for body, link in enumerate(mech.link_names):

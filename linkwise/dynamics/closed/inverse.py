@@ -15,13 +15,14 @@ from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
 from ..passive import Passive
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
-from .constraints import driven_by, loop_of, require_length, warn_if_open, warn_if_opening
+from .constraints import decomposed_jacobian, driven_by, loop_of, require_length, warn_if_open, warn_if_opening
 from .contacts import RefusedStates, by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
 from .formulations import basis_by
 from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error, redundancy
+from .sizes import sizes
 from .tolerances import LOOPS
 from .undriven_motions import advice
 
@@ -195,7 +196,7 @@ def _forces_for(
     """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints, ``besides``
     (..., nv) joint forces that act anyway."""
     at = terms(mech, q, v, active=active)
-    svd = decompose(at.jacobian)
+    svd = decomposed_jacobian(mech, at.jacobian)
     if independent is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     force = bias_under(mech, at, q, v, wrenches) - besides
@@ -205,12 +206,12 @@ def _forces_for(
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + force
     patterns = _patterns(len(driven), weights, distribution)
-    reach = _reach(svd.null[..., driven, :], patterns)
+    reach = _reach(svd.null[..., driven, :], patterns, sizes(mech).columns[driven])
     found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     tau = np.zeros((*found.shape[:-1], mech.nv))
     tau[..., driven] = found
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
-    poor = missing > LOOPS.acceleration * np.maximum(1.0, np.abs(load).max(axis=-1, initial=0.0))
+    poor = missing > LOOPS.acceleration * np.abs(sizes(mech).columns * load).max(axis=-1, initial=0.0)
     if np.any(poor):
         shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
@@ -234,13 +235,13 @@ def _first(states: np.ndarray, q: np.ndarray, null: np.ndarray) -> tuple[np.ndar
     return np.broadcast_to(q, batch + q.shape[-1:])[state], np.broadcast_to(null, batch + null.shape[-2:])[state]
 
 
-def _reach(null: np.ndarray, patterns: np.ndarray) -> np.ndarray:
-    """(..., p, k): what the patterns of forces do along the DoF, with the rows of an orthonormal basis of motions that
-    belong to the driven joints; nothing where that is less than what closed loops leave unknown, as at dead centres."""
+def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """(..., p, k): what the patterns of forces do along the DoF, with the rows of a basis of unit motions that belong
+    to the driven joints, whose coordinates have these ``units``; nothing where that is less than what closed loops
+    leave unknown, as at dead centres."""
     reach = np.swapaxes(null, -1, -2) @ patterns
-    known = (
-        np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * np.linalg.norm(patterns, axis=-2)[..., None, :]
-    )
+    most = np.linalg.norm(units[:, None] * patterns, axis=-2)[..., None, :]
+    known = np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * most
     return np.where(known | ~np.isfinite(reach), reach, 0.0)
 
 
@@ -317,13 +318,14 @@ def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | N
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    opening = np.abs(times(at.jacobian, a) + at.bias)
-    scale = np.abs(at.jacobian) @ np.abs(a)[..., None]
+    own = sizes(mech)
+    opening = own.rows * np.abs(times(at.jacobian, a) + at.bias)
+    scale = own.rows * (times(np.abs(at.jacobian), np.abs(a)) + np.abs(at.bias))
     tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
-    if opening.size and np.any(opening > tolerance * (1.0 + scale[..., 0] + np.abs(at.bias))):
+    if opening.size and np.any(opening > tolerance * (own.rate**2 + scale.max(axis=-1, keepdims=True))):
         row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
         raise MechanismError(
             f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
-            f"{opening.max():.3g} per second squared): give those of independent joints with independent=..., "
-            "the others follow"
+            f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with "
+            "independent=..., the others follow"
         )

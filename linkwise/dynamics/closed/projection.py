@@ -46,5 +46,5 @@ def _is_generic(mech: Mechanism, rank: Any) -> bool:
     """Whether no fewer constraints than those that are independent away from singular positions are to be kept."""
     if rank is None:
         return True
-    pivots = sum(front.pivots for own in DECIDED_OPTIONS["fronts"](mech) for front in own)
+    pivots = DECIDED_OPTIONS["fronts"](mech).pivots
     return bool(np.all(np.asarray(rank) == pivots))

@@ -12,11 +12,10 @@ from ...compiler.store import WRENCHES, kernel_function
 from ...mechanism import Loop, Mechanism, one_of
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
-from .constraints import position_error, warn_if_open, warn_if_opening
+from .constraints import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask
-from .decomposition import Decomposition, decompose, times, transposed_times
+from .decomposition import Decomposition, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
-from .tolerances import LOOPS
 
 Options = dict[str, Any]
 
@@ -52,7 +51,9 @@ def multipliers(
     **options: Any,
 ) -> Float64Array:
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
-    for loops that are not ``active``.  Options are those of ``forward_dynamics``."""
+    for loops that are not ``active``.  Options are those of ``forward_dynamics``.
+
+    The least norm is that of moments, forces counting as moments at the size of their loop: it depends on no unit."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
@@ -81,8 +82,9 @@ def loop_reactions(
             ground on feet that stand (``lw.hold_frames``)
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm.  Links without mass are no hindrance where forces are in balance, as those of
-    ``static_forces`` are.  Options are those of ``forward_dynamics``.
+    multipliers of least norm, lengths in units of the loops' sizes (``multipliers``).  Links without mass are no
+    hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
+    ``forward_dynamics``.
     """
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
@@ -171,7 +173,7 @@ def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | 
     at = terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
     jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
-    return jump, -decompose(at.jacobian).solve_transposed(times(at.mass, jump))
+    return jump, -decomposed_jacobian(mech, at.jacobian).solve_transposed(times(at.mass, jump))
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -215,8 +217,7 @@ def _reaction(
 ) -> tuple[np.ndarray, Decomposition]:
     """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
     at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
-    tolerance = options.get("tolerance")
-    svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
+    svd = decomposed_jacobian(mech, at.jacobian, options.get("tolerance"), options.get("rank"))
     return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd
 
 

@@ -14,19 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...compiler.store import kernel_function, stored
-from ...mechanics.links.loop_elimination import Front
+from ...mechanics.links.loop_elimination import Front, Fronts
 from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
 from ..states import Float64Array
 from .assembly import AssemblyError, assemble
 from .redundancy import redundancy
+from .sizes import sizes, units_of_pivots
 from .tolerances import LOOPS
 
 SAMPLES = 16
 ITERATIONS = 25  # at most, of Gauss and Newton, to close loops at sample configurations
-SETTLED = 1e-13  # rad, m: steps that are smaller are round-off
-SPREAD = 0.4  # rad, m: how far sample configurations are from an assembled one
+SETTLED = 1e-13  # rad, sizes of loops: steps that are smaller are round-off
+SPREAD = 0.4  # rad, sizes of loops: how far sample configurations are from an assembled one
 NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
 ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
@@ -34,23 +35,22 @@ IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints tha
 SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
-def fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
+def fronts(mech: Mechanism) -> Fronts:
     """The fronts of every cluster, kept with the mechanism."""
     return stored(mech.structure, fronts, lambda: _fronts(mech.structure))
 
 
-def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
+def _fronts(mech: Mechanism) -> Fronts:
     tied = clusters(mech)
     if not mech.loops:
-        return ((),) * len(tied)
+        return Fronts(((),) * len(tied))
     rounding = ROUNDING * redundancy(mech).rounding
     gap = max(LOOPS.open_in_derivatives, rounding)
     guesses, q, errors = _configurations(mech, mech.initial, max(LOOPS.rank, rounding))
     if not (np.abs(errors).max(axis=-1) < gap).any():  # the initial one may be far from any that can be assembled
         with contextlib.suppress(AssemblyError):
             guesses, q, errors = _configurations(mech, assemble(mech, mech.initial), max(LOOPS.rank, rounding))
-    jacobian = kernel_function(mech, "constraint_jacobian", None)
-    opened, samples = jacobian(guesses), jacobian(q)
+    opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
     found = []
     for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
         is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
@@ -58,29 +58,36 @@ def _fronts(mech: Mechanism) -> tuple[tuple[Front, ...], ...]:
         closed = there[is_closed] if is_closed.any() else around
         order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
-    return tuple(found)
+    return Fronts(tuple(found), units_of_pivots(mech))
+
+
+def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """(k, m), (k, m, nv): the errors and G at configurations, lengths in units of the loops' sizes."""
+    own = sizes(mech)
+    jacobian = kernel_function(mech, "constraint_jacobian", None)(q)
+    return own.rows * kernel_function(mech, "position_error", None)(q), own.rows[:, None] * jacobian * own.columns
 
 
 def _configurations(
     mech: Mechanism, start: Float64Array, least: float
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
-    remain.  Singular values of G below ``least`` count as zero."""
-    changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv))
+    remain, dimensionless.  Singular values of G below ``least`` count as zero."""
+    columns = sizes(mech).columns
+    changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
     guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
     for _ in range(ITERATIONS):
-        error = kernel_function(mech, "position_error", None)(q)
-        jacobian = kernel_function(mech, "constraint_jacobian", None)(q)
+        error, jacobian = _dimensionless(mech, q)
         step = np.zeros((len(q), mech.nv))
         for cluster in clusters(mech):
             if cluster.loops:
                 own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=least)
                 step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
-        q = tree.integrate(mech, q, step, 1.0)
+        q = tree.integrate(mech, q, step * columns, 1.0)
         if not np.abs(step).max(initial=0.0) > SETTLED:
             break
-    return guesses, q, kernel_function(mech, "position_error", None)(q)
+    return guesses, q, _dimensionless(mech, q)[0]
 
 
 @dataclass(eq=False)

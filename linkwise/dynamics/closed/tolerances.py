@@ -24,11 +24,12 @@ class LoopTolerances:
     open_by_mistake      a loop with a larger error, a thousandth of its size or a milliradian, was not meant to be
                          closed; below, it may come from a file with few digits or a long integration, and results still
                          mean something
-    velocity_in_derivatives   relative to G and v: velocities that open loops faster do not belong to the mechanism that
+    velocity_in_derivatives   relative to v: velocities that open loops faster do not belong to the mechanism that
                          is linearized; round-off of velocities from ``project`` is ten orders below
     velocity_by_mistake  relative to v: velocities that open loops faster, and initial ones that projection changes by
                          more, were meant otherwise; below, they were given with few digits
-    at_rest              sizes of loops and radians per second: slower velocities are rounding, and open nothing
+    at_rest              of the speed of a fall through the mechanism's size, as sizes of loops and radians: slower
+                         velocities are rounding, and open nothing; without gravity there is no such speed
     acceleration         relative: accelerations that open loops faster, and forces that miss more of those asked for,
                          are inconsistent; the square root of round-off, as conditions of loops near singular positions
                          take half the digits

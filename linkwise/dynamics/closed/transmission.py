@@ -13,13 +13,13 @@ from ...mechanism.checks import names_of
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays
 from .constraints import counted_jacobian, require_finite, velocity_rows, warn_if_open
-from .decomposition import decompose, times
+from .decomposition import decompose, row_sizes, times
 from .families import family
 from .named_coordinates import NamedCoordinate, named_coordinate
 from .reactions import wrenches_of_joints, wrenches_of_loops
 from .redundancy import closable_error
 from .singular import AT_SINGULAR
-from .sizes import units
+from .sizes import sizes, units
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
 TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
@@ -99,9 +99,9 @@ def transmission_angle(
 
 def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
     """(...): 90 degrees less the angle between two vectors; nan where one of them is zero."""
-    sizes = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
+    most = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
     useful = np.abs(np.einsum("...i,...i->...", force, motion))
-    return np.arcsin(np.minimum(np.divide(useful, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0.0), 1.0))
+    return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
 
 
 def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
@@ -193,9 +193,12 @@ class _Push(NamedTuple):
 
 def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
     """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
-    loops = counted_jacobian(mech, q)
-    held = np.broadcast_to(rows := velocity_rows(mech, hold, "hold"), (*q.shape[:-1], *rows.shape))
-    balance = decompose(np.concatenate([loops, held], axis=-2)).solve_transposed(forces)
+    loops, scale = counted_jacobian(mech, q), sizes(mech)
+    rows = velocity_rows(mech, hold, "hold")
+    held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
+    of_rows = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
+    stacked = np.concatenate([loops, held], axis=-2)
+    balance = decompose(stacked, rows=of_rows, columns=scale.columns).solve_transposed(forces)
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
@@ -241,8 +244,8 @@ def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push
     forces = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
     moments = [float(np.abs(one.moment).max(initial=0.0)) / units(mech).length for one in pushes]
     none = NOTHING * max((*forces, *moments), default=0.0)
-    sizes = forces if max(forces, default=0.0) > none else moments
-    strong = [one for one, size in zip(pushes, sizes, strict=True) if size > none]
+    strengths = forces if max(forces, default=0.0) > none else moments
+    strong = [one for one, strength in zip(pushes, strengths, strict=True) if strength > none]
     if len(strong) == 1:
         return strong[0]
     raise MechanismError(

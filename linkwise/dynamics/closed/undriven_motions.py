@@ -9,7 +9,7 @@ from ...mechanism import Mechanism
 from .. import trees as tree
 from .decomposition import decompose
 from .idle_motions import STILL, hint
-from .sizes import units
+from .sizes import sizes, units
 from .tolerances import LOOPS
 
 MORE_MOTORS = "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
@@ -17,18 +17,19 @@ MORE_MOTORS = "actuate at least as many joints as there are degrees of freedom, 
 
 def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray) -> str:
     """What to do where forces of the ``driven`` coordinates cannot produce an acceleration at q (nq,), of whose motions
-    ``null`` (nv, p) is an orthonormal basis: motors at other joints too, where that helps; joints that float have none,
-    and what moves them alone can only follow."""
+    ``null`` (nv, p) is a basis of unit motions: motors at other joints too, where that helps; joints that float have
+    none, and what moves them alone can only follow."""
     null = null[:, np.abs(null).any(axis=0)]
     floating = [body.joint for body in mech.bodies if isinstance(body.kind, Floating)]
     floats = np.isin(np.arange(mech.nv), [k for joint in floating for k in range(mech.nv)[mech.v_index(joint)]])
-    undriven = _without(null, driven)
-    left = _without(null, np.union1d(driven, np.flatnonzero(~floats)))  # with motors wherever they may be
+    columns = sizes(mech).columns
+    undriven = _without(null, driven, columns)
+    left = _without(null, np.union1d(driven, np.flatnonzero(~floats)), columns)  # with motors wherever they may be
     said = []
     if undriven.shape[1] > left.shape[1] or not left.size:
         said.append(MORE_MOTORS + hint(mech, q, rates=True, null=undriven))
     if left.size:
-        moving = [joint for joint in floating if np.abs(left[mech.v_index(joint)]).max() > STILL]
+        moving = [joint for joint in floating if np.abs((left.T / columns).T[mech.v_index(joint)]).max() > STILL]
         names, count, dofs = " and ".join(map(repr, moving)), left.shape[1], null.shape[1]
         which = _words(mech, q, left[:, 0], moving[0]) if count == len(moving) == 1 else ""
         said.append(
@@ -39,10 +40,10 @@ def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray)
     return "; ".join(said)
 
 
-def _without(null: np.ndarray, driven: np.ndarray) -> np.ndarray:
+def _without(null: np.ndarray, driven: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """(nv, k): a basis of the motions among ``null`` in which the driven coordinates stand still, or move by less than
     what closed loops leave unknown."""
-    rows = null[driven]
+    rows = null[driven] / columns[driven, None]
     rows = rows[np.linalg.norm(rows, axis=-1) > LOOPS.closed]
     return null @ decompose(rows).null if len(rows) else null
 

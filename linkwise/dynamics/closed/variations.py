@@ -31,7 +31,8 @@ from ..derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..passive import Passive
 from ..states import ByJoint, Float64Array, state_arrays
 from ..trees import inverse_dynamics
-from .decomposition import Decomposition, decompose, times, transposed_times
+from .constraints import decomposed_jacobian, opening_rates
+from .decomposition import Decomposition, times, transposed_times
 from .dynamics import Terms, terms
 from .redundancy import redundancy
 from .sizes import sizes
@@ -61,7 +62,7 @@ class Independent:
 
     names     (p): of coordinates, or y1, y2, ... for linear combinations
     rows      (p, nv): R
-    null      (nv, p): an orthonormal basis of the null space of G
+    null      (nv, p): a basis of the null space of G, orthonormal in dimensionless coordinates
     basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
     closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
     """
@@ -74,9 +75,12 @@ class Independent:
 
 
 def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
-    """Orthonormal combinations of the coordinates, which serve at every regular position."""
-    null = svd.v[..., mech.nv - dofs_of(mech, svd) :]
-    return Independent(numbered(null.shape[-1]), np.swapaxes(null, -1, -2), null, null, svd.pseudo_inverse)
+    """Orthonormal combinations of the dimensionless coordinates, which serve at every regular position: R picks the
+    motion that is nearest to any other, and L moves the least."""
+    dofs = dofs_of(mech, svd)
+    null = svd.null_of(dofs)
+    rows = np.swapaxes(svd.v[..., mech.nv - dofs :], -1, -2) / sizes(mech).columns
+    return Independent(numbered(dofs), rows, null, null, svd.pseudo_inverse)
 
 
 def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
@@ -168,7 +172,7 @@ def variations(
     own = terms(at.mech, at.q, at.v)
     if rank is None:
         _refuse_open(at, own)
-    svd = decompose(own.jacobian, rank=rank)
+    svd = decomposed_jacobian(at.mech, own.jacobian, rank=rank)
     try:
         chosen = choose(at.mech, svd)
     except MechanismError:
@@ -178,7 +182,8 @@ def variations(
     basis, closing = here.independent.basis, here.independent.closing
     positions = chosen
     if at.mech.is_nonholonomic:
-        positions = choose_positions(at.mech, decompose(own.jacobian * at.mech.holonomic_rows[:, None]))
+        holonomic = own.jacobian * at.mech.holonomic_rows[:, None]
+        positions = choose_positions(at.mech, decomposed_jacobian(at.mech, holonomic))
     rows, steps, p = positions.rows, positions.basis, positions.basis.shape[-1]
 
     # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
@@ -266,7 +271,7 @@ def _constraint_derivatives(
         return 0.0, np.zeros((*at.batch, 0, n)), np.zeros((*at.batch, 0, n))
     null = here.independent.null
     # Multipliers that no force can tell (redundant constraints) are taken along in the batch: see _refuse_singular.
-    untold = np.swapaxes(svd.u, -1, -2)[..., n - null.shape[-1] if check else m :, :]
+    untold = _untold(svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
     derivatives = kernel_function(at.mech, _constraint_motion_by_q, None)(q, v, a, along)
@@ -317,18 +322,18 @@ def _refuse_open(at: State, own: Terms) -> None:
     mech = at.mech
     rows = sizes(mech).rows
     opening = np.abs(rows * own.error).reshape(-1, mech.n_constraints)
-    velocity = np.abs(times(own.jacobian, at.v) - mech.drive_rates).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
         gap = (opening / rows).max()
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
             "linkwise.closed.assemble or project before linearizing"
         )
-    fastest = 1.0 + np.abs(own.jacobian).max(initial=0.0) * np.abs(at.v).max(initial=0.0)
-    if velocity.max(initial=0.0) > LOOPS.velocity_in_derivatives * fastest:
+    velocity, bound = opening_rates(mech, own.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
+    if np.any(velocity > bound):
+        velocity = velocity.reshape(-1, mech.n_constraints)
         raise MechanismError(
             f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
-            f"{velocity.max():.3g} per second: make them consistent with linkwise.closed.project(mech, q, v)"
+            f"{(velocity / rows).max():.3g} per second: make them consistent with linkwise.closed.project(mech, q, v)"
         )
 
 
@@ -344,13 +349,19 @@ def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
     ranks = np.unique(svd.rank)
     if len(ranks) != 1 or not at.mech.loops:
         return
-    untold = np.swapaxes(svd.u, -1, -2)[..., ranks[0] :, :]
-    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), untold)
-    _refuse_singular(at.mech, svd.s[..., 0], svd.v[..., ranks[0] :], bending)
+    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _untold(svd, ranks[0]))
+    _refuse_singular(at.mech, svd.s[..., 0], svd.null_of(at.mech.nv - int(ranks[0])), bending)
+
+
+def _untold(svd: Decomposition, rank: int) -> np.ndarray:
+    """(..., m - rank, m): multipliers that no force can tell, of dimensionless size 1."""
+    untold = np.swapaxes(svd.u, -1, -2)[..., rank:, :]
+    return untold if svd.rows is None else untold * svd.rows
 
 
 def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:
-    """Constraints that others imply must stay implied when the mechanism moves.
+    """Constraints that others imply must stay implied when the mechanism moves; ``null`` has motions of dimensionless
+    size 1, ``size`` is the largest singular value.
 
     If u* G = 0, then u* dG N vanishes on a manifold where G has one rank, since G N does: N* d(G* u)/dq N = 0.
     Otherwise a degree of freedom that is there to first order is lost nearby, and there is no chart (2.28).

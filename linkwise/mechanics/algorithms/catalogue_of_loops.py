@@ -47,6 +47,7 @@ def _held(name: str, inputs: tuple[str, ...], output: str, called: str = "", **m
     recursion = getattr(contact_dynamics, name)
     ports = ("active", "wrenches") if len(inputs) == 3 else ("active",)
     more = {"reason": HELD, "solves_motion": True, "heeds_loops": True, "ports": ports, **more}
+    more["options"] = (*more.get("options", ()), "units")
     return Algorithm(f"closed_{called or name}", inputs, output, recursion, **more)
 
 
@@ -56,7 +57,7 @@ def _forward_dynamics(
     """Accelerations with all constraints by elimination, with those that are ``active`` by multipliers."""
     if active is None:
         return closed_dynamics.closed_forward_dynamics(tree, q, v, tau, wrenches, fronts=fronts)
-    return contact_dynamics.forward_dynamics(tree, q, v, tau, wrenches, active)
+    return contact_dynamics.forward_dynamics(tree, q, v, tau, wrenches, active, units=fronts.units)
 
 
 LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
@@ -86,7 +87,6 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("q", "v", "tau"),
         ("a", "reliability", "consistency"),
         closed_dynamics.closed_motion,
-        ("loop_size",),
     ),
     _held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     _held("multipliers", ("q", "v", "tau"), "multipliers"),

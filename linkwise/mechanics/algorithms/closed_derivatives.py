@@ -17,9 +17,10 @@ from functools import reduce
 
 from ...mechanism import Coupling
 from ..links.factor import Factor
+from ..links.loop_elimination import Fronts
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
-from .closed_dynamics import CLOSED, Fronts
+from .closed_dynamics import CLOSED, unless_open, unless_opening
 from .dynamics import inverse_dynamics
 from .dynamics_derivatives import inverse_dynamics_derivatives
 from .independent_coordinates import (
@@ -28,6 +29,7 @@ from .independent_coordinates import (
     ascending,
     columns_of,
     difference,
+    dimensionless,
     eliminated,
     least,
     offset_of,
@@ -35,14 +37,15 @@ from .independent_coordinates import (
     times,
     total,
     unit_vector,
+    units_of_rows,
     well_chosen_places,
 )
 from .linearization import step_rate_jacobian
 from .loop_changes import loop_changes
 from .loop_constraints import constraints, driven_rates
 
-OPEN = 1e-8  # metres, sines of angles: loops that are open by more have no exact derivatives ...
-OPENING = 1e-6  # ... nor have motions that open them faster
+OPEN = 1e-8  # sizes of loops, sines of angles: loops that are open by more have no exact derivatives ...
+OPENING = 1e-6  # ... nor have motions that open them faster, relative to velocities
 HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not finite: single precision has no more
 
 
@@ -50,8 +53,8 @@ def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
     """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the states that
-    loops allow, and by tau; their reliability, as of ``closed_motion``; and the same if the state is consistent with
-    the loops, else less."""
+    loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
+    consistent with the loops, else less."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     by_tau = product(near.basis, transposed([near.factor.solve(row) for row in near.basis]))
     return *_Projection(near).of(near.accelerations), by_tau, near.reliability, near.consistency
@@ -82,14 +85,14 @@ def closed_linearization_by_pivoting(
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
     """The same in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their places."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
-    places = ascending(well_chosen_places(near.columns))
+    places = ascending(well_chosen_places(near.columns, fronts.units))
     return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
 
 
 def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
     own, p = [list(row) for row in rows], len(near.columns)
     seen, opening = product(own, near.basis), product(own, transposed(near.changes))
-    scale = Inverse(seen)
+    scale = Inverse(seen, units_of_rows(own, near.units))
     basis = scale.after(near.basis)
 
     def in_rows(by_step: Matrix, by_velocity: Matrix) -> tuple[Matrix, Matrix]:
@@ -130,7 +133,7 @@ class Neighbourhood:
     """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau, wrenches, fronts: Fronts):
-        self.tree, self.q, self.v = tree, list(q), list(v)
+        self.tree, self.q, self.v, self.units = tree, list(q), list(v), fronts.units
         at = Configuration(tree, q)
         self.driven = driven_rates(at)
         self.rows, self.errors = constraints(at, v)
@@ -150,14 +153,13 @@ class Neighbourhood:
     def consistency(self) -> Scalar:
         """The reliability, negative too if loops are open at all or the velocities open them, or if the motion is not
         finite."""
-        rates = [row.times(self.v) - aim for row, aim in zip(self.rows, self.driven, strict=True)]
-        found = select(dot(rates, rates) < OPENING**2, self._unless_open(OPEN), -1.0)
+        closed = self._unless_open(OPEN)
+        found = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, found, -1.0)
 
     def _unless_open(self, largest: float) -> Scalar:
-        found = reduce(least, [one.reliability for one in self.motions], 2.0)
-        error = dot(self.errors, self.errors)
-        return select(error < largest**2, found, -error) if self.errors else found
+        reliability = reduce(least, [one.reliability for one in self.motions], 2.0)
+        return unless_open(self.units, self.errors, reliability, largest)
 
     @property
     def accelerations(self) -> Matrix:
@@ -254,21 +256,20 @@ class Neighbourhood:
 
 
 class _Projection:
-    """Onto the states that loops allow, orthogonal in steps of q and changes of v together (4.3, 4.4).
+    """Onto the states that loops allow, as ``closed.project`` moves others there: steps of q to the nearest that keep
+    loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
-    With orthonormal columns N of K, and changes C of v that are orthogonal to them, the tangents are [N, 0; C, N], and
-    the pseudo-inverse of these is [E N*, E C*; 0, N*] with E = (1 + C* C)^-1.
+    With a basis N of K that is orthonormal in these, a step u goes to N N* u and a change w of v to N N* w + C N* u, C
+    the changes of v with steps along N, orthogonal to it.
     """
 
     def __init__(self, near: Neighbourhood):
-        self.count = len(near.columns)
-        self.root = Factor.of(product(near.columns, near.basis))
-        self.basis = [self.root.half_inverse(row) for row in near.basis]
-        changes = self._normalized(transposed(near.changes))
-        self.along = product(transposed(self.basis), changes)
-        self.changes = difference(changes, product(self.basis, self.along))
-        square = product(transposed(self.changes), self.changes)
-        self.stretch = Factor.of([[x + float(i == k) for k, x in enumerate(row)] for i, row in enumerate(square)])
+        self.count, self.units = len(near.columns), near.units
+        columns = dimensionless(near.columns, near.units)
+        self.root = Factor.of([times(columns, column) for column in columns])
+        self.basis = transposed([self.root.half_inverse(row) for row in transposed(columns)])
+        changes = self._normalized(transposed(dimensionless(near.changes, near.units)))
+        self.along = product(self.basis, changes)
 
     def _normalized(self, matrix: Matrix) -> Matrix:
         """For coordinates in which K is N."""
@@ -279,7 +280,5 @@ class _Projection:
         by_velocity = self._normalized([row[self.count :] for row in matrix])
         by_step = self._normalized([row[: self.count] for row in matrix])
         by_step = difference(by_step, product(by_velocity, self.along))
-        stretched = [self.stretch.solve(row) for row in by_step]
-        own, changes = transposed(self.basis), transposed(self.changes)
-        by_change = product(stretched, changes)
-        return product(stretched, own), total(by_change, product(by_velocity, own))
+        rows = dimensionless(self.basis, self.units)
+        return product(by_step, rows), product(by_velocity, rows)

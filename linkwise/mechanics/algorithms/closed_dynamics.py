@@ -10,13 +10,13 @@ from ...mechanism.clusters import Cluster, clusters
 from ..links.articulation import Articulation, articulate, force_to_parent
 from ..links.forces import gyroscopic_force
 from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
-from ..links.loop_elimination import Front, Solution, eliminate
+from ..links.loop_elimination import ConstraintUnits, Fronts, Row, Solution, eliminate
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
 from ..recursions.sweep import base_to_tip, sweep_over
 from ..recursions.sweep_log import within
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar, dot, is_constant, select, sqrt
+from ..scalar import Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .configuration import kick_bias
@@ -24,9 +24,8 @@ from .loop_constraints import constraints, driven_rates
 
 CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
 KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise ...
-AT_REST = 1e-6  # ... but for those, per second, of which that is rounding
+AT_REST = 1e-6  # ... but for those, of the speed of a fall through the mechanism, of which that is rounding
 FAR = 1e9  # steps
-Fronts = tuple[tuple[Front, ...], ...]  # for every cluster
 
 
 def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
@@ -44,17 +43,13 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
     return [value + unknown for value in values]
 
 
-def closed_motion(
-    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts, loop_size: float = 1.0
-) -> tuple[list[Scalar], Scalar, Scalar]:
+def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar, Scalar]:
     """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
-    are (``Solution.reliability``), negative if loops, the smallest of ``loop_size``, may be open by mistake; and the
-    same if the velocities keep them closed, else negative."""
+    are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them
+    closed, else negative."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    reliability = select(motion.error < (CLOSED * loop_size) ** 2, motion.reliability, -motion.error)
-    opening, speed = motion.opening_and_speed(v)
-    too_fast = (KEPT_CLOSED * loop_size) ** 2 * (speed + AT_REST**2)
-    return motion.under(tau), reliability, select(too_fast < opening, -1.0, reliability)
+    reliability = motion.unless_open(motion.reliability, CLOSED)
+    return motion.under(tau), reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
 
 
 class ArticulatedCluster(Protocol):
@@ -88,8 +83,7 @@ class ClosedMotion:
         self.at = Configuration(tree, q)
         self.spins = _angular_velocities(self.at, v)
         self.ground = tree.base_acceleration
-        self.rows, errors = constraints(self.at, v)
-        self.error = dot(errors, errors)
+        self.rows, self.errors = constraints(self.at, v)
         self.fronts = fronts
         self.links: dict[int, Motion] = {}  # accelerations, once forces are known
         self.loads = [Load()] * len(tree.links)
@@ -123,17 +117,18 @@ class ClosedMotion:
     def motions(self) -> dict[Cluster, Solution]:
         """The accelerations that loops allow, cluster by cluster."""
         rows, found = dict(enumerate(self.rows)), {}
-        for cluster, own in zip(self.clusters, self.fronts, strict=True):
+        for cluster, own in zip(self.clusters, self.fronts.clusters, strict=True):
             with within(f"elimination of loops: {self._names(cluster)}"):
-                found[cluster] = eliminate(rows, cluster.coordinates, own)
+                found[cluster] = eliminate(rows, cluster.coordinates, own, self.fronts.units)
         return found
 
-    def opening_and_speed(self, v: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
-        """The squares of the rates at which velocities open loops, and of the velocities of those who could."""
-        aims = driven_rates(self.at)
-        rates = [row.times(v) - aim for row, aim in zip(self.rows, aims, strict=True)]
-        moving = [v[c] for c in sorted({c for row in self.rows for c in row.numbers if c >= 0})]
-        return dot(rates, rates), dot([*moving, *aims], [*moving, *aims])
+    def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
+        """The reliability, negative where loops are open by more, of their sizes."""
+        return unless_open(self.fronts.units, self.errors, reliability, largest)
+
+    def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+        """The reliability, negative where velocities open loops faster, relative to velocities."""
+        return unless_opening(self.fronts.units, self.rows, driven_rates(self.at), v, reliability, largest)
 
     @property
     def margins(self) -> list[Scalar]:
@@ -151,9 +146,9 @@ class ClosedMotion:
         velocities of this size, the least of all clusters."""
         found: Scalar = FAR**2
         for cluster, motion in self.motions.items():
-            own = [v[c] * dt for c in cluster.coordinates]
+            square, factor = self.fronts.units.square_of_velocities({c: v[c] * dt for c in cluster.coordinates})
             for smallest, largest in motion.extremes:
-                steps = smallest / (largest * (dot(own, own) + FAR**-2))
+                steps = smallest * factor**2 / (largest * (square + (factor / FAR) ** 2))
                 found = select(steps < found, steps, found)
         return found
 
@@ -220,6 +215,33 @@ class ClosedMotion:
     ) -> tuple[ArticulatedCluster, ArticulatedInertia | None, Force | None]:
         """The cluster after elimination, and what it leaves on its parent."""
         return articulate_cluster(dynamics, self.motions[dynamics.cluster], tau, self.ground)
+
+
+def unless_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+    """The reliability of a result; negative where closures have larger ``errors``, dimensionless."""
+    square, factor = units.square_of_constraints(errors)
+    return reliability if is_zero(square) else select(square < (largest * factor) ** 2, reliability, -square)
+
+
+def unless_opening(
+    units: ConstraintUnits,
+    rows: Sequence[Row],
+    aims: Sequence[Scalar],
+    v: Sequence[Scalar],
+    reliability: Scalar,
+    largest: float,
+) -> Scalar:
+    """The reliability of a result; negative where velocities open loops, whose rates should be ``aims``, faster than
+    ``largest`` times what the velocities of those are who could, and the aims."""
+    rates = [row.times(v) - aim for row, aim in zip(rows, aims, strict=True)]
+    opening, of_constraints = units.square_of_constraints(rates)
+    moving = {c: v[c] for c in sorted({c for row in rows for c in row.numbers if c >= 0})}
+    speed, of_velocities = units.square_of_velocities(moving)
+    asked, of_aims = units.square_of_constraints(aims)
+    allowed = (speed + (AT_REST * units.rate * of_velocities) ** 2) * (largest * of_constraints / of_velocities) ** 2
+    if not is_zero(asked):
+        allowed = allowed + asked * (largest * of_constraints / of_aims) ** 2
+    return select(allowed < opening, -1.0, reliability)
 
 
 def _angular_velocities(at: Configuration, v: Sequence[Scalar]) -> list[AngularVelocity]:

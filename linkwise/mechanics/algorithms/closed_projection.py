@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from ...mechanism.clusters import clusters
 from ..links.factor import Factor
-from ..links.loop_elimination import Row, Solution, eliminate
+from ..links.loop_elimination import Fronts, Row, Solution, eliminate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
-from .closed_dynamics import Fronts
 from .configuration import integrate
 from .loop_constraints import closures, driven_rates
 
 RELIABLE = 1.0  # see ``Solution.reliability``
 PASSES = 2
-SETTLED = 1e-6  # rad, m: a last correction that is larger leaves loops open by more than its square, about round-off
+SETTLED = 1e-6  # rad, sizes of loops: a larger last correction leaves loops open by its square, more than round-off
 BOUNDED = 1e36  # squares of velocities: larger ones are no numbers soon, in single precision at once
 
 Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
@@ -53,9 +52,9 @@ class Projected:
 
 
 def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
-    """(nq + nv,) and (): q with its loops closed and v without what opens them; and whether they can be relied on:
-    above 1 if so, by the square of the smallest pivot relative to the largest, which is small near singular
-    positions."""
+    """(nq + nv,) and (): q with its loops closed and v without what opens them, both moved the least, lengths in units
+    of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative
+    to the largest, which is small near singular positions."""
     found = project(tree, q, v, fronts, settled, PASSES)
     return [*found.q, *found.v], if_positive(found.margins, RELIABLE + found.conditioning)
 
@@ -86,30 +85,32 @@ def project(
     firmness: list[Scalar] = []
     closing: list[Scalar] = []
     extremes: list[tuple[Scalar, Scalar]] = []
-    size: Scalar = 0.0
+    size, units = (0.0, 1.0), fronts.units
     consistent = list(v)
     for number in range(passes):
         at = Configuration(tree, q)
         rows, rates = dict(enumerate(closures(at, nearby if number == 0 else None))), driven_rates(at)
         change: list[Scalar] = [0.0] * tree.mechanism.nv
-        for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True):
+        for cluster, own in zip(clusters(tree.mechanism), fronts.clusters, strict=True):
             if not own:
                 continue
-            motion = eliminate(rows, cluster.coordinates, own)
-            along = _Tangent(motion)
-            for c, x in along.part(motion.offset).items():
-                change[c] = motion.offset[c] - x
+            motion = eliminate(rows, cluster.coordinates, own, units)
+            along, offset = _Tangent(motion), motion.plain_offset
+            shortest = {c: offset[c] - x for c, x in along.part(offset).items()}
+            for c, x in motion.gauge.coordinates(shortest).items():
+                change[c] = x
             if number == passes - 1:
                 driven = motion.closing({r: rates[r] for r in motion.rows})
-                free = {c: v[c] - driven[c] for c in cluster.coordinates}
-                for c, x in along.part(free).items():
+                free = motion.gauge.dimensionless({c: v[c] - driven[c] for c in cluster.coordinates})
+                for c, x in motion.gauge.coordinates(along.part(free)).items():
                     consistent[c] = x + driven[c]
                 firmness.append(motion.margin)
                 closing.append(motion.remaining)
                 extremes += motion.extremes
-        size = dot(change, change)
+        size = units.square_of_velocities(dict(enumerate(change)))
         q = integrate(tree, q, change, 1.0)
-    closing += [settled**2 - size, BOUNDED - dot(consistent, consistent)]
+    speed, of_velocities = units.square_of_velocities(dict(enumerate(consistent)))
+    closing += [(settled * size[1]) ** 2 - size[0], BOUNDED * of_velocities**2 - speed]
     return Projected(list(q), consistent, firmness, closing, extremes)
 
 
@@ -121,11 +122,13 @@ def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
 
 
 class _Tangent:
-    """The velocities that the loops of a cluster allow, K y for any y: K (K* K)^-1 K* is the projection onto them."""
+    """The velocities that the loops of a cluster allow, K y for any y, in dimensionless coordinates: K (K* K)^-1 K* is
+    the projection onto them."""
 
     def __init__(self, motion: Solution):
+        basis = motion.plain_basis
         self._columns: list[Part] = [
-            dict(zip(motion.basis, column, strict=True)) for column in zip(*motion.basis.values(), strict=True)
+            dict(zip(basis, column, strict=True)) for column in zip(*basis.values(), strict=True)
         ]
         gram = [[_dot(a, b) for b in self._columns] for a in self._columns]
         for k, indicator in enumerate(motion.indicators, start=motion.free):

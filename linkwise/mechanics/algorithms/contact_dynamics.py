@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
-from ..links.loop_elimination import BIAS, Row
+from ..links.loop_elimination import BIAS, ConstraintUnits, Fronts, Row
 from ..links.orthogonalization import SUFFICIENT, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply
@@ -26,36 +26,37 @@ from .loop_constraints import constraints, driven_rates, loop_motion_maps
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
 
 
-def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): accelerations under joint forces, active loops kept closed."""
-    motion = HeldMotion(tree, q, v, wrenches, active)
+    motion = HeldMotion(tree, q, v, wrenches, active, units)
     return motion.known(motion.under(tau))
 
 
-def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
-    """(m,): lambda of M a + h = tau - G* lambda, those of least norm; zero of loops that are not active."""
-    motion = HeldMotion(tree, q, v, wrenches, active)
+def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
+    """(m,): lambda of M a + h = tau - G* lambda, those of least norm, dimensionless; zero of loops that are not
+    active."""
+    motion = HeldMotion(tree, q, v, wrenches, active, units)
     motion.under(tau)
     return motion.known(motion.multipliers())
 
 
-def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
-    motion = HeldMotion(tree, q, v, wrenches, active)
+    motion = HeldMotion(tree, q, v, wrenches, active, units)
     motion.under(tau)
     forces = motion.known(motion.multipliers())
     columns = range(tree.mechanism.nv)
     return [-dot((row.at(c) for row in motion.rows), forces) for c in columns]
 
 
-def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
     """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
-    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active))
+    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units))
 
 
-def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
     """(n_links, 6): what each joint of the tree transmits onto its link."""
-    motion = HeldMotion(tree, q, v, wrenches, active)
+    motion = HeldMotion(tree, q, v, wrenches, active, units)
     rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
 
@@ -71,28 +72,30 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 
 
-def impact(tree: Tree, q, v, active=None) -> list[Scalar]:
+def impact(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): velocities after active loops close without rebound: v - M^-1 G* (G M^-1 G*)^+ G v."""
-    motion = Impact(tree, q, v, active)
+    motion = Impact(tree, q, v, active, units)
     return motion.known([a + b for a, b in zip(v, motion.jumps, strict=True)])
 
 
-def impact_impulses(tree: Tree, q, v, active=None) -> Matrix:
+def impact_impulses(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> Matrix:
     """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
-    motion = Impact(tree, q, v, active)
+    motion = Impact(tree, q, v, active, units)
     return _wrenches(tree, q, motion.known(motion.multipliers()))
 
 
-def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=None) -> list[Scalar]:
+def inverse_dynamics(
+    tree: Tree, q, v, a, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None
+) -> list[Scalar]:
     """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
     loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load."""
     mech = tree.mechanism
     rows = constraints(Configuration(tree, q), v)[0]
     vectors = [[row.at(c) for c in range(mech.nv)] for row in rows]
     on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]
-    loops = orthogonalized(vectors, on)
+    loops = orthogonalized(vectors, on, [units.row(r) for r in range(len(rows))])
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
-    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, a)
+    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, a, units)
     tau = loops.split(load)[1]
     if actuated is not None:
         places = _places(mech, actuated)
@@ -100,7 +103,7 @@ def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=N
         reach = orthogonalized(moved)
         found, missing = reach.split(tau)
         most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
-        doubt = doubt + reach.doubt + _exceeds(missing, load) + select(most < SUFFICIENT**2, 1.0, 0.0)
+        doubt = doubt + reach.doubt + _exceeds(missing, load, units) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(found), strict=True):
             tau[place] = force
@@ -116,19 +119,23 @@ def _places(mech: Mechanism, joints: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(k for own in slices for k in range(own.start, own.stop)))
 
 
-def _opens(rows: Matrix, biases: Sequence[Scalar], active: Sequence[Scalar], a: Sequence[Scalar]) -> Scalar:
+def _opens(
+    rows: Matrix, biases: Sequence[Scalar], active: Sequence[Scalar], a: Sequence[Scalar], units: ConstraintUnits
+) -> Scalar:
     """How many active constraints accelerations violate."""
     count: Scalar = 0.0
-    for row, bias, on in zip(rows, biases, active, strict=True):
-        scale = dot([_size(x) for x in row], [_size(x) for x in a], 1.0 + _size(bias))
+    for r, (row, bias, on) in enumerate(zip(rows, biases, active, strict=True)):
+        slow = units.rate**2 / units.row(r)
+        scale = dot([_size(x) for x in row], [_size(x) for x in a], slow + _size(bias))
         count = count + select(_size(dot(row, a, bias)) * on > scale * INCONSISTENT, 1.0, 0.0)
     return count
 
 
-def _exceeds(missing: Sequence[Scalar], load: Sequence[Scalar]) -> Scalar:
-    """1 where forces are missing along the degrees of freedom."""
-    square = 1.0 + dot(load, load)
-    return select(dot(missing, missing) > square * INCONSISTENT**2, 1.0, 0.0)
+def _exceeds(missing: Sequence[Scalar], load: Sequence[Scalar], units: ConstraintUnits) -> Scalar:
+    """1 where forces are missing along the degrees of freedom, all of them as moments."""
+    moments = ([x * units.column(c) for c, x in enumerate(forces)] for forces in (missing, load))
+    square, most = (dot(forces, forces) for forces in moments)
+    return select(square > most * INCONSISTENT**2, 1.0, 0.0)
 
 
 def _size(x: Scalar) -> Scalar:
@@ -138,8 +145,16 @@ def _size(x: Scalar) -> Scalar:
 class HeldMotion(ClosedMotion):
     """A mechanism at one state whose loops hold where ``active`` is 1 and let go where it is 0."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], wrenches, active: Sequence[Scalar] | None):
-        super().__init__(tree, q, v, wrenches, fronts=())
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        wrenches,
+        active: Sequence[Scalar] | None,
+        units: ConstraintUnits,
+    ):
+        super().__init__(tree, q, v, wrenches, Fronts((), units))
         self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
         self.held: dict[Cluster, HeldCluster] = {}
 
@@ -148,7 +163,8 @@ class HeldMotion(ClosedMotion):
     ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
         cluster, loops = dynamics.cluster, self.at.tree.mechanism.loops
         active = [self.active[k] for k in cluster.loops for _ in range(loops[k].n_constraints)]
-        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, tau, self.ground)
+        weights = [self.fronts.units.row(r) for r in cluster.rows]
+        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, weights, tau, self.ground)
         self.held[cluster] = found[0]
         return found
 
@@ -169,9 +185,16 @@ class Impact(HeldMotion):
     """Velocities that jump: M dv = -G* impulses and G (v + dv) = 0 are the equations of accelerations of a mechanism at
     rest, without forces, with G v in place of the bias of the loops."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], active: Sequence[Scalar] | None):
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        active: Sequence[Scalar] | None,
+        units: ConstraintUnits,
+    ):
         at_rest = [0.0] * tree.mechanism.nv
-        super().__init__(tree, q, at_rest, None, active)
+        super().__init__(tree, q, at_rest, None, active, units)
         self.ground = NO_MOTION
         self.rows = [_closing(row, v, aim) for row, aim in zip(self.rows, driven_rates(self.at), strict=True)]
         self.jumps = self.under(at_rest)

@@ -10,10 +10,9 @@ from functools import reduce
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.clusters import clusters
 from ..links.factor import Factor
-from ..links.loop_elimination import Front, Row, Solution, eliminate
+from ..links.loop_elimination import ConstraintUnits, Front, Fronts, Row, Solution, eliminate
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar, dot, select, transposed
-from .closed_dynamics import Fronts
+from ..scalar import Matrix, Scalar, dot, select, sqrt, transposed
 from .dynamics import inverse_dynamics, mass_matrix
 from .loop_constraints import constraints
 
@@ -54,16 +53,32 @@ class Tangents:
         columns, offset = columns_of(motions), offset_of(motions)
         self.reliability = reduce(least, [one.reliability for one in motions], 2.0)
         if independent is None:
-            root = Factor.of([times(columns, column) for column in columns])
-            self.basis = [root.half_inverse(row) for row in transposed(columns)]
-            own = transposed(self.basis)
+            own = _orthonormalized(columns, fronts.units)
+            self.basis = transposed(own) if own else [[] for _ in offset]
         else:
             own = _rows_of(tree.mechanism, independent, len(columns))
-            scale = Inverse([times(columns, row) for row in own])
+            scale = Inverse([times(columns, row) for row in own], units_of_rows(own, fronts.units))
             self.basis = scale.after(transposed(columns))
             self.reliability = least(self.reliability, scale.reliability)
         seen = times(own, offset)
         self.offset = [x - dot(row, seen) for x, row in zip(offset, self.basis, strict=True)]
+
+
+def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
+    """Orthonormal columns that span the same.  Where some coordinates are lengths, the columns may be nearly parallel
+    in the coordinates as they are, and products of them would say little: they are then made orthogonal one by one."""
+    if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
+        root = Factor.of([times(columns, column) for column in columns])
+        return transposed([root.half_inverse(row) for row in transposed(columns)])
+    found: Matrix = []
+    for column in columns:
+        rest = list(column)
+        for part in found:
+            share = dot(part, rest)
+            rest = [x - share * y for x, y in zip(rest, part, strict=True)]
+        size = 1.0 / sqrt(dot(rest, rest))
+        found.append([x * size for x in rest])
+    return found
 
 
 def _rows_of(mech: Mechanism, joints: Sequence[str], count: int) -> Matrix:
@@ -87,11 +102,14 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
     chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = eliminated(tree, rows, fronts)
-    return well_chosen_places(columns_of(motions)), reduce(least, [one.reliability for one in motions], 2.0)
+    places = well_chosen_places(columns_of(motions), fronts.units)
+    return places, reduce(least, [one.reliability for one in motions], 2.0)
 
 
-def well_chosen_places(columns: Matrix) -> Vector:
-    """Of the rows of K that pivoting chooses, K made orthonormal, in the order of choice."""
+def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
+    """Of the rows of K that pivoting chooses, K made orthonormal in dimensionless coordinates, in the order of
+    choice."""
+    columns = dimensionless(columns, units)
     root = Factor.of([times(columns, column) for column in columns])
     left = [root.half_inverse(row) for row in transposed(columns)]
     places: Vector = []
@@ -131,8 +149,8 @@ def unit_vector(place: Scalar, length: int) -> Vector:
 def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
     """The loops of every cluster; pivots that vanish at singular positions are not provided for."""
     return [
-        eliminate(dict(enumerate(rows)), cluster.coordinates, [replace(front, spare=0) for front in own])
-        for cluster, own in zip(clusters(tree.mechanism), fronts, strict=True)
+        eliminate(dict(enumerate(rows)), cluster.coordinates, [replace(front, spare=0) for front in own], fronts.units)
+        for cluster, own in zip(clusters(tree.mechanism), fronts.clusters, strict=True)
     ]
 
 
@@ -142,20 +160,37 @@ def columns_of(motions: Sequence[Solution]) -> Matrix:
     return [[one.basis[c][k] if c in one.basis else 0.0 for c in places] for one in motions for k in range(one.free)]
 
 
+def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
+    """Vectors over all coordinates in units of these."""
+    return [
+        [x if units.column(c) == 1.0 else x * (1.0 / units.column(c)) for c, x in enumerate(column)]
+        for column in columns
+    ]
+
+
 def offset_of(motions: Sequence[Solution]) -> Vector:
     """k, over all coordinates."""
     return [x for _, x in sorted(item for one in motions for item in one.offset.items())]
 
 
-class Inverse:
-    """Of a matrix (p, p), with pivots chosen by the state."""
+def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
+    """(p,): what makes rows (p, nv) over the coordinates of the size 1, where these are in units of lengths."""
+    if all(units.column(c) == 1.0 for row in rows for c in range(len(row))):
+        return [1.0] * len(rows)
+    scaled = ([x * units.column(c) for c, x in enumerate(row)] for row in rows)
+    return [1.0 / sqrt(dot(row, row)) for row in scaled]
 
-    def __init__(self, matrix: Matrix):
+
+class Inverse:
+    """Of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
+
+    def __init__(self, matrix: Matrix, units: Vector):
         places = range(len(matrix))
-        rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(matrix)}
+        scaled = ([x * unit for x in row] for row, unit in zip(matrix, units, strict=True))
+        rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(scaled)}
         solution = eliminate(rows, places, [Front(tuple(places), tuple(places), len(places))])
         self.reliability = solution.reliability
-        columns = [solution.closing({i: float(i == k) for i in places}) for k in places]
+        columns = [solution.closing({i: units[k] if i == k else 0.0 for i in places}) for k in places]
         self.columns = [[column[i] for i in places] for column in columns]
 
     def after(self, matrix: Matrix) -> Matrix:

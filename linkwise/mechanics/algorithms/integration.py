@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
+from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
 from ..scalar import Scalar
-from .closed_dynamics import ClosedMotion, Fronts
+from .closed_dynamics import ClosedMotion
 from .closed_projection import PASSES, SETTLED, if_positive, project
 from .configuration import difference, drift, integrate, kick_bias
 from .dynamics import forward_dynamics

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...mechanism.clusters import clusters
+from ..links.loop_elimination import Fronts
 from ..operators.plan import applied, apply, plan_for, specialized
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
@@ -73,7 +74,7 @@ def resisted_forward_dynamics(
     if not resistances.links and not any(i in resistances.joints for i in transported):
         return forward_dynamics(resisting, q, v, tau, wrenches)
     if mechanism.mimic_joints and resistances.links:
-        untied = ((),) * len(clusters(mechanism))
+        untied = Fronts(((),) * len(clusters(mechanism)))
         return ClosedMotion(resisting, q, v, wrenches, untied, resistances.links).under(tau)
     bias = kick_bias(tree, v)
     if transported:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..algorithms.closed_dynamics import ClosedMotion, Fronts
+from ..algorithms.closed_dynamics import ClosedMotion
 from ..algorithms.closed_projection import SETTLED
 from ..algorithms.configuration import kick_bias
 from ..algorithms.integration import Method, OneStage, Splitting, Vector, advanced, closed_advanced
@@ -16,6 +16,7 @@ from ..algorithms.resisted_dynamics import (
 )
 from ..algorithms.steps_in_variables import Flow, ForcesAt, Partitioned, Variables, advanced_from
 from ..algorithms.steps_in_variables import advanced as advanced_in
+from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
 from ..scalar import Scalar, select
 from .law import Acting, Implicitly

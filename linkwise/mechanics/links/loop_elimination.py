@@ -9,12 +9,15 @@ decided by their sizes, for every state of a batch anew.  Where the choice is no
 Constraints that are left over in the end are implied by the others, if not exactly where loops are not exactly closed.
 What is left of them is then spread over all as least squares would do it: which of them is left over changes the result
 by the square of their errors only, and accelerations are smooth for integrators.
+
+Pivots are compared, and least squares taken, in dimensionless constraints and coordinates (``ConstraintUnits``).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 from ..scalar import Scalar, dot, is_constant, is_zero, select
@@ -47,6 +50,65 @@ class Front:
     implied: float = 1e-6
 
 
+@dataclass(frozen=True)
+class ConstraintUnits:
+    """What makes constraints and coordinates dimensionless: ``rows[r] * g``, ``rows[r] * G * columns[c]``,
+    ``v / columns[c]``; without numbers all are dimensionless as they are.
+
+    rows      by constraint: 1 over a length for lengths
+    columns   by coordinate: a length for lengths
+    rate      per second: of a fall through the mechanism's size; slow is what is much slower.  0 without gravity
+    """
+
+    rows: tuple[float, ...] = ()
+    columns: tuple[float, ...] = ()
+    rate: float = 0.0
+
+    def row(self, r: int) -> float:
+        return self.rows[r] if self.rows else 1.0
+
+    def column(self, c: int) -> float:
+        return self.columns[c] if self.columns else 1.0
+
+    def square_of_constraints(self, values: Sequence[Scalar]) -> tuple[Scalar, float]:
+        """The sum of squares of numbers of all constraints, dimensionless but for a factor, and that factor: the sum is
+        ``factor`` squared times the dimensionless one."""
+        return _sum_of_squares(values, [self.row(r) for r in range(len(values))])
+
+    def square_of_velocities(self, values: Mapping[int, Scalar]) -> tuple[Scalar, float]:
+        """The same of numbers by coordinate, such as velocities."""
+        return _sum_of_squares(list(values.values()), [1.0 / self.column(c) for c in values])
+
+
+def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[Scalar, float]:
+    """The sum of squares of units times values, without the unit that most of them have; and 1 over that."""
+    counts = Counter(unit for x, unit in zip(values, units, strict=True) if not is_zero(x))
+    usual = max(counts, key=lambda unit: counts[unit], default=1.0)
+    total: Scalar = 0.0
+    for unit in counts:
+        own = [x for x, other in zip(values, units, strict=True) if other == unit]
+        square = dot(own, own)
+        total = total + (square if unit == usual else square * (unit / usual) ** 2)
+    return total, 1.0 / usual
+
+
+@dataclass(frozen=True)
+class Fronts:
+    """How the loops of a mechanism are eliminated.
+
+    clusters   the fronts of every cluster, in their order
+    units      of constraints and coordinates; mechanisms that differ in these alone share code
+    """
+
+    clusters: tuple[tuple[Front, ...], ...]
+    units: ConstraintUnits = field(default=ConstraintUnits(), compare=False)
+
+    @property
+    def pivots(self) -> int:
+        """The number of constraints that are independent away from singular positions."""
+        return sum(front.pivots for own in self.clusters for front in own)
+
+
 class Row:
     """One constraint: sum of coefficients times accelerations, plus bias, is zero."""
 
@@ -56,8 +118,10 @@ class Row:
     def at(self, column: int) -> Scalar:
         return self.numbers.get(column, 0.0)
 
-    def copy(self) -> Row:
-        return Row(self.numbers, self.numbers[BIAS])
+    def scaled(self, factor: float, columns: Mapping[int, float]) -> Row:
+        """The row times a factor, for coordinates in units of ``columns``."""
+        numbers = {c: _times(x, factor * columns.get(c, 1.0)) for c, x in self.numbers.items()}
+        return Row(numbers, numbers[BIAS])
 
     def subtract(self, factor: Scalar, other: Row, without: int | None = None) -> None:
         """The row minus ``factor`` times another."""
@@ -123,6 +187,42 @@ class _Pivot:
     exchanges: list[Exchange]
 
 
+class _Gauge:
+    """Factors that make constraints and coordinates dimensionless, but for factors that all of them share: as few
+    numbers as possible are multiplied.
+
+    rows, columns   the factors; those of columns by coordinate
+    pivot           of all entries: pivots are ``1 / pivot`` times dimensionless ones
+    column          of all coordinates: they are ``column`` times dimensionless ones
+    """
+
+    def __init__(self, units: ConstraintUnits, rows: Mapping[int, Row], columns: Sequence[int]):
+        entries = [(r, c) for r, row in rows.items() for c, x in row.numbers.items() if c >= 0 and not is_constant(x)]
+        own = _most(units.row(r) for r, _ in entries)
+        usual = _most(units.column(c) for _, c in entries)
+        self.rows = {r: units.row(r) / own for r in rows}
+        self.columns = {c: units.column(c) / usual for c in columns}
+        self.pivot, self.column = 1.0 / (own * usual), 1.0 / usual
+
+    def coordinates(self, numbers: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """Numbers by coordinate, as accelerations are."""
+        return {c: _times(x, self.columns[c]) for c, x in numbers.items()}
+
+    def dimensionless(self, numbers: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """The inverse of ``coordinates``."""
+        return {c: _times(x, 1.0 / self.columns[c]) for c, x in numbers.items()}
+
+
+def _most(units: Iterable[float]) -> float:
+    """The unit that most numbers have."""
+    counts = Counter(units)
+    return max(counts, key=lambda unit: counts[unit], default=1.0)
+
+
+def _times(x: Scalar, factor: float) -> Scalar:
+    return x if factor == 1.0 or is_zero(x) else x * factor
+
+
 @dataclass(frozen=True)
 class Solution:
     """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
@@ -135,6 +235,8 @@ class Solution:
     remaining      positive where nothing is left of constraints that others imply, as if loops are closed
     extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
     rows, steps, pivots   how it was found: the constraints as they were eliminated, what was done to them, in order
+    gauge          the units in which pivots were compared
+    plain_basis, plain_offset   K and k of dimensionless coordinates, but for a factor that all share
     """
 
     basis: Mapping[int, list[Scalar]]
@@ -149,10 +251,13 @@ class Solution:
     rows: Mapping[int, Row]
     steps: Sequence[RowStep]
     pivots: Sequence[_Pivot]
+    gauge: _Gauge
+    plain_basis: Mapping[int, list[Scalar]]
+    plain_offset: Mapping[int, Scalar]
 
     def closing(self, rates: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """L x by coordinate: what changes the constraints by ``rates`` x, with the independent coordinates at rest."""
-        numbers = {row: -rates[r] for r, row in self.rows.items()}
+        numbers = {row: _times(-rates[r], self.gauge.rows[r]) for r, row in self.rows.items()}
         for step in self.steps:
             step.apply(numbers)
         found: dict[int, Scalar] = dict.fromkeys(self.basis, 0.0)
@@ -161,11 +266,11 @@ class Solution:
             found[pivot.slot] = -((constant + pivot.row.times(found, without=pivot.slot)) * pivot.reciprocal)
             for first, other, condition in reversed(pivot.exchanges):
                 (found[first],), (found[other],) = _choose(condition, [found[first]], [found[other]])
-        return found
+        return self.gauge.coordinates(found)
 
     def multipliers(self, forces: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """L* f by constraint: the multipliers with G* lambda = f, for forces on coordinates that do no work along K."""
-        left = dict(forces)
+        left = self.gauge.coordinates(forces)
         found: dict[Row, Scalar] = {}
         for pivot in self.pivots:
             for first, other, condition in pivot.exchanges:
@@ -176,7 +281,7 @@ class Solution:
                     left[c] = left[c] - multiplier * x
         for step in reversed(self.steps):
             step.apply_adjoint(found)
-        return {r: found.get(row, 0.0) for r, row in self.rows.items()}
+        return {r: _times(found.get(row, 0.0), self.gauge.rows[r]) for r, row in self.rows.items()}
 
 
 class _Progress:
@@ -189,12 +294,13 @@ class _Progress:
         front: Front,
         is_root: bool,
         threshold: float,
+        vanishing: float,
         scales: list[Scalar],
         steps: list[RowStep],
     ):
         self.rows = [row for row in rows if any(not is_zero(x) for c, x in row.numbers.items() if c >= 0)]
         self.slots = slots
-        self.threshold = threshold
+        self.threshold, self.vanishing = threshold, vanishing
         self.steps = steps
         self.pivots: list[_Pivot] = []
         self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
@@ -252,8 +358,8 @@ class _Progress:
 
     def reliability(self) -> list[Scalar]:
         """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
-        if self.smallest is self.largest:  # nothing to compare with but metres and radians
-            found = [self.smallest * (1.0 / VANISHING**2)]
+        if self.smallest is self.largest:  # nothing to compare with but the size of the loop
+            found = [self.smallest * (1.0 / self.vanishing**2)]
         else:
             found = [self.smallest / (self.sufficient**2 * self.largest)]
         limit = self.implied**2 * self.largest
@@ -261,14 +367,15 @@ class _Progress:
 
     def margin(self) -> Scalar:
         """Positive if pivots are large."""
-        return self.smallest - (VANISHING**2 if self.smallest is self.largest else self.largest * self.sufficient**2)
+        alone = self.smallest is self.largest
+        return self.smallest - (self.vanishing**2 if alone else self.largest * self.sufficient**2)
 
     def firm(self) -> list[Scalar]:
         """Positive if no pivot vanishes that must not."""
         if self.smallest_firm is None:
             return []
         alone = self.smallest_firm is self.largest
-        return [self.smallest_firm - (VANISHING**2 if alone else self.largest * self.threshold**2)]
+        return [self.smallest_firm - (self.vanishing**2 if alone else self.largest * self.threshold**2)]
 
     def margins_of_implied(self) -> list[Scalar]:
         """Each positive if nothing is left of constraints that pivots should imply."""
@@ -345,13 +452,19 @@ def _greatest(a: Scalar, b: Scalar) -> Scalar:
 
 
 def eliminate(
-    rows: Mapping[int, Row], columns: Sequence[int], fronts: Sequence[Front], threshold: float = 1e-8
+    rows: Mapping[int, Row],
+    columns: Sequence[int],
+    fronts: Sequence[Front],
+    units: ConstraintUnits | None = None,
+    threshold: float = 1e-8,
 ) -> Solution:
-    """Solve the constraints for the coordinates ``columns``; ``threshold`` is that of vanishing pivots, relative to the
-    largest of the front."""
-    entered = {r: rows[r].copy() for front in fronts for r in front.rows}
+    """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold``
+    is that of vanishing pivots, relative to the largest of the front."""
+    entering = {r: rows[r] for front in fronts for r in front.rows}
+    gauge = _Gauge(units or ConstraintUnits(), entering, columns)
+    entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}
     steps: list[RowStep] = []
-    progress = _progress(entered, fronts, threshold, steps)
+    progress = _progress(entered, fronts, threshold, VANISHING * gauge.pivot, steps)
     pivots = [pivot for one in progress for pivot in one.pivots]
     free = [c for c in columns if c not in {pivot.slot for pivot in pivots}]
     spares = [pivot for pivot in pivots if not is_zero(pivot.indicator)]
@@ -370,8 +483,8 @@ def eliminate(
     made = [one for one in progress if one.pivots]
     last = [one for k, one in enumerate(progress) if one.pivots and k not in inner]
     return Solution(
-        basis,
-        offset,
+        {c: [_times(x, gauge.columns[c]) for x in row] for c, row in basis.items()},
+        gauge.coordinates(offset),
         len(free),
         tuple(pivot.indicator for pivot in spares),
         _least_of((x for one in made for x in one.reliability()), 2.0),
@@ -382,11 +495,14 @@ def eliminate(
         entered,
         steps,
         pivots,
+        gauge,
+        basis,
+        offset,
     )
 
 
 def _progress(
-    rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float, steps: list[RowStep]
+    rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float, vanishing: float, steps: list[RowStep]
 ) -> list[_Progress]:
     """All fronts, eliminated; the rows change, by ``steps``."""
     progress: list[_Progress] = []
@@ -405,7 +521,7 @@ def _progress(
         negligible = [row.numbers.pop(c) for row in entering for c in sorted(unknown & row.numbers.keys())]
         gone.update(front.columns)
         scales = [child.largest for child in children if child.pivots]
-        progress.append(_Progress(entering, slots, front, number not in inner, threshold, scales, steps))
+        progress.append(_Progress(entering, slots, front, number not in inner, threshold, vanishing, scales, steps))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and progress[-1].rows:
             progress[-1].spread_the_rest()

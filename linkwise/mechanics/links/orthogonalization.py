@@ -7,6 +7,7 @@ batch anew; so the code has no branches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,12 +25,14 @@ class Orthogonal:
     parts         what is left of each vector after those before it: the columns of U, orthogonal to each other
     reciprocal    1 / |part|^2; 0 of vectors that depend on others or are not active: they have no part in anything
     coefficients  T by rows, above the diagonal, which is 1 where vectors count
+    weights       what makes vectors comparable: each times its weight
     doubt         0 where it is clear which vectors count, 1 or more where it is not
     """
 
     parts: Matrix
     reciprocal: list[Scalar]
     coefficients: Matrix
+    weights: Sequence[float]
     doubt: Scalar
 
     def split(self, x: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -52,21 +55,32 @@ class Orthogonal:
         return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
 
     def least_combination(self, y: Sequence[Scalar]) -> list[Scalar]:
-        """The shortest x such that V x = U y: in the space of the rows of T, which are made orthogonal in turn, from
-        the last to the first, as that keeps their zeros."""
-        count = len(self.parts)
+        """The x such that V x = U y of which x over weights is the shortest: in the space of the rows of T, which are
+        made orthogonal in turn, from the last to the first, as that keeps their zeros."""
+        order, weights = range(len(self.parts))[::-1], self.weights
         rows = [
-            [*[0.0] * k, select(0.0 < self.reciprocal[k], 1.0, 0.0), *self.coefficients[k][k + 1 :]]
-            for k in reversed(range(count))
+            [
+                *[0.0] * k,
+                select(0.0 < self.reciprocal[k], 1.0, 0.0),
+                *(_times(x, weights[j] / weights[k]) for j, x in enumerate(self.coefficients[k][k + 1 :], start=k + 1)),
+            ]
+            for k in order
         ]
         turned = orthogonalized(rows)
-        return turned.within(turned.with_products(list(y)[::-1]))
+        found = turned.within(turned.with_products([_times(y[k], 1.0 / weights[k]) for k in order]))
+        return [_times(x, weight) for x, weight in zip(found, weights, strict=True)]
 
 
-def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar] | None = None) -> Orthogonal:
-    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1."""
+def orthogonalized(
+    vectors: Sequence[Sequence[Scalar]],
+    active: Sequence[Scalar] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Orthogonal:
+    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
+    depend on others is decided by vectors times ``weights``."""
     active = [1.0] * len(vectors) if active is None else active
-    squares = [dot(vector, vector) * on for vector, on in zip(vectors, active, strict=True)]
+    weights = _without_the_usual([1.0] * len(vectors) if weights is None else weights)
+    squares = [_times(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
     reciprocal: list[Scalar] = []
@@ -78,11 +92,23 @@ def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar]
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
         left = dot(rest, rest)
-        counts = largest * DEPENDENT**2 < left * active[j]
+        weighed = _times(left, weights[j] ** 2)
+        counts = largest * DEPENDENT**2 < weighed * active[j]
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
-        doubt = doubt + select(counts, select(left < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
+        doubt = doubt + select(counts, select(weighed < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
         parts.append(rest)
-    return Orthogonal(parts, reciprocal, coefficients, doubt)
+    return Orthogonal(parts, reciprocal, coefficients, weights, doubt)
+
+
+def _without_the_usual(weights: Sequence[float]) -> list[float]:
+    """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
+    counts = Counter(weights)
+    usual = max(counts, key=lambda weight: counts[weight], default=1.0)
+    return [weight / usual for weight in weights]
+
+
+def _times(x: Scalar, factor: float) -> Scalar:
+    return x if factor == 1.0 or is_zero(x) else x * factor
 
 
 def _minus(x: Sequence[Scalar], factor: Scalar, y: Sequence[Scalar]) -> list[Scalar]:

@@ -59,7 +59,7 @@ class HeldCluster:
         return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
-        """Those of least norm where loops are redundant; zero of loops that let go."""
+        """Those of least norm, dimensionless, where loops are redundant; zero of loops that let go."""
         return self.loops.least_combination([a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
 
     def _answer(self, parent: Motion, part: int) -> list[Scalar]:
@@ -75,12 +75,13 @@ def hold_cluster(
     dynamics: ClusterDynamics,
     rows: Sequence[Row],
     active: Sequence[Scalar],
+    weights: Sequence[float],
     tau: Mapping[int, Scalar],
     ground: Motion,
 ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
     """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
-    ``active`` is not 0 but 1; ``ground`` is the acceleration of the ground.  With it what is left on the parent, for a
-    parent that is not the ground."""
+    ``active`` is not 0 but 1, dimensionless if multiplied by ``weights``; ``ground`` is the acceleration of the ground.
+    With it what is left on the parent, for a parent that is not the ground."""
     places = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
@@ -90,7 +91,7 @@ def hold_cluster(
     doubt: Scalar = 0.0
     for pivot, c in zip(factor.pivots, places, strict=True):
         doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
-    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active)
+    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active, weights)
     drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in places]))
     kept = loops.with_products([-row.at(BIAS) for row in rows])
     gain: list[Split] = []

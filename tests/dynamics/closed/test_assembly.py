@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.dynamics.closed import AssemblyError
+from linkwise.dynamics.closed.sizes import sizes
 from linkwise.mechanism import MechanismError
 
 from .built_in import FREEDOMS, STRETCHED, SYMMETRIC, assembled, built, every_mechanism, random_state
@@ -181,7 +182,8 @@ def test_a_batch_names_the_state():
 @pytest.mark.seed("spencer2004", "3.11", by="library")
 @every_mechanism
 def test_projection_moves_the_least(name):
-    """The change is square to all motions that keep the loops closed, to first order in its size."""
+    """The change is square to all motions that keep the loops closed, to first order in its size, with lengths in units
+    of the loops' sizes."""
     mech = built(name)
     q, v = random_state(name, 1)
     rng = np.random.default_rng(2)
@@ -191,7 +193,7 @@ def test_projection_moves_the_least(name):
     on, consistent = lw.closed.project(mech, off, inconsistent)
     assert np.linalg.norm(lw.closed.position_error(mech, on)) <= 1e-11
     np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, on) @ consistent, 0.0, atol=1e-11)
-    free = lw.closed.null_space(mech, on)
+    free = (lw.closed.null_space(mech, on).T / sizes(mech).columns ** 2).T
     np.testing.assert_allclose(free.T @ lw.difference(mech, off, on), 0.0, atol=100.0 * size**2)
     np.testing.assert_allclose(free.T @ (consistent - inconsistent), 0.0, atol=1e-11)
 
