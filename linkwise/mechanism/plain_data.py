@@ -141,7 +141,7 @@ def _constraint(data: Mapping[str, Any]) -> Constraint:
 
 def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
     law = ContactLaw(**{name: number(value) for name, value in data["law"].items()})
-    return ContactPair(**{**data, "law": law, "step": number(data["step"])})
+    return ContactPair(**{**data, "law": law, "step": number(data["step"]), "load": number(data.get("load", "inf"))})
 
 
 def _annotations(data: Mapping[str, Any]) -> Annotations:

@@ -160,8 +160,7 @@ class ContactLaw:
     dissipation   s/m; zero for no loss along the normal
     damping       N s/m: the largest that friction comes to, however large the load, so that explicit methods can follow
                   it; infinite for none, which "semi_implicit" steps take.  Explicit steps of fixed length bound what
-                  dissipation comes to likewise: by as much in steps that the contact is made for, by more in shorter
-                  ones
+                  stiffness and dissipation come to as well (``ContactPair``)
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink
@@ -190,13 +189,17 @@ class ContactLaw:
 class ContactPair:
     """Two shapes that push each other apart, by name; where one is a plane it is the second.
 
-    step   s: the longest of explicit methods that the law is made for
+    step   s: the longest step in which explicit methods follow the law; ``step * law.damping`` is the mass that the
+           contact feels.  Longer explicit steps take a softer contact (``softened``)
+    load   N: the weight that the contact may have to carry.  In explicit steps the spring grows no further from a few
+           times of it on: such steps bound what dissipation comes to, and a deep spring would throw things up
     """
 
     shape_a: str
     shape_b: str
     law: ContactLaw
     step: float = math.inf
+    load: float = math.inf
 
     @property
     def name(self) -> str:
@@ -207,6 +210,24 @@ class ContactPair:
     def shapes(self) -> tuple[str, str]:
         """The two names."""
         return self.shape_a, self.shape_b
+
+    @property
+    def mass(self) -> float:
+        """About the least that the contact feels."""
+        return self.step * self.law.damping
+
+    def softened(self, step: float) -> ContactPair:
+        """The same as explicit steps of this length take it: no stiffer than m / (2 step)^2, and friction no steeper
+        than a damper m / step."""
+        mass, law = self.mass, self.law
+        stiffness = min(law.stiffness, mass / (2.0 * step) ** 2) if step > 0.0 else law.stiffness
+        if math.isinf(mass) or (stiffness == law.stiffness and not step > self.step):
+            return self
+        length = max(step, self.step)
+        softer = replace(
+            law, stiffness=stiffness, damping=mass / length, smoothing=law.smoothing * law.stiffness / stiffness
+        )
+        return replace(self, law=softer, step=length)
 
     @property
     def without_bound(self) -> ContactPair:

@@ -15,7 +15,8 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class CompliantContact(ForceLaw):
-    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``."""
+    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``, and
+    pairs as such steps take them (``ContactPair.softened``)."""
 
     pairs: tuple[ContactPair, ...]
     explicit_step: float | None = None
@@ -40,7 +41,7 @@ class CompliantContact(ForceLaw):
         return min((pair.step for pair in self.pairs), default=math.inf)
 
     def energy(self, at: Situation) -> Scalar:
-        return Contacts(at.tree, at.q, None, self.pairs).energy()
+        return Contacts(at.tree, at.q, None, self.pairs, self.explicit_step).energy()
 
 
 def _with_the_ground(mech: Mechanism, pair: ContactPair) -> bool:
