@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
-from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
+from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
@@ -20,12 +20,13 @@ from .states import ByJoint, checked_arrays
 from .trees import frame_pose
 
 FLAT = 1e-3  # relative: points that are closer than this to one line are on it
+TOUCHING = 2e-3  # of the size of what touches: the gap that counts as none
 CENTRED = 0.1  # of a radius: what turns about a line that is closer than this to its centre is a wheel,
 ALONG = 0.99  # cosine: if that line is along an axis of the shape,
 ON_THE_SIDE = 0.5  # of a radius: and is further than this from where it touches
 
 
-def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-3) -> Mechanism:
+def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | None = None) -> Mechanism:
     """A copy in which the points that touch at ``q`` (nq,) are held where they are, neither sliding nor letting go.
 
     Compliant friction is viscous at rest: feet on it creep, and in a linear model nothing leads them back.  What stands
@@ -34,7 +35,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
     linear models and their ``lw.lqr`` are right for ``mech`` too, as long as the feet press and do not slip.
 
     q        one configuration; None for ``mech.initial``
-    within   m: the largest gap of what counts as touching
+    within   m: the largest gap of what counts as touching; None: 0.002 of the size of what touches
 
     Contacts without friction, and those that are switched off, stay as they are.  Round feet are held at the point that
     touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
@@ -50,7 +51,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
     touching: dict[str, tuple[list[Shape], list[np.ndarray]]] = {}
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
     for pair, gap, point in zip(mech.contact_parts, gaps, points, strict=True):
-        if gap <= within and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
+        if gap <= _within(mech, pair, within) and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
             touching.setdefault(pair.name, ([mech.shape(name) for name in pair.shapes], []))[1].append(point)
     held = set(touching)
     for shapes, here in touching.values():
@@ -58,14 +59,20 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float = 1e-
         sides = tuple(_carrier(mech, shape) for shape in shapes)
         groups.setdefault((sides[0], sides[1]), []).extend(here)
     if not groups:
+        widest = max(_within(mech, pair, within) for pair in mech.contact_pairs)
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
-            f"{gaps.min(initial=np.inf):.3g} m; within={within:g} is what counts as touching; frames that you "
+            f"{gaps.min(initial=np.inf):.3g} m; within={widest:g} is what counts as touching; frames that you "
             "name are held by lw.hold_frames"
         )
     loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]
     kept = tuple(pair for pair in mech.contact_pairs if pair.name not in held)
     return replace(mech, contact_pairs=kept).with_loops(*loops)
+
+
+def _within(mech: Mechanism, pair: ContactPair, within: float | None) -> float:
+    """The largest gap of what counts as touching."""
+    return TOUCHING * mech._contact_scales[pair.name][0] if within is None else within
 
 
 def hold_frames(

@@ -80,6 +80,12 @@ class Touching:
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
         return tuple(pair for pair, a, b in pairs for _ in range(_number_of_parts(a, b)))
 
+    @cached_property
+    def _contact_scales(self) -> dict[str, tuple[float, float]]:
+        """Name of a contact pair -> the length L and the time sqrt(L / g) that measure its motion."""
+        defaults = Defaults(self, [pair.shapes for pair in self.contact_pairs])  # type: ignore[arg-type]
+        return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self.contact_pairs}
+
     @property
     def _notes_of_contact(self: Any) -> tuple[Note, ...]:
         """What of its contacts does not act."""
@@ -248,7 +254,9 @@ def with_contact(
             margin, friction = (0.0, None) if old is None else (old.law.margin, old.law.friction)
             old = defaults.pair(a.name, b.name, numbers.get("friction", friction), step)
             old = replace(old, law=replace(old.law, margin=margin))
-        kept[key] = replace(old, law=replace(old.law, **numbers))
+        law = replace(old.law, **numbers)
+        both = {"stiffness", "damping"} <= numbers.keys()  # which say what mass they are made for
+        kept[key] = replace(old, law=law, mass=law.damping**2 / (4.0 * law.stiffness) if both else old.mass)
     return replace(mech, contact_pairs=tuple(kept.values()))
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
 
 # Dimensionless: with L the size of what touches and g gravity, lengths are parts of L, speeds of sqrt(g L).
-SINK = 2e-3  # the depth at which one contact carries all of the weight
-SMOOTHING = 0.02  # of that depth: where the force sets in smoothly
+SINK = 1e-3  # the depth at which one contact carries all of the weight
+SMOOTHING = 0.05  # of that depth: where the force sets in smoothly
 DISSIPATION = 20.0  # what falls on the ground hardly bounces; springs let go at 2 / DISSIPATION
 SLIP_SPEED = 5e-4
 STEP = 5e-3  # of sqrt(L / g): what stands for gravity where there is none, by the step of the file
@@ -30,10 +30,10 @@ class Defaults:
     Trees that can touch each other may rest on one contact together: M is their mass, L the size of the largest, W =
     M g their weight.  m is the smallest mass that a force at one of the touching points feels, in any direction:
 
-        stiffness = W / (0.002 L)         damping = 2 sqrt(m stiffness)    smoothing = 0.00004 L
+        stiffness = W / (0.001 L)         damping = 2 sqrt(m stiffness)    smoothing = 0.00005 L
         dissipation = 20 / sqrt(g L)      slip_speed = 0.0005 sqrt(g L)
 
-    So one contact that carries everything is 0.002 L deep, and four feet are a quarter of that.  With a step h the
+    So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h the
     stiffness is m / (2 h)^2 if that is more.
     """
 
@@ -61,7 +61,7 @@ class Defaults:
             slip_speed=SLIP_SPEED * speed,
             smoothing=SMOOTHING * SINK * length,
         )
-        return ContactPair(a, b, law, 0.5 * math.sqrt(mass / stiffness), load)
+        return ContactPair(a, b, law, mass, load)
 
     def length(self, pair: ContactPair) -> float:
         """L of a pair."""

@@ -189,8 +189,8 @@ class ContactLaw:
 class ContactPair:
     """Two shapes that push each other apart, by name; where one is a plane it is the second.
 
-    step   s: the longest step in which explicit methods follow the law; ``step * law.damping`` is the mass that the
-           contact feels.  Longer explicit steps take a softer contact (``softened``)
+    mass   kg: about the least that the contact feels.  Explicit steps take a contact that is soft enough for it
+           (``softened``)
     load   N: the weight that the contact may have to carry.  In explicit steps the spring grows no further from a few
            times of it on: such steps bound what dissipation comes to, and a deep spring would throw things up
     """
@@ -198,7 +198,7 @@ class ContactPair:
     shape_a: str
     shape_b: str
     law: ContactLaw
-    step: float = math.inf
+    mass: float = math.inf
     load: float = math.inf
 
     @property
@@ -212,22 +212,18 @@ class ContactPair:
         return self.shape_a, self.shape_b
 
     @property
-    def mass(self) -> float:
-        """About the least that the contact feels."""
-        return self.step * self.law.damping
+    def step(self) -> float:
+        """The longest step in which explicit methods follow the law, in seconds: sqrt(mass / stiffness) / 2."""
+        return 0.5 * math.sqrt(self.mass / self.law.stiffness)
 
     def softened(self, step: float) -> ContactPair:
-        """The same as explicit steps of this length take it: no stiffer than m / (2 step)^2, and friction no steeper
-        than a damper m / step."""
-        mass, law = self.mass, self.law
-        stiffness = min(law.stiffness, mass / (2.0 * step) ** 2) if step > 0.0 else law.stiffness
-        if math.isinf(mass) or (stiffness == law.stiffness and not step > self.step):
-            return self
-        length = max(step, self.step)
-        softer = replace(
-            law, stiffness=stiffness, damping=mass / length, smoothing=law.smoothing * law.stiffness / stiffness
-        )
-        return replace(self, law=softer, step=length)
+        """The contact of explicit steps of this length: no stiffer than mass / (2 step)^2, and friction no steeper than
+        a damper mass / step."""
+        law = self.law
+        stiffness = min(law.stiffness, self.mass / (2.0 * step) ** 2)
+        ratio = law.stiffness / stiffness
+        softer = {"damping": min(law.damping, self.mass / step), "smoothing": law.smoothing * ratio}
+        return replace(self, law=replace(law, stiffness=stiffness, **softer))
 
     @property
     def without_bound(self) -> ContactPair:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..mechanism import ContactPair, Mechanism, MechanismWarning, warn_caller
 INSIDE = 0.9  # of the most that friction can be: below it dry friction would hold
 NOTED = 10.0  # slip speeds: the mean over the time inside the cone from which on slip is told
 MOST_COPIES, MOST_RECORDS = 8, 64  # of a rollout that are looked at
-LONG_ENOUGH, WATCHED = 0.1, 2.0  # s inside the cone after which rollouts are judged, and no longer looked at
+LONG_ENOUGH, WATCHED = 0.4, 8.0  # sqrt(L / g) inside the cone until rollouts are judged, and until no longer looked at
 
 
 def rubs(mech: Mechanism) -> bool:
@@ -39,10 +39,27 @@ def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
         return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside
 
 
-def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold."""
+def with_contacts_of_steps(mech: Mechanism, step: float | None) -> Mechanism:
+    """A copy whose contacts are those of explicit steps of a length (``ContactPair.softened``)."""
+
+    def softened() -> Mechanism:
+        pairs = tuple(pair.softened(step) for pair in mech.contact_pairs)
+        return replace(mech, contact_pairs=pairs)
+
+    if not step or all(pair.softened(step) == pair for pair in mech.contact_pairs):
+        return mech
+    copy: Mechanism = stored(mech, ("contacts of explicit steps", step), softened)
+    return copy
+
+
+def warn_of_slip(
+    mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> None:
+    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold;
+    ``step``: the length of steps that do not become shorter by themselves."""
     if len(t) < 2 or not rubs(mech):
         return
+    mech = with_contacts_of_steps(mech, step)
     slip, inside = slips(mech, q, v)
     slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
     weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
@@ -74,14 +91,15 @@ class _Watch:
     done: bool = False
 
 
-def watch_slip(mech: Mechanism, method: str, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """The same of explicit rollouts (..., records, nq), (..., records, nv) ``lasting`` so long (...): of a
-    few of their copies and records, added up over calls, each of which may be as short as a step.  A mechanism tells
-    it once."""
+def watch_slip(
+    mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Accumulate slip of contacts over successive explicit rollouts (..., records, nq), (..., records, nv) of steps of
+    this length, ``lasting`` so long (...), and warn once.  A few of their copies and records count."""
     watch = stored(mech, ("slip in rollouts", method), _Watch)
     if watch.done or not rubs(mech):
         return
-    records = q.shape[-2]
+    mech, records = with_contacts_of_steps(mech, step), q.shape[-2]
     copies, times = _some(q[..., 0, 0].size, MOST_COPIES), _some(records, MOST_RECORDS)
     slip, inside = slips(mech, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
     weights = np.abs(np.broadcast_to(lasting, q.shape[:-2]).reshape(-1, 1, 1)[copies]) / len(times)
@@ -90,8 +108,9 @@ def watch_slip(mech: Mechanism, method: str, lasting: np.ndarray, q: np.ndarray,
     watch.fastest = np.maximum(watch.fastest, slip.max(axis=(0, 1)))
     pairs = mech.contact_parts
     slow = np.array([pair.law.slip_speed for pair in pairs])
-    too_fast = (watch.time > LONG_ENOUGH) & (watch.distance > NOTED * slow * watch.time)
-    watch.done = bool(too_fast.any() or watch.time.max() > WATCHED)
+    units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
+    too_fast = (watch.time > LONG_ENOUGH * units) & (watch.distance > NOTED * slow * watch.time)
+    watch.done = bool(too_fast.any() or (watch.time > WATCHED * units).any())
     if too_fast.any():
         worst = int(np.argmax(np.where(too_fast, watch.distance, 0.0)))
         mean, fastest = watch.distance[worst] / watch.time[worst], watch.fastest[worst]

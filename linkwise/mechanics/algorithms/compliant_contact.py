@@ -97,7 +97,7 @@ class Contacts:
     ):
         self._tree, self._mech = tree, tree.mechanism
         self._at = Configuration(tree, q)
-        self._v, self._reached, self._explicit_step = v, reached, explicit_step
+        self._v, self._reached = v, reached
         self._shared: dict[int, Scalar] = {}
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
@@ -105,7 +105,7 @@ class Contacts:
             touch._replace(
                 bound=0.0 if explicit_step is None else explicit_step / pair.mass,
                 mass=pair.mass,
-                load=math.inf if math.isinf(pair.mass) else pair.load,
+                load=pair.load,
             )
             for pair in pairs
             for touch in self._touches(pair)
@@ -304,12 +304,8 @@ class Contacts:
             return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing, touch.load)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
-        bounds = touch.bound, touch.mass, reached, self._load(touch)
+        bounds = touch.bound, touch.mass, reached, touch.load
         return contact_response(touch.law, touch.normal, touch.pressed, now, step, *bounds)
-
-    def _load(self, touch: Touch) -> float:
-        """What bounds the spring: nothing where steps are not explicit."""
-        return math.inf if self._explicit_step is None else touch.load
 
     def _sharing(self, body: int) -> Scalar:
         """How many contacts with other links push a link."""
@@ -350,7 +346,7 @@ class Contacts:
 
     def energy(self) -> Scalar:
         """What the springs hold."""
-        return sum((elastic_energy(touch.law, touch.pressed, self._load(touch)) for touch in self.touches), 0.0)
+        return sum((elastic_energy(touch.law, touch.pressed, touch.bound, touch.load) for touch in self.touches), 0.0)
 
     def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:
         """A vector or point of a contact in the world's axes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,11 +33,6 @@ class CompliantContact(ForceLaw):
     def corrects_steps(self, mech: Mechanism) -> bool:
         """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
         return any(_with_the_ground(mech, pair) for pair in self.pairs)
-
-    @property
-    def longest_step(self) -> float:
-        """The longest step of explicit methods that the contacts are made for."""
-        return min((pair.step for pair in self.pairs), default=math.inf)
 
     def energy(self, at: Situation) -> Scalar:
         return Contacts(at.tree, at.q, None, self.pairs, self.explicit_step).energy()

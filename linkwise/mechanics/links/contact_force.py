@@ -8,9 +8,10 @@ phi(p) >= 0 the smoothed depth and u = dp/dt,
     f = k phi psi(d u),    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
-For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where dissipation is bounded so is the
-spring s: k phi up to a knee F, twice the weight that is carried, and s = F + x / sqrt(1 + (x / F)^2) < 2 F beyond it, with
-x = k phi - F.  So a deep start is not thrown up: what separates faster than 2 / d + 4 F / b is pushed no more.
+For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where that bounds dissipation it bounds
+the spring s too: k phi up to a knee F = b / d, or twice the weight that is carried if that is more, and beyond it
+s = F (1 + y / sqrt(1 + y^2)) < 2 F with y = k phi / F - 1.  So a deep start is not thrown up: what separates faster than
+2 / d + 4 F / b is pushed no more.
 
 Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
 energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
@@ -162,11 +163,10 @@ def normal_force(
     """f of explicit steps; ``bound`` is 1 / b, ``load`` the weight that bounds the spring."""
     phi, _ = smoothed_depth(law, depth)
     spring, share = stiffness * phi, 1.0
-    if not math.isinf(load):
-        knee = _knee(law, load)
-        beyond = at_least(spring - knee, 0.0)
-        share_of_beyond = beyond * (1.0 / knee)
-        spring = (spring - beyond) + beyond / sqrt(1.0 + share_of_beyond * share_of_beyond)
+    if _has_knee(law, bound, load):
+        beyond = at_least(spring * _inverse_knee(law, bound, load) - 1.0, 0.0)
+        root = sqrt(1.0 + beyond * beyond)
+        spring = spring * ((root + beyond) / (root * (1.0 + beyond)))
     if law.dissipation and not is_zero(bound):
         share = 1.0 / (1.0 + (law.dissipation * bound) * spring)
     return spring * _loss(law, rate * share)[0]
@@ -228,17 +228,22 @@ def _mean_slope(law: Law, first: Scalar, later: Scalar) -> Scalar:
     return 1.0 - share * (1.0 - (start + end) * (0.5 / law.smoothing))
 
 
-def _knee(law: Law, load: float) -> float:
-    """The force up to which the spring of explicit steps is linear: not where it only sets in."""
-    return max(KNEE * load, law.stiffness * law.smoothing)
+def _has_knee(law: Law, bound: Scalar, load: float) -> bool:
+    """Whether the spring of a contact is bounded: where dissipation is."""
+    return bool(law.dissipation) and not is_zero(bound) and not math.isinf(load)
 
 
-def elastic_energy(law: Law, depth: Scalar, load: float = math.inf) -> Scalar:
-    """The integral of the spring over the depth: k phi, or with a ``load`` that of explicit steps, which grows more
-    slowly from the knee on."""
+def _inverse_knee(law: Law, bound: Scalar, load: float) -> Scalar:
+    """1 / F: F is the force up to which the spring of explicit steps is linear, beyond where it sets in."""
+    return at_most(law.dissipation * bound, 1.0 / max(KNEE * load, law.stiffness * law.smoothing))
+
+
+def elastic_energy(law: Law, depth: Scalar, bound: float = 0.0, load: float = math.inf) -> Scalar:
+    """The integral of the spring over the depth: k phi, or with a ``bound`` and a ``load`` that of explicit steps,
+    which grows more slowly from the knee on."""
     inside = at_least(depth, 0.0)
-    if not math.isinf(load):
-        knee = _knee(law, load)
+    if _has_knee(law, bound, load):
+        knee = 1.0 / _inverse_knee(law, bound, load)
         linear = at_most(inside, knee / law.stiffness + 0.5 * law.smoothing)
         beyond = inside - linear
         stretched = beyond * (law.stiffness / knee)
