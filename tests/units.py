@@ -86,6 +86,7 @@ class Units:
                 replace(
                     pair,
                     mass=pair.mass * self.mass,
+                    carried=pair.carried * self.mass,
                     load=pair.load * self.force,
                     law=self._contact_law(pair.law),
                 )

@@ -46,6 +46,7 @@ BY_CORNERS = (
     "each other; capsules along edges of the moving box, by mech.with_shape and mech.with_contact, hold them"
 )
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
+OF_PAIR = ("mass", "carried", "load")
 
 
 class Touching:
@@ -83,8 +84,12 @@ class Touching:
     @cached_property
     def _contact_scales(self) -> dict[str, tuple[float, float]]:
         """Name of a contact pair -> the length L and the time sqrt(L / g) that measure its motion."""
-        defaults = Defaults(self, [pair.shapes for pair in self.contact_pairs])  # type: ignore[arg-type]
+        defaults = self._contact_defaults
         return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self.contact_pairs}
+
+    @property
+    def _contact_defaults(self: Any) -> Defaults:
+        return Defaults(self, [pair.shapes for pair in self.contact_pairs])
 
     @property
     def _notes_of_contact(self: Any) -> tuple[Note, ...]:
@@ -135,8 +140,7 @@ class Touching:
 
         friction   coefficient of all these contacts; None for that of the other shape, but at least 1
         shapes     names of those that touch it; None for all that are fixed to moving links
-        step       contacts are stiffer than the weight needs where explicit steps of this length follow it; None: as the
-                   weight needs
+        step       the step that motions will take, where that is so long that contacts must be softer
         numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
         plane = ground_plane(name, height, normal)
@@ -157,8 +161,8 @@ class Touching:
         """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
         friction=0.5)``; without pairs the numbers of all contacts change.
 
-        step      choose numbers that are not given anew, for explicit steps of this length: contacts are as stiff as
-                  these can follow, and at least as stiff as the weight needs.  Shorter steps, stiffer contacts
+        step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
+                  softer where steps are so long that what stands would rattle
         numbers   of ``lw.ContactLaw``
         """
         chosen = pairs or [pair.shapes for pair in self.contact_pairs]
@@ -182,6 +186,7 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
     whole = replace(mech, shapes=(*mech.shapes, shape))
     if shape.placed(whole)[0] < 0:
         return whole
+    whole = replace(whole, contact_pairs=tuple(_with_new_defaults(mech, whole._contact_defaults)))
     moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
     touching = {pair.shapes: pair for pair in mech.contact_pairs}
     for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
@@ -243,10 +248,10 @@ def with_contact(
         checks.one_of("number of a contact", name, LAW)
     if step is not None and not checks.checked_number("the step of contacts", step) > 0.0:
         raise MechanismError(f"the step of contacts must be positive, not {step!r}")
-    kept = {frozenset(pair.shapes): pair for pair in mech.contact_pairs}
     named = [_two_names(pair) for pair in pairs]
     asked = [in_order(mech, mech.shape(a), mech.shape(b)) for a, b in named]
     defaults = Defaults(mech, [*(pair.shapes for pair in mech.contact_pairs), *((a.name, b.name) for a, b in asked)])
+    kept = {frozenset(pair.shapes): pair for pair in _with_new_defaults(mech, defaults)}
     for a, b in asked:
         key = frozenset((a.name, b.name))
         old = kept.get(key)
@@ -255,9 +260,24 @@ def with_contact(
             old = defaults.pair(a.name, b.name, numbers.get("friction", friction), step)
             old = replace(old, law=replace(old.law, margin=margin))
         law = replace(old.law, **numbers)
-        both = {"stiffness", "damping"} <= numbers.keys()  # which say what mass they are made for
-        kept[key] = replace(old, law=law, mass=law.damping**2 / (4.0 * law.stiffness) if both else old.mass)
+        if "stiffness" in numbers:  # it is meant, whatever the step
+            old = replace(old, carried=math.inf)
+        if {"stiffness", "damping"} <= numbers.keys():  # which say what mass they are made for
+            old = replace(old, mass=law.damping**2 / (4.0 * law.stiffness))
+        kept[key] = replace(old, law=law)
     return replace(mech, contact_pairs=tuple(kept.values()))
+
+
+def _with_new_defaults(mech: Mechanism, defaults: Defaults) -> list[ContactPair]:
+    """The contacts of a mechanism, whose numbers that are its defaults follow new ones: what may rest on them, and how
+    large it is, changes with shapes and pairs that are added."""
+    before, pairs = mech._contact_defaults, []
+    for pair in mech.contact_pairs:
+        old, new = (one.pair(*pair.shapes, pair.law.friction) for one in (before, defaults))
+        changed = {name: getattr(new, name) for name in OF_PAIR if getattr(pair, name) == getattr(old, name)}
+        numbers = {name: getattr(new.law, name) for name in LAW if getattr(pair.law, name) == getattr(old.law, name)}
+        pairs.append(replace(pair, law=replace(pair.law, **numbers), **changed))
+    return pairs
 
 
 def _two_names(pair: Any) -> tuple[str, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Dimensionless: with L the size of what touches and g gravity, lengths are parts of L, speeds of sqrt(g L).
 SINK = 1e-3  # the depth at which one contact carries all of the weight
-SMOOTHING = 0.05  # of that depth: where the force sets in smoothly
+SMOOTHING = 0.25  # of that depth: where the force sets in smoothly
 DISSIPATION = 20.0  # what falls on the ground hardly bounces; springs let go at 2 / DISSIPATION
 SLIP_SPEED = 5e-4
 STEP = 5e-3  # of sqrt(L / g): what stands for gravity where there is none, by the step of the file
@@ -30,11 +30,11 @@ class Defaults:
     Trees that can touch each other may rest on one contact together: M is their mass, L the size of the largest, W =
     M g their weight.  m is the smallest mass that a force at one of the touching points feels, in any direction:
 
-        stiffness = W / (0.001 L)         damping = 2 sqrt(m stiffness)    smoothing = 0.00005 L
+        stiffness = W / (0.001 L)         damping = 2 sqrt(m stiffness)    smoothing = 0.00025 L
         dissipation = 20 / sqrt(g L)      slip_speed = 0.0005 sqrt(g L)
 
     So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h the
-    stiffness is m / (2 h)^2 if that is more.
+    stiffness is M / h^2 if that is less (``ContactPair.settling``).
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):
@@ -51,8 +51,6 @@ class Defaults:
         load, speed = carried * gravity, math.sqrt(gravity * length)
         mass = 1.0 / mobility if mobility > 0.0 else carried
         stiffness = load / (SINK * length)
-        if step is not None:
-            stiffness = max(stiffness, mass / (2.0 * step) ** 2)
         law = ContactLaw(
             stiffness=stiffness,
             dissipation=DISSIPATION / speed,
@@ -61,7 +59,8 @@ class Defaults:
             slip_speed=SLIP_SPEED * speed,
             smoothing=SMOOTHING * SINK * length,
         )
-        return ContactPair(a, b, law, mass, load)
+        made = ContactPair(a, b, law, mass, carried, load)
+        return made if step is None else made.settling(step)
 
     def length(self, pair: ContactPair) -> float:
         """L of a pair."""
@@ -73,13 +72,15 @@ class Defaults:
         return math.sqrt(length / self._gravity(length))
 
     def _carried(self, shapes: Iterable[Shape]) -> tuple[float, float]:
-        """Mass and size of what may rest on a contact of these shapes."""
-        roots = [self._roots[body] for shape in shapes if (body := shape.placed(self._mech)[0]) >= 0]
-        heaps = {id(self._heaps[root]): self._heaps[root] for root in roots}
-        trees = [tree for heap in heaps.values() for tree in heap]
-        masses, sizes = zip(*(self._trees[tree] for tree in trees), strict=True) if trees else ((), ())
-        own = (_extent(shape) for shape in self._mech.shapes)
-        return sum(masses) or 1.0, max(sizes, default=0.0) or max(own, default=0.0) or 1.0
+        """Mass and size of what may rest on a contact of these shapes: of two trees all but the lighter one, which is
+        below or above it."""
+        roots = {self._roots[body] for shape in shapes if (body := shape.placed(self._mech)[0]) >= 0}
+        trees = {tree for root in roots for tree in self._heaps[root]}
+        mass = sum(self._trees[tree][0] for tree in trees)
+        if len(roots) > 1:
+            mass -= min(self._trees[root][0] for root in roots)
+        size = max((self._trees[tree][1] for tree in trees), default=0.0)
+        return mass or 1.0, size or max(map(_extent, self._mech.shapes), default=0.0) or 1.0
 
     def _gravity(self, length: float) -> float:
         gravity = float(np.linalg.norm(self._mech.gravity))

@@ -189,16 +189,19 @@ class ContactLaw:
 class ContactPair:
     """Two shapes that push each other apart, by name; where one is a plane it is the second.
 
-    mass   kg: about the least that the contact feels.  Explicit steps take a contact that is soft enough for it
-           (``softened``)
-    load   N: the weight that the contact may have to carry.  In explicit steps the spring grows no further from a few
-           times of it on: such steps bound what dissipation comes to, and a deep spring would throw things up
+    mass      kg: about the least that the contact feels.  Explicit steps take a contact that is soft enough for it
+              (``softened``)
+    carried   kg: what may rest on the contact.  Implicit steps take a contact that is soft enough for it to settle
+              (``settling``)
+    load      N: the weight of that.  In explicit steps the spring grows no further from a few times of it on: such
+              steps bound what dissipation comes to, and a deep spring would throw things up
     """
 
     shape_a: str
     shape_b: str
     law: ContactLaw
     mass: float = math.inf
+    carried: float = math.inf
     load: float = math.inf
 
     @property
@@ -219,11 +222,19 @@ class ContactPair:
     def softened(self, step: float) -> ContactPair:
         """The contact of explicit steps of this length: no stiffer than mass / (2 step)^2, and friction no steeper than
         a damper mass / step."""
-        law = self.law
-        stiffness = min(law.stiffness, self.mass / (2.0 * step) ** 2)
-        ratio = law.stiffness / stiffness
-        softer = {"damping": min(law.damping, self.mass / step), "smoothing": law.smoothing * ratio}
-        return replace(self, law=replace(law, stiffness=stiffness, **softer))
+        softer = self._no_stiffer(self.mass / (2.0 * step) ** 2)
+        return replace(softer, law=replace(softer.law, damping=min(self.law.damping, self.mass / step)))
+
+    def settling(self, step: float) -> ContactPair:
+        """The contact of implicit steps of this length: no stiffer than carried / step^2.  One step of free fall is then
+        no deeper than what rests on the contact is, which would rattle on a stiffer one."""
+        return self._no_stiffer(self.carried / step**2) if step > 0.0 else self
+
+    def _no_stiffer(self, most: float) -> ContactPair:
+        if not self.law.stiffness > most:
+            return self
+        smoothing = self.law.smoothing * self.law.stiffness / most
+        return replace(self, law=replace(self.law, stiffness=most, smoothing=smoothing))
 
     @property
     def without_bound(self) -> ContactPair:

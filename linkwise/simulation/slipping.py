@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,16 @@ def rubs(mech: Mechanism) -> bool:
     return any(pair.law.friction > 0.0 and mech.acts("contact", pair.name) for pair in mech.contact_pairs)
 
 
-def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(..., n): how fast contacts slide in states of an explicit motion in which their friction is inside its cone,
     because it is no steeper than such methods can follow (``ContactLaw.damping``); and where it is inside."""
-    pairs = mech.contact_parts
+    pairs = _contact_parts(mech, step)
     friction, damping, slow = (
         np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
     )
     acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
     with np.errstate(all="ignore"):  # motions that are no numbers any more slip nowhere: who asked for them sees it
-        points = contact_points(mech, q, v, explicit=True)
+        points = contact_points(mech, q, v, explicit=step or True)
         pressed = np.sum(points.force * points.normal, axis=-1)
         most = friction * pressed
         used = np.linalg.norm(points.force - pressed[..., None] * points.normal, axis=-1) / most
@@ -39,17 +39,9 @@ def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
         return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside
 
 
-def with_contacts_of_steps(mech: Mechanism, step: float | None) -> Mechanism:
-    """A copy whose contacts are those of explicit steps of a length (``ContactPair.softened``)."""
-
-    def softened() -> Mechanism:
-        pairs = tuple(pair.softened(step) for pair in mech.contact_pairs)
-        return replace(mech, contact_pairs=pairs)
-
-    if not step or all(pair.softened(step) == pair for pair in mech.contact_pairs):
-        return mech
-    copy: Mechanism = stored(mech, ("contacts of explicit steps", step), softened)
-    return copy
+def _contact_parts(mech: Mechanism, step: float | None) -> tuple[ContactPair, ...]:
+    """Elementary contacts as explicit steps of a length take them; None for steps that become shorter by themselves."""
+    return tuple(pair.softened(step) if step else pair for pair in mech.contact_parts)
 
 
 def warn_of_slip(
@@ -59,8 +51,7 @@ def warn_of_slip(
     ``step``: the length of steps that do not become shorter by themselves."""
     if len(t) < 2 or not rubs(mech):
         return
-    mech = with_contacts_of_steps(mech, step)
-    slip, inside = slips(mech, q, v)
+    slip, inside = slips(mech, step, q, v)
     slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
     weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
     distance, time = (np.sum(weights * x, axis=0) for x in (slip, inside))
@@ -69,7 +60,7 @@ def warn_of_slip(
         return
     at = np.unravel_index(int(np.argmax(np.where(too_fast, distance, 0.0))), distance.shape)
     how = f"slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up to {slip.max(axis=0)[at]:.2g} m/s"
-    _tell(mech, method, mech.contact_parts[at[-1]], how)
+    _tell(mech, method, _contact_parts(mech, step)[at[-1]], how)
 
 
 def _tell(mech: Mechanism, method: str, pair: ContactPair, how: str) -> None:
@@ -99,14 +90,14 @@ def watch_slip(
     watch = stored(mech, ("slip in rollouts", method), _Watch)
     if watch.done or not rubs(mech):
         return
-    mech, records = with_contacts_of_steps(mech, step), q.shape[-2]
+    records = q.shape[-2]
     copies, times = _some(q[..., 0, 0].size, MOST_COPIES), _some(records, MOST_RECORDS)
-    slip, inside = slips(mech, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
+    slip, inside = slips(mech, step, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
     weights = np.abs(np.broadcast_to(lasting, q.shape[:-2]).reshape(-1, 1, 1)[copies]) / len(times)
     watch.distance = watch.distance + np.sum(weights * slip, axis=(0, 1))
     watch.time = watch.time + np.sum(weights * inside, axis=(0, 1))
     watch.fastest = np.maximum(watch.fastest, slip.max(axis=(0, 1)))
-    pairs = mech.contact_parts
+    pairs = _contact_parts(mech, step)
     slow = np.array([pair.law.slip_speed for pair in pairs])
     units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
     too_fast = (watch.time > LONG_ENOUGH * units) & (watch.distance > NOTED * slow * watch.time)

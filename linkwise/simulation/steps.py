@@ -322,11 +322,13 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
 
 
 def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: bool) -> Iterator[str]:
-    """Steps that take contacts explicitly and are so long that these must be much softer than they are made."""
+    """Steps that take contacts explicitly and are so long that these must be much softer: with the ground in explicit
+    methods, between bodies that may rest on each other in all."""
     softest: tuple[float, Any] = (SOFTER, None)
     for pair in mech.contact_pairs:
-        between_links = all(mech.shape(name).placed(mech)[0] >= 0 for name in pair.shapes)
-        if mech.acts("contact", pair.name) and (between_links or not implicit):
+        roots = {_root(mech, mech.shape(name).placed(mech)[0]) for name in pair.shapes}
+        stacked = mech.gravity.any() and -1 not in roots and len(roots) > 1  # one free body rests on another
+        if mech.acts("contact", pair.name) and (stacked or not implicit):
             ratio = pair.law.stiffness / pair.softened(step).law.stiffness
             softest = max(softest, (ratio, pair), key=lambda one: one[0])
     ratio, pair = softest
@@ -339,6 +341,13 @@ def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: 
         f"explicitly: it is {ratio:.2g} times softer in them, and gives way by {depth:.2g} under the weight that may rest "
         f"on it; steps of {float(f'{follows:.1g}'):g} s follow it; {other}"
     )
+
+
+def _root(mech: Mechanism, body: int) -> int:
+    """The root of the tree of a body; -1 for the ground."""
+    while body >= 0 and mech.bodies[body].parent >= 0:
+        body = mech.bodies[body].parent
+    return body
 
 
 @dataclass(frozen=True)

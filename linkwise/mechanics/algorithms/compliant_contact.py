@@ -375,13 +375,13 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
 # -- algorithms -------------------------------------------------------------------------------------------------
 
 
-def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
+def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
     found = _all_of(tree, q, v, explicit).wrenches()
     return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
-def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
+def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""
     contacts = _all_of(tree, q, v, explicit)
     return [
@@ -395,12 +395,17 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explici
     ]
 
 
-def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool) -> Contacts:
-    """All contacts, whose friction holds what is inside its cone, or has its bound, as explicit methods have it."""
+def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None, explicit: float) -> Contacts:
+    """All contacts, whose friction holds what is inside its cone; or has its bound, as explicit methods have it (True);
+    or as explicit steps of a length take them."""
     pairs = tree.mechanism.contact_pairs
-    return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])
+    if isinstance(explicit, bool):
+        return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])
+    if not explicit > 0.0:
+        raise ValueError(f"explicit is True, False or the length of explicit steps, not {explicit!r}")
+    return Contacts(tree, q, v, [pair.softened(explicit) for pair in pairs], explicit)
 
 
-def contact_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def contact_energy(tree: Tree, q: Sequence[Scalar], explicit: float = False) -> Scalar:
     """(): what the springs of all contacts hold."""
-    return Contacts(tree, q).energy()
+    return _all_of(tree, q, None, explicit).energy()

@@ -251,10 +251,12 @@ def record_laws(
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
         if implicit_step == 0.0:
-            yield CompliantContact(tuple(pair.without_bound for pair in touching))
-        else:
-            followed = (pair if explicit_step is None else pair.softened(explicit_step) for pair in touching)
-            yield CompliantContact(tuple(followed), explicit_step)
+            touching = tuple(pair.without_bound for pair in touching)
+        elif implicit_step is not None:
+            touching = tuple(pair.settling(implicit_step) for pair in touching)
+        elif explicit_step is not None:
+            touching = tuple(pair.softened(explicit_step) for pair in touching)
+        yield CompliantContact(touching, explicit_step)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
