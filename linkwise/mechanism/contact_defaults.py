@@ -34,7 +34,7 @@ class Defaults:
         dissipation = 20 / sqrt(g L)      slip_speed = 0.0005 sqrt(g L)
 
     So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h the
-    stiffness is M / h^2 if that is less (``ContactPair.settling``).
+    stiffness is M / (2 h^2) if that is less (``ContactPair.settling``).
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):

@@ -10,8 +10,8 @@ phi(p) >= 0 the smoothed depth and u = dp/dt,
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
 For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where that bounds dissipation it bounds
 the spring s too: k phi up to a knee F = b / d, or twice the weight that is carried if that is more, and beyond it
-s = F (1 + y / sqrt(1 + y^2)) < 2 F with y = k phi / F - 1.  So a deep start is not thrown up: what separates faster than
-2 / d + 4 F / b is pushed no more.
+s = F (3 - (F / k phi)^2) / 2 < 3 F / 2.  So a deep start is not thrown up: what separates faster than 2 / d + 3 F / b is
+pushed no more.
 
 Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
 energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
@@ -164,9 +164,8 @@ def normal_force(
     phi, _ = smoothed_depth(law, depth)
     spring, share = stiffness * phi, 1.0
     if _has_knee(law, bound, load):
-        beyond = at_least(spring * _inverse_knee(law, bound, load) - 1.0, 0.0)
-        root = sqrt(1.0 + beyond * beyond)
-        spring = spring * ((root + beyond) / (root * (1.0 + beyond)))
+        share_of_knee = 1.0 / at_least(spring * _inverse_knee(law, bound, load), 1.0)
+        spring = spring * (share_of_knee * (1.5 - 0.5 * (share_of_knee * share_of_knee)))
     if law.dissipation and not is_zero(bound):
         share = 1.0 / (1.0 + (law.dissipation * bound) * spring)
     return spring * _loss(law, rate * share)[0]
@@ -245,10 +244,9 @@ def elastic_energy(law: Law, depth: Scalar, bound: float = 0.0, load: float = ma
     if _has_knee(law, bound, load):
         knee = 1.0 / _inverse_knee(law, bound, load)
         linear = at_most(inside, knee / law.stiffness + 0.5 * law.smoothing)
-        beyond = inside - linear
-        stretched = beyond * (law.stiffness / knee)
-        slower = (knee * knee / law.stiffness) * (sqrt(1.0 + stretched * stretched) - 1.0)
-        return elastic_energy(law, linear) + knee * beyond + slower
+        beyond = (inside - linear) * (law.stiffness / knee)
+        further = beyond + 0.5 * beyond * beyond / (1.0 + beyond)
+        return elastic_energy(law, linear) + (knee * knee / law.stiffness) * further
     if law.smoothing == 0.0:
         return (0.5 * law.stiffness) * inside * inside
     early = at_most(inside, law.smoothing)
