@@ -47,9 +47,9 @@ def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
         flat = _placed(mech, flat, lifts, parts, up)
     if not moved:
         raise MechanismError(
-            f"place_on_ground: nothing of mechanism {mech.name!r} that touches the ground can be lifted: it stands on a "
-            "fixed base, or its joints do not let it move against gravity; lw.load(..., floating_base=True) or a joint "
-            "lw.Floating() to the ground frees it"
+            f"place_on_ground: nothing of mechanism {mech.name!r} that touches the ground can be lifted: it stands on "
+            "a fixed base, or its joints do not let it move against gravity; lw.load(..., floating_base=True) or a "
+            "joint lw.Floating() to the ground frees it"
         )
     return flat.reshape(at.shape)
 
@@ -65,8 +65,8 @@ def _up(mech: Mechanism) -> np.ndarray:
     if normals:
         return normals[0]
     raise MechanismError(
-        f"place_on_ground: mechanism {mech.name!r} has neither gravity nor a plane on the ground that says where up is: "
-        "mech.with_gravity((0, 0, -9.81)), or mech.with_ground()"
+        f"place_on_ground: mechanism {mech.name!r} has neither gravity nor a plane on the ground that says where up "
+        "is: mech.with_gravity((0, 0, -9.81)), or mech.with_ground()"
     )
 
 

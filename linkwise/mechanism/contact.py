@@ -140,7 +140,8 @@ class Touching:
 
         friction   coefficient of all these contacts; None for that of the other shape, but at least 1
         shapes     names of those that touch it; None for all that are fixed to moving links
-        step       the step that motions will take, where that is so long that contacts must be softer
+        step       the step that motions will take, where that is so long that contacts must be softer; None: that of
+                   the file, if it has one
         numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
         plane = ground_plane(name, height, normal)

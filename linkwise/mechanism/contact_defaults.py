@@ -33,8 +33,8 @@ class Defaults:
         stiffness = W / (0.001 L)         damping = 2 sqrt(m stiffness)    smoothing = 0.00025 L
         dissipation = 20 / sqrt(g L)      slip_speed = 0.0005 sqrt(g L)
 
-    So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h the
-    stiffness is M / (2 h^2) if that is less (``ContactPair.settling``).
+    So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h,
+    that of the file if none is given, the stiffness is M / (2 h^2) if that is less (``ContactPair.settling``).
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):
@@ -59,8 +59,7 @@ class Defaults:
             slip_speed=SLIP_SPEED * speed,
             smoothing=SMOOTHING * SINK * length,
         )
-        made = ContactPair(a, b, law, mass, carried, load)
-        return made if step is None else made.settling(step)
+        return ContactPair(a, b, law, mass, carried, load).settling(step or self._mech.timestep or 0.0)
 
     def length(self, pair: ContactPair) -> float:
         """L of a pair."""

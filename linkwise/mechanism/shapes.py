@@ -226,8 +226,8 @@ class ContactPair:
         return replace(softer, law=replace(softer.law, damping=min(self.law.damping, self.mass / step)))
 
     def settling(self, step: float) -> ContactPair:
-        """The contact of implicit steps of this length: no stiffer than carried / (2 step^2).  What rests on it alone is
-        then at least four times as deep as it falls in a step; on a stiffer one it would rattle."""
+        """The contact of implicit steps of this length: no stiffer than carried / (2 step^2).  What rests on it alone
+        is then at least four times as deep as it falls in a step; on a stiffer one it would rattle."""
         return self._no_stiffer(0.5 * self.carried / step**2) if step > 0.0 else self
 
     def _no_stiffer(self, most: float) -> ContactPair:

@@ -44,9 +44,7 @@ def _contact_parts(mech: Mechanism, step: float | None) -> tuple[ContactPair, ..
     return tuple(pair.softened(step) if step else pair for pair in mech.contact_parts)
 
 
-def warn_of_slip(
-    mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray
-) -> None:
+def warn_of_slip(mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold;
     ``step``: the length of steps that do not become shorter by themselves."""
     if len(t) < 2 or not rubs(mech):
@@ -82,9 +80,7 @@ class _Watch:
     done: bool = False
 
 
-def watch_slip(
-    mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray
-) -> None:
+def watch_slip(mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     """Accumulate slip of contacts over successive explicit rollouts (..., records, nq), (..., records, nv) of steps of
     this length, ``lasting`` so long (...), and warn once.  A few of their copies and records count."""
     watch = stored(mech, ("slip in rollouts", method), _Watch)

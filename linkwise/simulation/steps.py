@@ -337,9 +337,9 @@ def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: 
     depth, follows = pair.load * ratio / pair.law.stiffness, pair.step * math.sqrt(SOFTER)
     other = "contacts between moving links are explicit in it" if implicit else "method='semi_implicit' follows it"
     yield (
-        f"steps of {step:g} s are too long for contact {pair.name!r} of mechanism {mech.name!r}, which {method!r} takes "
-        f"explicitly: it is {ratio:.2g} times softer in them, and gives way by {depth:.2g} under the weight that may rest "
-        f"on it; steps of {float(f'{follows:.1g}'):g} s follow it; {other}"
+        f"steps of {step:g} s are too long for contact {pair.name!r} of mechanism {mech.name!r}, which {method!r} "
+        f"takes explicitly: it is {ratio:.2g} times softer in them, and gives way by {depth:.2g} under the weight that "
+        f"may rest on it; steps of {float(f'{follows:.1g}'):g} s follow it; {other}"
     )
 
 

@@ -8,10 +8,10 @@ phi(p) >= 0 the smoothed depth and u = dp/dt,
     f = k phi psi(d u),    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
-For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where that bounds dissipation it bounds
-the spring s too: k phi up to a knee F = b / d, or twice the weight that is carried if that is more, and beyond it
-s = F (3 - (F / k phi)^2) / 2 < 3 F / 2.  So a deep start is not thrown up: what separates faster than 2 / d + 3 F / b is
-pushed no more.
+For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where that bounds dissipation it
+bounds the spring s too: k phi up to a knee F = b / d, or twice the weight that is carried if that is more, and beyond
+it s = F (3 - (F / k phi)^2) / 2 < 3 F / 2.  So a deep start is not thrown up: what separates faster than
+2 / d + 3 F / b is pushed no more.
 
 Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
 energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
@@ -164,7 +164,7 @@ def normal_force(
     phi, _ = smoothed_depth(law, depth)
     spring, share = stiffness * phi, 1.0
     if _has_knee(law, bound, load):
-        share_of_knee = 1.0 / at_least(spring * _inverse_knee(law, bound, load), 1.0)
+        share_of_knee = 1.0 / (1.0 + at_least(spring * _inverse_knee(law, bound, load) - 1.0, 0.0))
         spring = spring * (share_of_knee * (1.5 - 0.5 * (share_of_knee * share_of_knee)))
     if law.dissipation and not is_zero(bound):
         share = 1.0 / (1.0 + (law.dissipation * bound) * spring)
