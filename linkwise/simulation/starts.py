@@ -16,7 +16,7 @@ from ..mechanism import Limits, LimitWarning, Mechanism, PenetrationWarning, war
 # made in many short rollouts start there.
 GIVE = 20.0
 # By how much of the size of what touches shapes are inside of each other where robots fall and run, at most.
-DEEP = 0.05
+DEEP = 0.1
 MOST_NAMES = 4
 
 
