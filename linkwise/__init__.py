@@ -66,6 +66,7 @@ from .mechanism import (
     MissingConstraintWarning,
     Note,
     OmissionWarning,
+    PenetrationWarning,
     Shape,
     Tendon,
     pose,
@@ -128,6 +129,7 @@ _LATER = {
     ),
     ".dynamics.momenta": ("momenta",),
     ".dynamics.held_contacts": ("hold_contacts", "hold_frames"),
+    ".dynamics.placing": ("place_on_ground",),
     ".dynamics.identification": (
         "BaseParameters",
         "base_parameters",
@@ -200,6 +202,7 @@ __all__ = [
     "MissingConstraintWarning",
     "Note",
     "OmissionWarning",
+    "PenetrationWarning",
     "Tendon",
     "Shape",
     "__version__",

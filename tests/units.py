@@ -82,7 +82,13 @@ class Units:
                 for shape in mech.shapes
             ),
             tuple(
-                replace(pair, step=pair.step * self.time, law=self._contact_law(pair.law))
+                replace(
+                    pair,
+                    mass=pair.mass * self.mass,
+                    carried=pair.carried * self.mass,
+                    load=pair.load * self.force,
+                    law=self._contact_law(pair.law),
+                )
                 for pair in mech.contact_pairs
             ),
         )

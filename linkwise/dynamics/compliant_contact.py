@@ -35,7 +35,7 @@ def _points(found: Float64Array) -> ContactPoints:
 
 
 @of_algorithm("contact_wrenches")
-def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool = False) -> Float64Array:
+def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
     """(n_links, 6): [moment; force] of contact on every link, at its origin in its frame, as ``wrenches`` of
     ``lw.forward_dynamics`` takes them; ``explicit`` as in ``contact_points``.  ``lw.simulate`` and ``lw.rollout`` let
     contact act by themselves."""
@@ -43,16 +43,18 @@ def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: b
 
 
 @of_algorithm("contact_points", _points)
-def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool = False) -> ContactPoints:
+def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool | float = False) -> ContactPoints:
     """Gap, position, normal and force of every elementary contact: see ``ContactPoints``.
 
     explicit   False: friction holds what is inside its cone, as in motions of "semi_implicit" and of adaptive implicit
-               methods; True: no steeper than the damper (``ContactLaw.damping``) that it is in those of "rk4"
+               methods; True: no steeper than the damper (``ContactLaw.damping``) that it is in adaptive explicit ones;
+               a number: the forces of explicit steps ("rk4") of that length, with all their bounds
     """
     ...
 
 
 @of_algorithm("contact_energy")
-def contact_energy(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """Scalar per state: the potential energy in the springs of all contacts."""
+def contact_energy(mech: Mechanism, q: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
+    """Scalar per state: the potential energy in the springs of all contacts; with ``explicit`` the length of explicit
+    steps ("rk4"), which take softer and bounded springs, that of these."""
     ...

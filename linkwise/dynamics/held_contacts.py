@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
-from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
+from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
-from ..mechanism.scales import scales
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
 from .closed.constraints import HELD
@@ -20,8 +19,8 @@ from .compliant_contact import contact_points
 from .states import ByJoint, checked_arrays
 from .trees import frame_pose
 
-TOUCHING = 3e-3  # of the mechanism's length: what is nearer touches
 FLAT = 1e-3  # relative: points that are closer than this to one line are on it
+TOUCHING = 2e-3  # of the size of what touches: the gap that counts as none
 CENTRED = 0.1  # of a radius: what turns about a line that is closer than this to its centre is a wheel,
 ALONG = 0.99  # cosine: if that line is along an axis of the shape,
 ON_THE_SIDE = 0.5  # of a radius: and is further than this from where it touches
@@ -36,8 +35,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
     linear models and their ``lw.lqr`` are right for ``mech`` too, as long as the feet press and do not slip.
 
     q        one configuration; None for ``mech.initial``
-    within   m: the largest gap of what counts as touching; None: 0.3 percent of the length of the mechanism's longest
-             offset, 1 mm for a leg of a third of a metre
+    within   m: the largest gap of what counts as touching; None: 0.002 of the size of what touches
 
     Contacts without friction, and those that are switched off, stay as they are.  Round feet are held at the point that
     touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
@@ -49,12 +47,11 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
             f"mechanism {mech.name!r} has no contacts: lw.hold_frames(mech, frames, q) holds frames that you name; "
             "mech.with_shape and mech.with_ground make contacts"
         )
-    within = TOUCHING * scales(mech).length if within is None else within
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
     touching: dict[str, tuple[list[Shape], list[np.ndarray]]] = {}
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
     for pair, gap, point in zip(mech.contact_parts, gaps, points, strict=True):
-        if gap <= within and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
+        if gap <= _within(mech, pair, within) and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
             touching.setdefault(pair.name, ([mech.shape(name) for name in pair.shapes], []))[1].append(point)
     held = set(touching)
     for shapes, here in touching.values():
@@ -62,14 +59,20 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
         sides = tuple(_carrier(mech, shape) for shape in shapes)
         groups.setdefault((sides[0], sides[1]), []).extend(here)
     if not groups:
+        widest = max(_within(mech, pair, within) for pair in mech.contact_pairs)
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
-            f"{gaps.min(initial=np.inf):.3g} m; within={within:.3g} is what counts as touching; frames that you "
+            f"{gaps.min(initial=np.inf):.3g} m; within={widest:g} is what counts as touching; frames that you "
             "name are held by lw.hold_frames"
         )
     loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]
     kept = tuple(pair for pair in mech.contact_pairs if pair.name not in held)
     return replace(mech, contact_pairs=kept).with_loops(*loops)
+
+
+def _within(mech: Mechanism, pair: ContactPair, within: float | None) -> float:
+    """The largest gap of what counts as touching."""
+    return TOUCHING * mech._contact_scales[pair.name][0] if within is None else within
 
 
 def hold_frames(

@@ -37,7 +37,7 @@ def rollout(
     tau: Any,
     dt: Any,
     steps: int,
-    method: str = "rk4",
+    method: str | None = None,
     *,
     wrenches: Any = None,
     feedback: Mapping[str, Any] | None = None,

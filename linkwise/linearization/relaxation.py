@@ -18,6 +18,7 @@ from .balance import Balance, Search, balance, inertia, moved, stiffness
 FIRST_STEP = 0.01  # in unit steps
 LONGEST_STEP = 0.2
 UNFORESEEN, FORESEEN = 0.5, 0.1  # of the forces: what a step may miss, and what lets the next be longer
+COLLISION = 1.0  # the force to compare with: a step that misses more has run into something, on a saddle too
 SLOWER, FASTER = 4.0, 3.0
 SLOWEST = 1e14  # relative to the first: no step is short enough
 WEAK = 1e-3  # of the force to compare with: what is less sets nothing in motion, at first
@@ -57,7 +58,7 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
             ahead = balance(there, search)
             found, size = ahead.dofs.T @ ahead.forces, float(np.linalg.norm(forces))
             missed = abs(np.linalg.norm(found) - np.linalg.norm(forces + curvature @ step))
-            if missed > UNFORESEEN * max(size, SETTLED) and not saddle:
+            if missed > UNFORESEEN * max(size, SETTLED) and (missed > COLLISION or not saddle):
                 rate *= SLOWER
             else:
                 here = ahead

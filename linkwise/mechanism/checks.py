@@ -65,6 +65,10 @@ class LimitWarning(MechanismWarning):
     that no longer act."""
 
 
+class PenetrationWarning(MechanismWarning):
+    """Starts of motions in which shapes that touch are deep inside of each other."""
+
+
 class OmissionWarning(MechanismWarning):
     """The summary of what of a file does not act; ``mech.notes`` has the details."""
 

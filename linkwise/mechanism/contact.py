@@ -1,4 +1,4 @@
-"""Which shapes of a mechanism push each other apart, and numbers for that which suit its masses, gravity and steps."""
+"""Which shapes of a mechanism push each other apart, and edits of these pairs and their numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError, MechanismWarning
-from linkwise.mechanism.mobility_of_points import PointMobility
+from linkwise.mechanism.contact_defaults import Defaults
 from linkwise.mechanism.shapes import (
     PLANE,
     WHAT_TOUCHES,
@@ -33,10 +33,6 @@ from linkwise.mechanism.shapes import (
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
 
-STEP = 1e-3  # s, of explicit methods, that contacts are made for where nothing is said
-DISSIPATION = 10.0  # s/m: what falls on the ground hardly bounces
-SLIP_SPEED = 1e-3  # m/s
-STANDARD_GRAVITY = 9.81
 WITHOUT_GROUND = "link with collision geometry"  # notes of files that have no ground
 BETWEEN_LINKS = (
     "moving links touch what is fixed to the ground alone, and pass through each other: mech.with_contact((a, b), ...) "
@@ -50,6 +46,7 @@ BY_CORNERS = (
     "each other; capsules along edges of the moving box, by mech.with_shape and mech.with_contact, hold them"
 )
 LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
+OF_PAIR = ("mass", "carried", "load")
 
 
 class Touching:
@@ -72,7 +69,8 @@ class Touching:
 
     @property
     def contact_step(self) -> float:
-        """The longest step of explicit methods that its contacts are made for; infinite without contact."""
+        """The longest step in which explicit methods follow all of its contacts; infinite without contact.  In longer
+        ones contacts are softer, so that they stay stable."""
         return min((pair.step for pair in self.contact_pairs), default=math.inf)
 
     @property
@@ -82,6 +80,16 @@ class Touching:
         capsule are its halves, and corners of the box itself follow where they press into a larger one."""
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
         return tuple(pair for pair, a, b in pairs for _ in range(_number_of_parts(a, b)))
+
+    @cached_property
+    def _contact_scales(self) -> dict[str, tuple[float, float]]:
+        """Name of a contact pair -> the length L and the time sqrt(L / g) that measure its motion."""
+        defaults = self._contact_defaults
+        return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self.contact_pairs}
+
+    @property
+    def _contact_defaults(self: Any) -> Defaults:
+        return Defaults(self, [pair.shapes for pair in self.contact_pairs])
 
     @property
     def _notes_of_contact(self: Any) -> tuple[Note, ...]:
@@ -124,7 +132,7 @@ class Touching:
         *,
         friction: float | None = None,
         shapes: Iterable[str] | None = None,
-        step: float = STEP,
+        step: float | None = None,
         name: str = "floor",
         **numbers: float,
     ) -> Mechanism:
@@ -132,7 +140,8 @@ class Touching:
 
         friction   coefficient of all these contacts; None for that of the other shape, but at least 1
         shapes     names of those that touch it; None for all that are fixed to moving links
-        step       the longest step of explicit methods (``lw.rollout``) that the contacts are made for
+        step       the step that motions will take, where that is so long that contacts must be softer; None: that of
+                   the file, if it has one
         numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
         plane = ground_plane(name, height, normal)
@@ -153,8 +162,8 @@ class Touching:
         """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
         friction=0.5)``; without pairs the numbers of all contacts change.
 
-        step      the longest step of explicit methods that they are made for; numbers that are not given are chosen
-                  anew then.  By default 1 ms for pairs that did not touch before
+        step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
+                  softer where steps are so long that what stands would rattle
         numbers   of ``lw.ContactLaw``
         """
         chosen = pairs or [pair.shapes for pair in self.contact_pairs]
@@ -178,13 +187,14 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
     whole = replace(mech, shapes=(*mech.shapes, shape))
     if shape.placed(whole)[0] < 0:
         return whole
+    whole = replace(whole, contact_pairs=tuple(_with_new_defaults(mech, whole._contact_defaults)))
     moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
     touching = {pair.shapes: pair for pair in mech.contact_pairs}
     for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
         found = [touching.get((name, plane.name)) for name in moving if can_touch(mech, mech.shape(name), plane)]
         others = [pair for pair in found if pair is not None]
         if others and len(others) == len(found) and can_touch(whole, shape, plane):
-            whole = with_contact(whole, [(shape.name, plane.name)], min(pair.step for pair in others), {})
+            whole = with_contact(whole, [(shape.name, plane.name)], None, {})
         elif others:
             checks.warn_caller(
                 f"shape {shape.name!r} does not touch {plane.name!r}, as some others do: mech.with_contact("
@@ -239,19 +249,36 @@ def with_contact(
         checks.one_of("number of a contact", name, LAW)
     if step is not None and not checks.checked_number("the step of contacts", step) > 0.0:
         raise MechanismError(f"the step of contacts must be positive, not {step!r}")
-    kept = {frozenset(pair.shapes): pair for pair in mech.contact_pairs}
-    chosen = Defaults(mech)
-    for a, b in map(_two_names, pairs):
-        a, b = (one.name for one in in_order(mech, mech.shape(a), mech.shape(b)))
-        old = kept.get(frozenset((a, b)))
-        if old is None:
-            old = chosen.pair(a, b, STEP if step is None else step, numbers.get("friction"))
-        elif step is not None:
-            kept_numbers = {"friction": old.law.friction, "margin": old.law.margin}
-            anew = chosen.pair(a, b, step, numbers.get("friction", old.law.friction))
-            old = replace(anew, law=replace(anew.law, **kept_numbers))
-        kept[frozenset((a, b))] = replace(old, law=replace(old.law, **numbers))
+    named = [_two_names(pair) for pair in pairs]
+    asked = [in_order(mech, mech.shape(a), mech.shape(b)) for a, b in named]
+    defaults = Defaults(mech, [*(pair.shapes for pair in mech.contact_pairs), *((a.name, b.name) for a, b in asked)])
+    kept = {frozenset(pair.shapes): pair for pair in _with_new_defaults(mech, defaults)}
+    for a, b in asked:
+        key = frozenset((a.name, b.name))
+        old = kept.get(key)
+        if old is None or step is not None:
+            margin, friction = (0.0, None) if old is None else (old.law.margin, old.law.friction)
+            old = defaults.pair(a.name, b.name, numbers.get("friction", friction), step)
+            old = replace(old, law=replace(old.law, margin=margin))
+        law = replace(old.law, **numbers)
+        if "stiffness" in numbers:  # it is meant, whatever the step
+            old = replace(old, carried=math.inf)
+        if {"stiffness", "damping"} <= numbers.keys():  # which say what mass they are made for
+            old = replace(old, mass=law.damping**2 / (4.0 * law.stiffness))
+        kept[key] = replace(old, law=law)
     return replace(mech, contact_pairs=tuple(kept.values()))
+
+
+def _with_new_defaults(mech: Mechanism, defaults: Defaults) -> list[ContactPair]:
+    """The contacts of a mechanism, whose numbers that are its defaults follow new ones: what may rest on them, and how
+    large it is, changes with shapes and pairs that are added."""
+    before, pairs = mech._contact_defaults, []
+    for pair in mech.contact_pairs:
+        old, new = (one.pair(*pair.shapes, pair.law.friction) for one in (before, defaults))
+        changed = {name: getattr(new, name) for name in OF_PAIR if getattr(pair, name) == getattr(old, name)}
+        numbers = {name: getattr(new.law, name) for name in LAW if getattr(pair.law, name) == getattr(old.law, name)}
+        pairs.append(replace(pair, law=replace(pair.law, **numbers), **changed))
+    return pairs
 
 
 def _two_names(pair: Any) -> tuple[str, str]:
@@ -259,54 +286,6 @@ def _two_names(pair: Any) -> tuple[str, str]:
         raise MechanismError(f"a contact is a pair of names of shapes, ('foot', 'floor'), not {pair!r}")
     a, b = pair
     return a, b
-
-
-class Defaults:
-    """Numbers for contacts of one mechanism.
-
-    With m the smallest mass that a force at one of the touching points feels in the initial configuration, in any
-    direction, and h the step, a contact is as stiff and as damped as an explicit method follows with ease:
-
-        stiffness = m / (2 h)^2     damping = m / h     smoothing = 4 g h^2
-
-    MuJoCo bounds its contacts likewise (a time constant of two steps).
-    """
-
-    def __init__(self, mech: Mechanism):
-        self._mech = mech
-        self._gravity = float(np.linalg.norm(mech.gravity)) or STANDARD_GRAVITY
-        self._mobility: PointMobility | None = None
-        self._found: dict[str, float] = {}
-
-    def pair(self, a: str, b: str, step: float, friction: float | None = None) -> ContactPair:
-        """A pair of shapes, the second a plane if one is, and numbers for it."""
-        shapes = [self._mech.shape(name) for name in (a, b)]
-        mobility = sum(self._mobility_of(shape) for shape in shapes)
-        mass = 1.0 / mobility if mobility > 0.0 else 1.0
-        law = ContactLaw(
-            stiffness=mass / (2.0 * step) ** 2,
-            dissipation=DISSIPATION,
-            damping=mass / step,
-            friction=max(shape.friction for shape in shapes) if friction is None else friction,
-            slip_speed=SLIP_SPEED,
-            smoothing=self._gravity * (2.0 * step) ** 2,
-        )
-        return ContactPair(a, b, law, step)
-
-    def _mobility_of(self, shape: Shape) -> float:
-        if shape.name not in self._found:
-            body, pose = shape.placed(self._mech)
-            if body < 0:
-                return 0.0
-            self._mobility = self._mobility or PointMobility(self._mech)
-            points = [
-                bump.centre + side * math.sqrt(float(np.trace(bump.squares)) / 3.0) * axis
-                for bump in (bumps(shape, pose) if shape.kind != PLANE else [])
-                for axis in np.eye(3)
-                for side in ((-1.0, 1.0) if bump.squares.any() else (0.0,))
-            ]
-            self._found[shape.name] = self._mobility.of(body, np.array(points or [pose[1]]))
-        return self._found[shape.name]
 
 
 def _number_of_parts(a: Shape, b: Shape) -> int:

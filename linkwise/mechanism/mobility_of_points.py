@@ -1,7 +1,8 @@
-"""How easily points of a mechanism are pushed: J M^-1 J* of points, densely and with NumPy, for one configuration.
+"""Mobility of points: the largest acceleration that a unit force at a point of a link gives that point.
 
-It is what default numbers of contacts are chosen by, before anything is compiled.  Loops are left out: with them points
-are pushed less easily.
+Default numbers of contacts depend on it, before anything is compiled.  The inverse operational-space inertia of every
+link is computed in one sweep to the base and one to the tips, in O(N).  Loops and mimic joints are left out: with them
+points are pushed less easily.
 """
 
 from __future__ import annotations
@@ -16,57 +17,93 @@ from linkwise.mechanism.parts import Body
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
 
+Placement = tuple[np.ndarray, np.ndarray]  # rotation and position in the world
+
 
 class PointMobility:
-    """A mechanism in its initial configuration; points and results are along the axes of the world."""
+    """A mechanism in its initial configuration; points and results are along the axes of the world.
+
+    poses   rotation and position of every link in the world
+    """
 
     def __init__(self, mech: Mechanism):
         self._mech = mech
-        self._poses: list[tuple[np.ndarray, np.ndarray]] = []  # of the links in the world
-        self._motions: list[np.ndarray] = []  # (6, nv): [omega; v of the point at the world's origin] of the links
+        self.poses: list[Placement] = []
+        self._arms: list[np.ndarray] = []  # (3,): from the origin of the parent link to that of the link
+        self._motions: list[np.ndarray] = []  # (6, nv of the joint): [omega; v at the link's origin] per unit velocity
         for body in mech.bodies:
-            rotation, position = self._poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
-            position = position + rotation @ body.position
-            transform, axes, motions = _joint_at(body, mech.place(body.joint).positions(mech.initial))
-            position = position + rotation @ body.rotation @ axes @ transform[1]
-            rotation = rotation @ body.rotation @ axes @ transform[0] @ axes.T
-            along = np.kron(np.eye(2), rotation @ axes) @ motions
-            along[3:] += np.cross(position, along[:3], axisb=0).T  # v - omega x p
-            whole = self._motions[body.parent].copy() if body.parent >= 0 else np.zeros((6, mech.nv))
-            whole[:, mech.v_index(body.joint)] += along * mech.place(body.joint).ratio
-            self._poses.append((rotation, position))
-            self._motions.append(whole)
+            rotation, start = self.poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
+            (turn, shift), axes, motions = _joint_at(body, mech.place(body.joint).positions(mech.initial))
+            along = rotation @ body.rotation @ axes
+            position = start + rotation @ body.position + along @ shift
+            rotation = along @ turn @ axes.T
+            self.poses.append((rotation, position))
+            self._arms.append(position - start)
+            self._motions.append(np.kron(np.eye(2), rotation @ axes) @ motions)
 
     @cached_property
-    def _inverse(self) -> np.ndarray:
-        """M^-1; where nothing resists, nothing moves."""
-        mass_matrix = np.diag(self._mech.armature)
-        for body, (rotation, position), motion in zip(self._mech.bodies, self._poses, self._motions, strict=True):
-            at_com = motion[3:] - _cross_columns(position + rotation @ body.com, motion[:3])
-            inertia = rotation @ body.inertia @ rotation.T
-            mass_matrix = mass_matrix + motion[:3].T @ inertia @ motion[:3] + body.mass * at_com.T @ at_com
-        return np.linalg.pinv(mass_matrix, hermitian=True)
+    def _mobilities(self) -> list[np.ndarray]:
+        """(6, 6) of every link: the spatial acceleration of its origin under a unit wrench there.
+
+        With X from the parent's origin to the link's, S the joint's motions and P the articulated inertia,
+        D = S* P S + R and Omega = (1 - S D^-1 S* P) X Omega_parent X* (1 - ...)* + S D^-1 S*.
+        """
+        bodies = self._mech.bodies
+        articulated = [_inertia(body, pose[0]) for body, pose in zip(bodies, self.poses, strict=True)]
+        inverses: list[np.ndarray] = [np.empty(0)] * len(bodies)
+        for i in reversed(range(len(bodies))):
+            inertia, motion = articulated[i], self._motions[i]
+            resisted = motion.T @ inertia @ motion + np.diag(bodies[i].armature)
+            inverses[i] = _inverse(resisted)
+            if bodies[i].parent >= 0:
+                through = inertia @ motion
+                rest = inertia - through @ inverses[i] @ through.T
+                shift = _shift(self._arms[i])
+                articulated[bodies[i].parent] += shift.T @ rest @ shift
+        found: list[np.ndarray] = []
+        for i, body in enumerate(bodies):
+            own = self._motions[i] @ inverses[i] @ self._motions[i].T
+            if body.parent >= 0:
+                passed = (np.eye(6) - own @ articulated[i]) @ _shift(self._arms[i])
+                own = own + passed @ found[body.parent] @ passed.T
+            found.append(own)
+        return found
 
     def of(self, body: int, points: np.ndarray) -> float:
         """The largest acceleration that a unit force at one of the points (n, 3) of a link, given in its frame, gives
         that point; zero for the ground."""
         if body < 0:
             return 0.0
-        rotation, position = self._poses[body]
-        motion = self._motions[body]
-        largest = 0.0
-        for point in position + points @ rotation.T:
-            at_point = motion[3:] - _cross_columns(point, motion[:3])
-            largest = max(largest, float(np.linalg.eigvalsh(at_point @ self._inverse @ at_point.T)[-1]))
-        return largest
+        to_points = np.stack([_shift(arm)[3:] for arm in points @ self.poses[body][0].T])
+        mobilities = to_points @ self._mobilities[body] @ to_points.transpose(0, 2, 1)
+        return float(np.linalg.eigvalsh(mobilities)[:, -1].max())
 
 
-def _cross_columns(point: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """point x column, of every column."""
-    return np.cross(point, columns, axisb=0).T
+def _shift(arm: np.ndarray) -> np.ndarray:
+    """(6, 6): [omega; v] at the start of an arm to [omega; v + omega x arm] at its end."""
+    x, y, z = arm
+    shift = np.eye(6)
+    shift[3:, :3] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+    return shift
 
 
-def _joint_at(body: Body, q: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+def _inertia(body: Body, rotation: np.ndarray) -> np.ndarray:
+    """(6, 6): spatial inertia of a link at its origin, along the axes of the world."""
+    to_com = _shift(rotation @ body.com)
+    at_com = np.zeros((6, 6))
+    at_com[:3, :3] = rotation @ body.inertia @ rotation.T
+    at_com[3:, 3:] = body.mass * np.eye(3)
+    return to_com.T @ at_com @ to_com
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """The pseudo-inverse of a symmetric matrix, scaled to a diagonal of ones: where nothing resists, nothing moves."""
+    scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    return np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
+
+
+def _joint_at(body: Body, q: np.ndarray) -> tuple[Placement, np.ndarray, np.ndarray]:
     """Rotation and position of the child side of a joint in its own axes, these axes, and (6, nv): what its velocities
     do to the link, in its own axes at the link's origin."""
     kind = body.kind

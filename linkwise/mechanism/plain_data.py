@@ -141,7 +141,10 @@ def _constraint(data: Mapping[str, Any]) -> Constraint:
 
 def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
     law = ContactLaw(**{name: number(value) for name, value in data["law"].items()})
-    return ContactPair(**{**data, "law": law, "step": number(data["step"])})
+    felt = {name: number(data.get(name, math.inf)) for name in ("mass", "carried", "load")}
+    if "step" in data:  # of files of earlier versions
+        felt["mass"] = number(data["step"]) * law.damping
+    return ContactPair(data["shape_a"], data["shape_b"], law, **felt)
 
 
 def _annotations(data: Mapping[str, Any]) -> Annotations:

@@ -160,8 +160,7 @@ class ContactLaw:
     dissipation   s/m; zero for no loss along the normal
     damping       N s/m: the largest that friction comes to, however large the load, so that explicit methods can follow
                   it; infinite for none, which "semi_implicit" steps take.  Explicit steps of fixed length bound what
-                  dissipation comes to likewise: by as much in steps that the contact is made for, by more in shorter
-                  ones
+                  stiffness and dissipation come to as well (``ContactPair``)
     friction      coefficient of Coulomb
     slip_speed    m/s: friction is viscous well below, dry well above
     smoothing     m: depth below which the force sets in smoothly; zero for a kink
@@ -190,13 +189,20 @@ class ContactLaw:
 class ContactPair:
     """Two shapes that push each other apart, by name; where one is a plane it is the second.
 
-    step   s: the longest of explicit methods that the law is made for
+    mass      kg: about the least that the contact feels.  Explicit steps take a contact that is soft enough for it
+              (``softened``)
+    carried   kg: what may rest on the contact.  Implicit steps take a contact that is soft enough for it to settle
+              (``settling``)
+    load      N: the weight of that.  In explicit steps the spring grows no further from a few times of it on: such
+              steps bound what dissipation comes to, and a deep spring would throw things up
     """
 
     shape_a: str
     shape_b: str
     law: ContactLaw
-    step: float = math.inf
+    mass: float = math.inf
+    carried: float = math.inf
+    load: float = math.inf
 
     @property
     def name(self) -> str:
@@ -207,6 +213,28 @@ class ContactPair:
     def shapes(self) -> tuple[str, str]:
         """The two names."""
         return self.shape_a, self.shape_b
+
+    @property
+    def step(self) -> float:
+        """The longest step in which explicit methods follow the law, in seconds: sqrt(mass / stiffness) / 2."""
+        return 0.5 * math.sqrt(self.mass / self.law.stiffness)
+
+    def softened(self, step: float) -> ContactPair:
+        """The contact of explicit steps of this length: no stiffer than mass / (2 step)^2, and friction no steeper than
+        a damper mass / step."""
+        softer = self._no_stiffer(self.mass / (2.0 * step) ** 2)
+        return replace(softer, law=replace(softer.law, damping=min(self.law.damping, self.mass / step)))
+
+    def settling(self, step: float) -> ContactPair:
+        """The contact of implicit steps of this length: no stiffer than carried / (2 step^2).  What rests on it alone
+        is then at least four times as deep as it falls in a step; on a stiffer one it would rattle."""
+        return self._no_stiffer(0.5 * self.carried / step**2) if step > 0.0 else self
+
+    def _no_stiffer(self, most: float) -> ContactPair:
+        if not self.law.stiffness > most:
+            return self
+        smoothing = self.law.smoothing * self.law.stiffness / most
+        return replace(self, law=replace(self.law, stiffness=most, smoothing=smoothing))
 
     @property
     def without_bound(self) -> ContactPair:

@@ -21,11 +21,12 @@ from ..mechanism import Mechanism
 from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
 from .rollout_inputs import CONFIGURATIONS, by_step
 from .rollout_records import apart_from, look_at_records, results_of, returned, started
-from .starts import warn_of_starts_beyond_limits
+from .starts import warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, warn_of_long_steps
 
 KEPT = "repeated rollouts"
 MOST = 64  # kept with a mechanism; then all are forgotten, as steps of ever new lengths would fill the memory
+MANY_STEPS = 16  # of a motion: shorter ones go on with another, and to look for deep contacts would cost a step
 PARTS = (*FEEDBACK, GAIN)
 GIVEN = ("q", "v", "tau", "wrenches", "ctrl", ACTIVATION, *PARTS)  # what a call is given, as inputs are named
 _ARRAY, _PRECISIONS = np.ndarray, (np.dtype("float64"), np.dtype("float32"))
@@ -110,6 +111,8 @@ class RepeatedRollout:
             warn_of_long_steps(mech, self.method, self.acting, dt)
         if self.limited:
             warn_of_starts_beyond_limits(mech, arrays[0])
+        if self.steps >= MANY_STEPS and mech.contact_pairs:
+            warn_of_starts_in_penetration(mech, arrays[0])
         initial = arrays[:2]
         if len(self.shapes) > 2:
             initial += [x for array, x in zip(self.inputs, arrays, strict=True) if array.name == ACTIVATION]

@@ -34,7 +34,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
-from ..mechanism import LimitWarning, Mechanism, MechanismError, one_of
+from ..mechanism import LimitWarning, Mechanism, MechanismError, PenetrationWarning, one_of
 from .bodies import check_bodies
 from .compiled_steps import SAME, STATE, CompiledSteps
 from .rollout_inputs import (
@@ -65,7 +65,7 @@ def rollout_vjp(
     dt: ArrayLike | None,
     steps: int,
     cotangent: Sequence[ArrayLike | None],
-    method: str = "rk4",
+    method: str | None = None,
     *,
     wrt: str | Sequence[str] | None = None,
     wrenches: ArrayLike | None = None,
@@ -414,7 +414,7 @@ def _once_more(
 
 def _between(
     mech: Mechanism,
-    method: str,
+    method: str | None,
     parameters: Mapping[str, Any],
     target: str,
     passive: Passive | None,
@@ -437,7 +437,8 @@ def _between(
     if activation:
         options |= {"activation": activation[0], "return_activation": True}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LimitWarning)  # told where the motion started
+        for kind in (LimitWarning, PenetrationWarning):  # of where the motion started
+            warnings.simplefilter("ignore", kind)
         return rollout(
             mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, target=target, **options
         )

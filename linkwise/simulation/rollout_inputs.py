@@ -26,7 +26,7 @@ from ..mechanics.elements.of_mechanism import with_varying_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
-from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, fixed_steps
+from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, fixed_steps, usual_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -42,7 +42,7 @@ def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters:
     """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
-    step, implicit = fixed_steps(method, step_length(mech, dt))
+    step, implicit = fixed_steps(method, step_length(mech, dt), usual_step(mech))
     elements = resolved(mech, passive, step, implicit)
     acting = Acting() if elements is None else elements.acting
     varied = numbers_that_act(mech, parameters)

@@ -126,6 +126,7 @@ def look_at_records(
     if not acting.laws or not kept[1].size:
         return
     dt = next(x for array, x in named.items() if array.name == "dt")
-    warn_of_creep(mech, method, acting, float(np.abs(dt).max(initial=0.0)), kept[1])
+    longest = float(np.abs(dt).max(initial=0.0))
+    warn_of_creep(mech, method, acting, longest, kept[1])
     if fixed_steps(method, 0.0)[1] is None and friction_is_known:
-        watch_slip(mech, method, every * kept[0].shape[-2] * dt, *kept[:2])
+        watch_slip(mech, method, longest, every * kept[0].shape[-2] * dt, *kept[:2])

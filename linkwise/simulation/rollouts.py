@@ -52,7 +52,7 @@ from .rollout_inputs import (
 )
 from .rollout_programs import recurrence_kernel
 from .rollout_records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
-from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
+from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import (
     ACTIVATION,
     method_in,
@@ -70,7 +70,7 @@ def rollout(
     tau: ByJoint | Held | None,
     dt: ArrayLike | None,
     steps: int,
-    method: str = "rk4",
+    method: str | None = None,
     *,
     wrenches: ArrayLike | None = None,
     feedback: Mapping[str, Any] | CompiledControl | None = None,
@@ -91,8 +91,9 @@ def rollout(
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
                  state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.held``
     dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
-    method       "rk4", of fourth order, "semi_implicit" (contact implicitly), of first order at a quarter of the cost,
-                 or the name of one of your own (``linkwise.register_integrator``)
+    method       "semi_implicit" (contact implicitly), of first order at a quarter of the cost, "rk4", of fourth order,
+                 or the name of one of your own (``linkwise.register_integrator``).  None: "semi_implicit" where contact
+                 acts, else "rk4"
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
@@ -212,9 +213,9 @@ def _prepared(
     passive: Passive | None,
     device: DeviceCall | None,
 ) -> dict[Array, Any]:
-    """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits and of limits that
-    ``passive`` leaves out, and close the loops of the initial states; the numbers of the mechanism that differ from
-    state to state."""
+    """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits or in penetration and
+    of limits that ``passive`` leaves out, and close the loops of the initial states.  Returns the numbers of the
+    mechanism that differ from state to state."""
     warn_of_limits_left_out(mech, passive)
     dt = next(x for array, x in arrays.items() if array.name == "dt")
     varied = {array: x for array, x in arrays.items() if array.name in parameters}
@@ -224,8 +225,10 @@ def _prepared(
     acts = {array.name: x for array, x in varied.items() if array not in bodies}
     if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
         warn_of_long_steps(mech, method, with_largest(mech, acting, acts) if acts else acting, dt)
+        start = next(iter(arrays.values()))
         if passive is None:
-            warn_of_starts_beyond_limits(mech, next(iter(arrays.values())))
+            warn_of_starts_beyond_limits(mech, start)
+        warn_of_starts_in_penetration(mech, start)
     if mech.loops:
         close = partial(onto_loops_on_device, device) if device else onto_loops
         q, v, *_ = arrays

@@ -40,7 +40,7 @@ from .recording import Record, Stretch, run
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular_positions import SingularPositions
 from .slipping import rubs, warn_of_slip
-from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits
+from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import fixed_steps, warn_of_long_steps
 from .systems import IndependentCoordinates, JointVelocities, System
 from .trajectory import KEEP, Dense, End, Trajectory
@@ -254,7 +254,7 @@ def _followed(
     if explicit_step is not None and system.forces.acting is not None:
         warn_of_creep(mech, settings.method, system.forces.acting.acting, explicit_step, trajectory.v)
     if implicit_step is None:  # friction has a bound
-        warn_of_slip(mech, settings.method, trajectory.t, trajectory.q, trajectory.v)
+        warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""
         if isinstance(system, DrivenVelocities) and not batch:
@@ -425,6 +425,7 @@ def _initial_state(
     warn_of_limits_left_out(mech, passive)
     if passive is None:
         warn_of_starts_beyond_limits(mech, q)
+    warn_of_starts_in_penetration(mech, q)
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
     return (q, closed.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)  # as slow as drives let it be
 

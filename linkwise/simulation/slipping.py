@@ -14,7 +14,7 @@ from ..mechanism import ContactPair, Mechanism, MechanismWarning, warn_caller
 INSIDE = 0.9  # of the most that friction can be: below it dry friction would hold
 NOTED = 10.0  # slip speeds: the mean over the time inside the cone from which on slip is told
 MOST_COPIES, MOST_RECORDS = 8, 64  # of a rollout that are looked at
-LONG_ENOUGH, WATCHED = 0.1, 2.0  # s inside the cone after which rollouts are judged, and no longer looked at
+LONG_ENOUGH, WATCHED = 0.4, 8.0  # sqrt(L / g) inside the cone until rollouts are judged, and until no longer looked at
 
 
 def rubs(mech: Mechanism) -> bool:
@@ -22,16 +22,16 @@ def rubs(mech: Mechanism) -> bool:
     return any(pair.law.friction > 0.0 and mech.acts("contact", pair.name) for pair in mech.contact_pairs)
 
 
-def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(..., n): how fast contacts slide in states of an explicit motion in which their friction is inside its cone,
     because it is no steeper than such methods can follow (``ContactLaw.damping``); and where it is inside."""
-    pairs = mech.contact_parts
+    pairs = _contact_parts(mech, step)
     friction, damping, slow = (
         np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
     )
     acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
     with np.errstate(all="ignore"):  # motions that are no numbers any more slip nowhere: who asked for them sees it
-        points = contact_points(mech, q, v, explicit=True)
+        points = contact_points(mech, q, v, explicit=step or True)
         pressed = np.sum(points.force * points.normal, axis=-1)
         most = friction * pressed
         used = np.linalg.norm(points.force - pressed[..., None] * points.normal, axis=-1) / most
@@ -39,11 +39,17 @@ def slips(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
         return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside
 
 
-def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold."""
+def _contact_parts(mech: Mechanism, step: float | None) -> tuple[ContactPair, ...]:
+    """Elementary contacts as explicit steps of a length take them; None for steps that become shorter by themselves."""
+    return tuple(pair.softened(step) if step else pair for pair in mech.contact_parts)
+
+
+def warn_of_slip(mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold;
+    ``step``: the length of steps that do not become shorter by themselves."""
     if len(t) < 2 or not rubs(mech):
         return
-    slip, inside = slips(mech, q, v)
+    slip, inside = slips(mech, step, q, v)
     slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
     weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
     distance, time = (np.sum(weights * x, axis=0) for x in (slip, inside))
@@ -52,7 +58,7 @@ def warn_of_slip(mech: Mechanism, method: str, t: np.ndarray, q: np.ndarray, v: 
         return
     at = np.unravel_index(int(np.argmax(np.where(too_fast, distance, 0.0))), distance.shape)
     how = f"slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up to {slip.max(axis=0)[at]:.2g} m/s"
-    _tell(mech, method, mech.contact_parts[at[-1]], how)
+    _tell(mech, method, _contact_parts(mech, step)[at[-1]], how)
 
 
 def _tell(mech: Mechanism, method: str, pair: ContactPair, how: str) -> None:
@@ -74,24 +80,24 @@ class _Watch:
     done: bool = False
 
 
-def watch_slip(mech: Mechanism, method: str, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """The same of explicit rollouts (..., records, nq), (..., records, nv) ``lasting`` so long (...): of a
-    few of their copies and records, added up over calls, each of which may be as short as a step.  A mechanism tells
-    it once."""
+def watch_slip(mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Accumulate slip of contacts over successive explicit rollouts (..., records, nq), (..., records, nv) of steps of
+    this length, ``lasting`` so long (...), and warn once.  A few of their copies and records count."""
     watch = stored(mech, ("slip in rollouts", method), _Watch)
     if watch.done or not rubs(mech):
         return
     records = q.shape[-2]
     copies, times = _some(q[..., 0, 0].size, MOST_COPIES), _some(records, MOST_RECORDS)
-    slip, inside = slips(mech, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
+    slip, inside = slips(mech, step, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
     weights = np.abs(np.broadcast_to(lasting, q.shape[:-2]).reshape(-1, 1, 1)[copies]) / len(times)
     watch.distance = watch.distance + np.sum(weights * slip, axis=(0, 1))
     watch.time = watch.time + np.sum(weights * inside, axis=(0, 1))
     watch.fastest = np.maximum(watch.fastest, slip.max(axis=(0, 1)))
-    pairs = mech.contact_parts
+    pairs = _contact_parts(mech, step)
     slow = np.array([pair.law.slip_speed for pair in pairs])
-    too_fast = (watch.time > LONG_ENOUGH) & (watch.distance > NOTED * slow * watch.time)
-    watch.done = bool(too_fast.any() or watch.time.max() > WATCHED)
+    units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
+    too_fast = (watch.time > LONG_ENOUGH * units) & (watch.distance > NOTED * slow * watch.time)
+    watch.done = bool(too_fast.any() or (watch.time > WATCHED * units).any())
     if too_fast.any():
         worst = int(np.argmax(np.where(too_fast, watch.distance, 0.0)))
         mean, fastest = watch.distance[worst] / watch.time[worst], watch.fastest[worst]

@@ -1,19 +1,22 @@
-"""What motions start with: told where that is beyond limits that act, or where limits no longer do."""
+"""Checks of initial states: beyond limits that act, deep inside of the ground, or where limits no longer act."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..compiler.store import stored
+from ..dynamics.compliant_contact import contact_points
 from ..dynamics.passive import Passive
 from ..mechanics.elements.at_joints import Stop
 from ..mechanics.elements.of_mechanism import LIMIT_DEPTH, limit_depths
-from ..mechanism import Limits, LimitWarning, Mechanism, warn_caller
+from ..mechanism import Limits, LimitWarning, Mechanism, PenetrationWarning, warn_caller
 from ..mechanism.scales import scales
 
 # By how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, or 2
 # percent of the mechanism's length.  Motions made in many short rollouts start there.
 GIVE = 20.0
+# By how much of the size of what touches shapes are inside of each other where robots fall and run, at most.
+DEEP = 0.1
 MOST_NAMES = 4
 
 
@@ -50,6 +53,43 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
             f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them{always}",
             LimitWarning,
         )
+
+
+def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
+    """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
+    pairs, how deep they are, and what to do.  A mechanism warns of every pair once."""
+    acting = {pair.name for pair in mech.contact_pairs if mech.acts("contact", pair.name)}
+    warned: set[str] = stored(mech, ("warned of starts in penetration",), set)
+    if not isinstance(q, np.ndarray) or not q.size or acting <= warned:
+        return
+    parts = mech.contact_parts
+    with np.errstate(all="ignore"):  # of configurations that are no numbers
+        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap.reshape(-1, len(parts))
+    margins = np.array([pair.law.margin for pair in parts])
+    sizes = np.array([mech._contact_scales[pair.name][0] for pair in parts])
+    depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
+    deepest: dict[str, float] = {}
+    for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
+        if depth > DEEP * size and pair.name in acting - warned:
+            deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
+    if not deepest:
+        return
+    warned.update(deepest)
+    named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
+    more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
+    moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
+    apart = "" if moving.isdisjoint(deepest) else "; mech.without_contact(shape) lets shapes of links overlap"
+    warn_caller(
+        f"the motion of mechanism {mech.name!r} starts with shapes inside of each other, and they are pushed apart: "
+        f"{', '.join(named[:MOST_NAMES])}{more}; lw.place_on_ground(mech, q) lifts a free base until it just touches"
+        f"{apart}",
+        PenetrationWarning,
+    )
+
+
+def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:
+    """The bodies that carry two shapes; -1 for the ground."""
+    return [mech.shape(name).placed(mech)[0] for name in shapes]
 
 
 def _beyond_by_default(mech: Mechanism) -> frozenset[str]:

@@ -45,7 +45,7 @@ MORE = ("wrenches", "feedback", GAIN)
 def step_kernel(
     mech: Mechanism,
     dt: Any = None,
-    method: str = "rk4",
+    method: str | None = None,
     inputs: Sequence[str] = (),
     parameters: Sequence[str] = (),
     passive: Passive | None = None,

@@ -24,7 +24,7 @@ def rollout_derivatives(
     v: ArrayLike,
     tau: Any,
     dt: ArrayLike | None,
-    method: str = "rk4",
+    method: str | None = None,
     *,
     by: str = "tau",
     wrenches: ArrayLike | None = None,

@@ -35,8 +35,8 @@ GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
 PER_STEP = ("tau", "wrenches", "target", "ctrl")  # inputs of rollouts that may change from step to step
 MOMENTA = "p"  # what steps in momenta hand on
-SLACK = 1e-6  # by which a step may be longer than it is called
-USUAL_STEP = 1e-3  # s
+USUAL_STEP = 1e-3  # s, where neither the mechanism nor its contacts say anything of time
+SOFTER = 10.0  # by how much the springs of contacts are softer in steps that are too long for them
 IMPLICIT = ("radau", "bdf", "lsoda")  # of the adaptive methods
 
 
@@ -80,8 +80,16 @@ def require_without_drives(mech: Mechanism) -> None:
         )
 
 
-def method_in(mech: Mechanism, coordinates: str, method: str) -> str:
-    """The name of a method in these coordinates, as steps have it: "rk4", "momentum_rk4"."""
+def default_method(mech: Mechanism, coordinates: str = "joint") -> str:
+    """The method of rollouts where none is asked for: "semi_implicit" where contact acts, which explicit steps follow
+    badly, else "rk4"; in other coordinates than "joint", which take everything explicitly, "rk4"."""
+    touching = any(mech.acts("contact", pair.name) for pair in mech.contact_pairs)
+    return "semi_implicit" if touching and coordinates == "joint" else "rk4"
+
+
+def method_in(mech: Mechanism, coordinates: str, method: str | None) -> str:
+    """The name of a method in these coordinates, as steps have it: "rk4", "momentum_rk4"; that by default for None."""
+    method = default_method(mech, coordinates) if method is None else method
     check_method(method, one_of("coordinates", coordinates, ("joint", *VARIABLES)))
     if coordinates == "joint":
         return method
@@ -262,10 +270,17 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
     return forces + (given[GAIN][which] @ np.concatenate([way, -v], axis=-1)[..., None])[..., 0]
 
 
-def fixed_steps(method: str, dt: Any) -> tuple[float | None, float | None]:
+def usual_step(mech: Mechanism) -> float:
+    """The length of steps where that is not known while they are compiled."""
+    usual = mech.timestep or mech.contact_step
+    return usual if math.isfinite(usual) else USUAL_STEP
+
+
+def fixed_steps(method: str, dt: Any, usual: float = USUAL_STEP) -> tuple[float | None, float | None]:
     """The length of steps that do not become shorter by themselves, of the longest, for which laws must be made: of a
     method that evaluates forces explicitly, or else of one that takes some of them implicitly; None for the other, and
-    both of adaptive methods.  Those of them that are implicit follow forces of any steepness: 0 for the second."""
+    both of adaptive methods.  Those of them that are implicit follow forces of any steepness: 0 for the second.
+    ``usual`` is the length where ``dt`` is no number."""
     if method in IMPLICIT:
         return None, 0.0
     coordinates, _, rest = method.partition("_")
@@ -275,8 +290,8 @@ def fixed_steps(method: str, dt: Any) -> tuple[float | None, float | None]:
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
     except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
-        longest = USUAL_STEP
-    length = longest if 0.0 < longest < math.inf else USUAL_STEP
+        longest = usual
+    length = longest if 0.0 < longest < math.inf else usual
     implicit = not in_variables and implicit_share(METHODS[method]) is not None
     return (None, length) if implicit else (length, None)
 
@@ -303,14 +318,37 @@ def _complaints(mech: Mechanism, method: str, acting: Acting, step: float) -> It
                 f"steps of {step:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
                 f"bound in steps of {method!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
-    contacts = [law for law in acting.laws if isinstance(law, CompliantContact)]
-    made_for = min((law.longest_step for law in contacts), default=math.inf)
-    if not implicit and step > made_for * (1.0 + SLACK):
-        yield (
-            f"steps of {step:g} s are longer than the {made_for:g} s that contacts of mechanism {mech.name!r} are made "
-            f"for, and may feed them energy: mech.with_contact(step={step:g}) makes them softer; "
-            "method='semi_implicit' follows them in steps of any length"
-        )
+    if any(isinstance(law, CompliantContact) for law in acting.laws):
+        yield from _complaints_of_contact(mech, method, step, implicit)
+
+
+def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: bool) -> Iterator[str]:
+    """Steps that take contacts explicitly and are so long that these must be much softer: with the ground in explicit
+    methods, between bodies that may rest on each other in all."""
+    softest: tuple[float, Any] = (SOFTER, None)
+    for pair in mech.contact_pairs:
+        roots = {_root(mech, mech.shape(name).placed(mech)[0]) for name in pair.shapes}
+        stacked = mech.gravity.any() and -1 not in roots and len(roots) > 1  # one free body rests on another
+        if mech.acts("contact", pair.name) and (stacked or not implicit):
+            ratio = pair.law.stiffness / pair.softened(step).law.stiffness
+            softest = max(softest, (ratio, pair), key=lambda one: one[0])
+    ratio, pair = softest
+    if pair is None:
+        return
+    depth, follows = pair.load * ratio / pair.law.stiffness, pair.step * math.sqrt(SOFTER)
+    other = "contacts between moving links are explicit in it" if implicit else "method='semi_implicit' follows it"
+    yield (
+        f"steps of {step:g} s are too long for contact {pair.name!r} of mechanism {mech.name!r}, which {method!r} "
+        f"takes explicitly: it is {ratio:.2g} times softer in them, and gives way by {depth:.2g} under the weight that "
+        f"may rest on it; steps of {float(f'{follows:.1g}'):g} s follow it; {other}"
+    )
+
+
+def _root(mech: Mechanism, body: int) -> int:
+    """The root of the tree of a body; -1 for the ground."""
+    while body >= 0 and mech.bodies[body].parent >= 0:
+        body = mech.bodies[body].parent
+    return body
 
 
 @dataclass(frozen=True)

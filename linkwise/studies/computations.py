@@ -80,7 +80,7 @@ class Rollout(Computation):
 
     dt: float | None
     steps: int
-    method: str = "rk4"
+    method: str | None = None
     every: int = 1
     final_only: bool = False
     tau: Any = None

@@ -34,7 +34,8 @@ def check_method(method: Any, coordinates: Any) -> None:
         known = lw.rollout_methods(coordinates)
     except ValueError as error:
         raise StudyError(f"coordinates: {error}") from None
-    check_name("method", method, known, f" with coordinates = {coordinates!r}")
+    if method is not None:
+        check_name("method", method, known, f" with coordinates = {coordinates!r}")
 
 
 def check_frames(mech: lw.Mechanism, key: str, names: Any) -> None:

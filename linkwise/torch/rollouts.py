@@ -24,7 +24,7 @@ def rollout(
     tau: Tensor | None,
     dt: float | None,
     steps: int,
-    method: str = "rk4",
+    method: str | None = None,
     *,
     wrenches: Tensor | None = None,
     ctrl: Tensor | None = None,
@@ -139,7 +139,7 @@ class _Motion:
     mech: lw.Mechanism
     dt: float | None
     steps: int
-    method: str
+    method: str | None
     given: Mapping[str, Any]
     names: tuple[str, ...]
     feedback: frozenset[str]

@@ -28,7 +28,7 @@ def step_by_step(
     given: Mapping[str, Any],
     dt: float | None,
     steps: int,
-    method: str,
+    method: str | None,
     feedback: tuple[str, ...],
     parameters: tuple[str, ...],
     every: int,

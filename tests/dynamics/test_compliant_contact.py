@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise.mechanism import from_data, to_data
+from linkwise.mechanism.mobility_of_points import PointMobility
 from tests.compiler.targets import cuda_on_host
 from tests.compiler.targets.test_c_source import COMPILER, build
 from tests.oracle.contact import Contacts, normal_force
@@ -239,15 +242,61 @@ def test_what_is_wrong_is_said(make, message):
         make(BALL)
 
 
-def test_default_numbers_follow_masses_gravity_and_step():
-    """A ball: a force at its surface feels m / (1 + m r^2 / I) sideways."""
+def test_default_numbers_follow_weight_size_and_gravity():
+    """A ball: a force at its surface feels m / (1 + m r^2 / I) sideways; it stands r / 1000 deep."""
     mech = BALL.with_shape("skin", "ball", "sphere", 0.2).with_ground(friction=0.5)
     (pair,) = mech.contact_pairs
-    felt, h = 1.0 / (1.0 + 0.2**2 / 0.1), 1e-3
-    assert pair.step == mech.contact_step == h
-    np.testing.assert_allclose(pair.law.stiffness, felt / (2 * h) ** 2)
-    np.testing.assert_allclose(pair.law.damping, felt / h)
-    np.testing.assert_allclose(pair.law.smoothing, 9.81 * (2 * h) ** 2)
-    (slower,) = mech.with_contact(step=2e-3).contact_pairs
-    np.testing.assert_allclose(slower.law.stiffness, pair.law.stiffness / 4.0)
+    felt, weight, speed = 1.0 / (1.0 + 0.2**2 / 0.1), 9.81, math.sqrt(9.81 * 0.2)
+    np.testing.assert_allclose((pair.mass, pair.carried, pair.load), (felt, 1.0, weight))
+    np.testing.assert_allclose(pair.law.stiffness, weight / 0.2e-3)
+    np.testing.assert_allclose(pair.law.damping, 2.0 * math.sqrt(felt * pair.law.stiffness))
+    np.testing.assert_allclose(pair.law.smoothing, 0.25 * 0.2e-3)
+    np.testing.assert_allclose((pair.law.dissipation, pair.law.slip_speed), (20.0 / speed, 5e-4 * speed))
+    np.testing.assert_allclose(mech.contact_step, 0.5 * math.sqrt(felt / pair.law.stiffness))
+    assert mech.with_contact(step=1e-3).contact_pairs == mech.contact_pairs
+    (long,) = mech.with_contact(step=1e-2).contact_pairs  # softer, so that it settles
+    np.testing.assert_allclose(long.law.stiffness, 1.0 / (2.0 * 1e-2**2))
     assert mech.without_contact().contact_step == np.inf
+
+
+def test_bodies_that_may_rest_on_each_other_are_carried_together():
+    builder = lw.Builder()
+    for name, mass in (("a", 1.0), ("b", 100.0), ("c", 5.0)):
+        builder.link(name, mass, inertia=(mass / 250.0,) * 3).joint(f"free_{name}", lw.Floating(), "ground", name)
+        builder.shape(name, name, "sphere", 0.1)
+    alone = builder.build().with_ground()
+    assert [pair.carried for pair in alone.contact_pairs] == pytest.approx([1.0, 100.0, 5.0])
+    stacked = alone.with_contact(("a", "b"))
+    carried = {pair.name: pair.carried for pair in stacked.contact_pairs}
+    assert carried == pytest.approx({"a/floor": 101.0, "b/floor": 101.0, "c/floor": 5.0, "a/b": 100.0})
+    kept = alone.with_contact(("a", "floor"), stiffness=123.0, friction=0.1).with_contact(("a", "b"))
+    law = next(pair.law for pair in kept.contact_pairs if pair.name == "a/floor")
+    assert (law.stiffness, law.friction) == (123.0, 0.1)  # what is given stays
+
+
+def test_the_mass_that_a_contact_feels_is_that_of_the_mass_matrix():
+    """J M^-1 J* of points of all links of a tree, densely, at its initial configuration."""
+    rng = np.random.default_rng(0)
+    for mech in (lw.mechanisms.quadruped(held=()), lw.mechanisms.puma560()):
+        q, _ = lw.random_state(mech, rng)
+        mech = mech.with_initial(q)
+        found, inverse = PointMobility(mech), np.linalg.inv(lw.mass_matrix(mech, q))
+        for i, link in enumerate(mech.link_names):
+            points = rng.normal(size=(3, 3))
+            jacobian = lw.jacobian(mech, q, link)
+            expected = 0.0
+            for x, y, z in points:
+                at_point = jacobian[3:] - np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ jacobian[:3]
+                expected = max(expected, np.linalg.eigvalsh(at_point @ inverse @ at_point.T)[-1])
+            assert found.of(i, points) == pytest.approx(expected, rel=1e-9)
+
+
+def test_files_of_many_bodies_need_no_large_matrices(monkeypatch):
+    sizes = []
+    inverse = np.linalg.pinv
+    monkeypatch.setattr(np.linalg, "pinv", lambda a, **more: sizes.append(np.shape(a)) or inverse(a, **more))
+    bodies = "".join(f'<body pos="{k} 0 1"><freejoint/><geom size=".1"/></body>' for k in range(40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.OmissionWarning)
+        mech = lw.load(f'<mujoco><worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody></mujoco>')
+    assert len(mech.contact_pairs) == 40 and max(map(max, sizes), default=0) <= 6

@@ -29,8 +29,9 @@ def free_body(kind: str, size: tuple[float, ...], **numbers: float) -> lw.Mechan
     return builder.shape("skin", "body", kind, size).build().with_ground(**numbers)
 
 
-def energy(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q) + lw.contact_energy(mech, q)
+def energy(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, explicit: float = False) -> np.ndarray:
+    held = lw.contact_energy(mech, q, explicit=explicit)
+    return lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q) + held
 
 
 def package_file(package: str, path: str) -> Path:

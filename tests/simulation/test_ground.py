@@ -65,7 +65,7 @@ def test_rollouts_and_simulations_agree():
     motion = lw.simulate(mech, q, v, 0.5, method="dop853", step=1e-3)
     for dt, near in ((1e-4, 1.2e-3), (2e-5, 2e-4)):  # what explicit steps cannot follow is bounded: of first order
         steps = round(0.5 / dt)
-        rolled, _ = lw.rollout(mech, q, v, None, dt, steps, every=steps)
+        rolled, _ = lw.rollout(mech, q, v, None, dt, steps, "rk4", every=steps)
         np.testing.assert_allclose(rolled[-1], motion.q[-1], atol=near)
     assert lw.contact_points(mech, motion.q, motion.v).force.any()
 
@@ -122,8 +122,8 @@ def assert_drops_gain_nothing(kind: str, count: int, seed: int) -> None:
     q[:, 4:], v = np.column_stack([np.zeros((count, 2)), rng.uniform(0.3, 1.0, count)]), rng.normal(size=(count, 6))
     v[:, :3] *= 3.0
     assert (lw.contact_points(mech, q, v).gap > 0.0).all()
-    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000)
-    energies = energy(mech, q, v)
+    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000, "rk4")
+    energies = energy(mech, q, v, explicit=1e-3)
     first = energies[:, :1]
     assert ((energies - first) / first).max() < 1e-9
     later = np.maximum.accumulate(energies[:, ::-1], axis=1)[:, ::-1]
@@ -155,8 +155,8 @@ def test_dropped_ants_gain_no_energy():
     q[:, 7:], q[:, :4], q[:, 6] = rng.uniform(-1, 1, (count, 8)), rng.normal(size=(count, 4)), 1.8
     q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
     assert (lw.contact_points(mech, q, v).gap > 0.01).all()
-    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000)
-    energies = energy(mech, q, v)
+    q, v = lw.rollout(mech, q, v, None, 1e-3, 2000, "rk4")
+    energies = energy(mech, q, v, explicit=1e-3)
     assert ((energies - energies[:, :1]) / energies[:, :1]).max() < 1e-9
 
 

@@ -92,7 +92,7 @@ def test_contact_acts_in_momenta():
     mech = box.build("box").with_shape("ball", "box", "sphere", 0.1).with_ground(0.0).with_contact(step=1e-3)
     q, v = np.array([1.0, 0, 0, 0, 0, 0, 0.11]), np.array([0.5, 0, 0, 0.3, 0, -0.5])
     both = [
-        lw.rollout(mech, q, v, None, 5e-4, 400, coordinates=coordinates, final_only=True)
+        lw.rollout(mech, q, v, None, 5e-4, 400, "rk4", coordinates=coordinates, final_only=True)
         for coordinates in ("joint", "momentum")
     ]
     assert both[0][0][6] < 0.12  # it has touched the ground

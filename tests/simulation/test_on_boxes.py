@@ -68,7 +68,7 @@ def test_drops_on_narrow_boxes_gain_no_energy(kind):
     assert (lw.contact_points(mech, q, v).gap > 0.0).all()
     for method in ("rk4", "semi_implicit"):
         path = lw.rollout(mech, q, v, None, 1e-3, 600, method)
-        energies = energy(mech, *path)
+        energies = energy(mech, *path, explicit=1e-3 if method == "rk4" else False)
         first = lw.kinetic_energy(mech, q, v)[:, None] + 2.0 * 9.81 * q[:, 6:]
         later = np.maximum.accumulate(energies[:, ::-1], axis=1)[:, ::-1]
         assert ((later - energies) / first).max() < 2e-4

@@ -76,14 +76,14 @@ def test_explicit_rollouts_say_once_what_slips(puck, calls):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         for _ in range(calls):
-            q, v = lw.rollout(puck, q, v, None, 1e-3, 500 // calls, final_only=True)
+            q, v = lw.rollout(puck, q, v, None, 1e-3, 500 // calls, "rk4", final_only=True)
     assert v[:, 1] == pytest.approx(slip(puck, 100.0), rel=1e-3)
     (message,) = (str(one.message) for one in told)
     assert "'skin/floor'" in message and "'rk4' takes contact explicitly" in message and "semi_implicit" in message
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lw.rollout(puck, q, v, None, 1e-3, 500)  # told already
-        lw.rollout(puck.with_contact(friction=0.1), q, [0.0, 0.5], None, 1e-3, 500)  # beyond the cone it slides
+        lw.rollout(puck, q, v, None, 1e-3, 500, "rk4")  # told already
+        lw.rollout(puck.with_contact(friction=0.1), q, [0.0, 0.5], None, 1e-3, 500, "rk4")  # beyond the cone it slides
         lw.rollout(puck, resting(puck), None, None, 1e-3, 500, "semi_implicit")
 
 
@@ -95,7 +95,7 @@ def test_forces_on_what_rests_on_a_slope_balance_its_weight(puck):
     np.testing.assert_allclose(lw.contact_wrenches(puck, q, v)[1, 3:], -weight, rtol=1e-4, atol=1e-9)
     with pytest.warns(lw.MechanismWarning, match="slipped"):
         bounded = puck.with_contact(damping=100.0)
-        q, v = lw.rollout(bounded, resting(puck), None, None, 1e-3, 500, final_only=True)
+        q, v = lw.rollout(bounded, resting(puck), None, None, 1e-3, 500, "rk4", final_only=True)
     np.testing.assert_allclose(lw.contact_points(bounded, q, v, explicit=True).force, [-weight], rtol=1e-3, atol=1e-9)
 
 

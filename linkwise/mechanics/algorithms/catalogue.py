@@ -227,7 +227,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             reason=CONTACT,
             sizes={"contact_points": lambda mech: (len(mech.contact_parts), 10)},
         ),
-        Algorithm("contact_energy", ("q",), "energy", compliant_contact.contact_energy, reason=CONTACT),
+        Algorithm("contact_energy", ("q",), "energy", compliant_contact.contact_energy, ("explicit",), reason=CONTACT),
         # -- kinematics
         Algorithm("link_poses", ("q",), "poses", kinematics.link_poses, reason=POSES, link_by_link=True),
         Algorithm("frame_pose", ("q",), "pose", kinematics.frame_pose, ("link",), reason=POSES),

@@ -62,6 +62,7 @@ class Touch(NamedTuple):
     point    where they touch
     bound    1 / b of steps that are explicit (``links/contact_force.py``)
     mass     about the least that the contact feels
+    load     the weight that bounds the spring where a step takes it explicitly
     """
 
     law: Law
@@ -73,6 +74,7 @@ class Touch(NamedTuple):
     point: Vector3
     bound: float = 0.0
     mass: float = math.inf
+    load: float = math.inf
 
     @property
     def pressed(self) -> Scalar:
@@ -100,7 +102,11 @@ class Contacts:
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
         self.touches = [
-            touch._replace(bound=bound_of(pair, explicit_step), mass=pair.step * pair.law.damping)
+            touch._replace(
+                bound=0.0 if explicit_step is None else explicit_step / pair.mass,
+                mass=pair.mass,
+                load=pair.load,
+            )
             for pair in pairs
             for touch in self._touches(pair)
         ]
@@ -227,9 +233,10 @@ class Contacts:
             centres, axes, [shape.size[1] if shape.kind == "capsule" else 0.0 for *_, shape in sides]
         )
         between = closest[0] - closest[1]
-        distance = sqrt(between.dot(between) + CENTRED)  # axes may meet
+        radii = a.size[0] + b.size[0]
+        distance = sqrt(between.dot(between) + CENTRED * radii**2)  # axes may meet
         normal = between * (1.0 / distance)
-        depth = (a.size[0] + b.size[0]) - distance
+        depth = radii - distance
         middle = closest[1] + normal * (b.size[0] - 0.5 * depth)
         return Touch(law, body_a, body_b, True, normal, depth, middle)
 
@@ -294,10 +301,11 @@ class Contacts:
         if touch.in_world and not is_zero(step):
             one, other = self._sharing(touch.body_a), self._sharing(touch.body_b)
             sharing = at_least(select(one < other, other, one), 1.0)
-            return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing)
+            return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing, touch.load)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
-        return contact_response(touch.law, touch.normal, touch.pressed, now, step, touch.bound, touch.mass, reached)
+        bounds = touch.bound, touch.mass, reached, touch.load
+        return contact_response(touch.law, touch.normal, touch.pressed, now, step, *bounds)
 
     def _sharing(self, body: int) -> Scalar:
         """How many contacts with other links push a link."""
@@ -338,7 +346,7 @@ class Contacts:
 
     def energy(self) -> Scalar:
         """What the springs hold."""
-        return sum((elastic_energy(touch.law, touch.pressed) for touch in self.touches), 0.0)
+        return sum((elastic_energy(touch.law, touch.pressed, touch.bound, touch.load) for touch in self.touches), 0.0)
 
     def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:
         """A vector or point of a contact in the world's axes."""
@@ -346,11 +354,6 @@ class Contacts:
             return vector
         rotation, position = self._pose(touch.body_a)
         return rotation @ vector + position if is_point else rotation @ vector
-
-
-def bound_of(pair: ContactPair, explicit_step: float | None) -> float:
-    """1 / b for explicit steps: b is the damping that they can follow, c for those that the contact is made for."""
-    return 0.0 if explicit_step is None else explicit_step / (pair.step * pair.law.damping)
 
 
 def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vector3]:
@@ -372,13 +375,13 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
 # -- algorithms -------------------------------------------------------------------------------------------------
 
 
-def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
+def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
     found = _all_of(tree, q, v, explicit).wrenches()
     return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
-def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool = False) -> list[Six]:
+def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""
     contacts = _all_of(tree, q, v, explicit)
     return [
@@ -392,12 +395,17 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explici
     ]
 
 
-def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: bool) -> Contacts:
-    """All contacts, whose friction holds what is inside its cone, or has its bound, as explicit methods have it."""
+def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None, explicit: float) -> Contacts:
+    """All contacts, whose friction holds what is inside its cone; or has its bound, as explicit methods have it (True);
+    or as explicit steps of a length take them."""
     pairs = tree.mechanism.contact_pairs
-    return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])
+    if isinstance(explicit, bool):
+        return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])
+    if not explicit > 0.0:
+        raise ValueError(f"explicit is True, False or the length of explicit steps, not {explicit!r}")
+    return Contacts(tree, q, v, [pair.softened(explicit) for pair in pairs], explicit)
 
 
-def contact_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def contact_energy(tree: Tree, q: Sequence[Scalar], explicit: float = False) -> Scalar:
     """(): what the springs of all contacts hold."""
-    return Contacts(tree, q).energy()
+    return _all_of(tree, q, None, explicit).energy()

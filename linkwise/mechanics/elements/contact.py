@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,8 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class CompliantContact(ForceLaw):
-    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``."""
+    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``, and
+    pairs as such steps take them (``ContactPair.softened``)."""
 
     pairs: tuple[ContactPair, ...]
     explicit_step: float | None = None
@@ -34,13 +34,8 @@ class CompliantContact(ForceLaw):
         """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
         return any(_with_the_ground(mech, pair) for pair in self.pairs)
 
-    @property
-    def longest_step(self) -> float:
-        """The longest step of explicit methods that the contacts are made for."""
-        return min((pair.step for pair in self.pairs), default=math.inf)
-
     def energy(self, at: Situation) -> Scalar:
-        return Contacts(at.tree, at.q, None, self.pairs).energy()
+        return Contacts(at.tree, at.q, None, self.pairs, self.explicit_step).energy()
 
 
 def _with_the_ground(mech: Mechanism, pair: ContactPair) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...mechanism import Actuator, Body, ContactPair, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
+from ...mechanism import Actuator, Body, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from ...mechanism.elements import CONTACT_FRICTION, RECORDS, name_of
 from ...mechanism.scales import scales
 from ..algorithms.dynamics import mass_matrix
@@ -315,9 +315,12 @@ def record_laws(
     touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
     if touching:
         if implicit_step == 0.0:
-            yield CompliantContact(tuple(pair.without_bound for pair in touching))
-        else:
-            yield CompliantContact(touching, explicit_step)
+            touching = tuple(pair.without_bound for pair in touching)
+        elif implicit_step is not None:
+            touching = tuple(pair.settling(implicit_step) for pair in touching)
+        elif explicit_step is not None:
+            touching = tuple(pair.softened(explicit_step) for pair in touching)
+        yield CompliantContact(touching, explicit_step)
     if mech.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
@@ -334,22 +337,9 @@ def for_explicit_steps(acting: Acting, step: float) -> Acting:
     def made(law: ForceLaw) -> ForceLaw:
         if not isinstance(law, CompliantContact):
             return law
-        return replace(law, pairs=tuple(_made_for(pair, step) for pair in law.pairs), explicit_step=step)
+        return replace(law, pairs=tuple(pair.softened(step) for pair in law.pairs), explicit_step=step)
 
     return Acting(tuple(map(made, acting.laws)))
-
-
-def _made_for(pair: ContactPair, step: float) -> ContactPair:
-    """A contact that steps of a length can follow which are longer than it is made for: softer, as by default it would
-    be if it were made for them (``mechanism.contact.Defaults``)."""
-    ratio = step / pair.step
-    if not ratio > 1.0:
-        return pair
-    law = pair.law
-    softer = replace(
-        law, stiffness=law.stiffness / ratio**2, damping=law.damping / ratio, smoothing=law.smoothing * ratio**2
-    )
-    return replace(pair, law=softer, step=step)
 
 
 def _speeds(mech: Mechanism) -> Iterator[tuple[str, float]]:

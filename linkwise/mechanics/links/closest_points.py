@@ -10,7 +10,7 @@ from ..spatial import Vector3
 from ..spatial.three import CYCLE
 from .contact_force import at_least, at_most
 
-CENTRED = 1e-24  # square of a distance from a box or between axes, in m, that is taken for none
+CENTRED = 1e-24  # square of a distance from a box or between axes that counts as none, by the square of their size
 ROUNDING = 1e-5  # relative: no further beyond a face of a box counts as inside, as in passing an edge it is on one
 PARALLEL = 1e-6  # square of the angle between two segments that are taken for parallel
 
@@ -28,10 +28,11 @@ def point_from_box(point: Vector3, half: Sequence[float]) -> Nearest:
     """Of a point, in the axes of the box from its middle."""
     outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
     square = outside.dot(outside)
-    distance = sqrt(square + CENTRED)
+    none = CENTRED * max(half) ** 2
+    distance = sqrt(square + none)
     away = outside * (1.0 / distance)
     nearest, face = _nearest_face(point, half)
-    inside = square < CENTRED
+    inside = square < none
     return Nearest(select(inside, -nearest, distance), _chosen(inside, Vector3(*face), away))
 
 
@@ -63,7 +64,7 @@ def segment_from_box(middle: Vector3, axis: Vector3, length: float, half: Sequen
     for end, own, other in zip(ends, passed, reversed(passed), strict=True):
         corner = Vector3(*(select(x < 0.0, -h, h) for x, h in zip(_edge_point(middle, axis, other), half, strict=True)))
         along, between = _closest([own, _beside(middle, axis, length, corner)])
-        distance = sqrt(between.dot(between) + CENTRED)
+        distance = sqrt(between.dot(between) + CENTRED * max(half) ** 2)
         outwards: Scalar = -1.0  # if the point is inside of the box, else 1
         for x, h in zip(middle + axis * along, half, strict=True):
             outwards = select(_size(x) < (1.0 + ROUNDING) * h, outwards, 1.0)

@@ -8,7 +8,10 @@ phi(p) >= 0 the smoothed depth and u = dp/dt,
     f = k phi psi(d u),    psi(x) = 1 + x  for x >= 0,   (1 + x/2)^2  for -2 <= x < 0,   0 below
 
 psi - 1 has the sign of u and is at least -1: f is never negative, k phi is conservative, the rest only loses energy.
-For explicit steps x = d u / (1 + phi k d / b): the slope of f by u is then at most b.
+For explicit steps x = d u / (1 + s d / b): the slope of f by u is then at most b.  Where that bounds dissipation it
+bounds the spring s too: k phi up to a knee F = b / d, or twice the weight that is carried if that is more, and beyond
+it s = F (3 - (F / k phi)^2) / 2 < 3 F / 2.  So a deep start is not thrown up: what separates faster than
+2 / d + 3 F / b is pushed no more.
 
 Friction -mu f w / sqrt(w.w + s^2 + (mu f / c)^2) of the sliding velocity w lies inside Coulomb's cone, only loses
 energy too, and is no stronger than a damper of c: what explicit steps can follow does not depend on the load.  Steps
@@ -23,7 +26,9 @@ from typing import NamedTuple, Protocol
 from ..scalar import Scalar, is_zero, select, sqrt
 from ..spatial import Symmetric3, Vector3
 
-RESTING = 1e-18  # m^2: square of a change of depth that is none
+RESTING = 1e-6  # square of a rate of depth that counts as rest, by the square of the slip speed
+NO_ZERO = 1e-36  # keeps 0 / 0 away in steps of no length, in single precision too; far below all squares of lengths
+KNEE = 2.0  # weights: the spring of explicit steps is linear up to this force
 
 
 class Law(Protocol):
@@ -84,10 +89,12 @@ def contact_response(
     bound: float = 0.0,
     mass: float = math.inf,
     reached: Vector3 | None = None,
+    load: float = math.inf,
 ) -> Response:
     """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
     of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps.
+    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps, whose springs are
+    bounded by ``load``.
 
     A step that stops what falls takes most of that normal force back, by its slope.  Where the velocity ``reached`` by
     the end of the step is known, friction is that of the normal force there, and of the faster sliding; else it is
@@ -96,14 +103,15 @@ def contact_response(
     stopped before."""
     rate = -normal.dot(velocity)
     if is_zero(step):
-        push, along = normal_force(law, law.stiffness, depth, rate, bound), 0.0
+        push, along = normal_force(law, law.stiffness, depth, rate, bound, load), 0.0
     else:
         push, along = predicted_normal_force(law, depth, rate, step, mass)
     sliding = velocity + normal * rate
     pressed, square = push, sliding.dot(sliding)
     if reached is None and not is_zero(step):
-        change = (step * rate) * (step * rate)
-        falling = change / (change + depth * depth + RESTING)  # 1 if the depth is mostly that of this step, 0 at rest
+        change, rest = (step * rate) * (step * rate), (step * law.slip_speed) * (step * law.slip_speed)
+        depths = change + depth * depth + (RESTING * rest + NO_ZERO)
+        falling = change / depths  # 1 if the depth is mostly that of this step, 0 at rest
         pressed = push / (1.0 + along * falling * (step * (1.0 / mass)))
     elif reached is not None:
         ended = -normal.dot(reached)
@@ -125,14 +133,22 @@ def contact_response(
 
 
 def explicit_response(
-    law: Law, normal: Vector3, depth: Scalar, velocity: Vector3, step: Scalar, mass: float, sharing: Scalar
+    law: Law,
+    normal: Vector3,
+    depth: Scalar,
+    velocity: Vector3,
+    step: Scalar,
+    mass: float,
+    sharing: Scalar,
+    load: float = math.inf,
 ) -> Response:
     """The force of a ``step`` h that takes it explicitly and may be of any length, as that of contacts which tie links
     to each other: no stiffer than m / 2 n h^2 and damped by no more than m / n h, along the normal and across it, which
-    such a step can follow where n contacts, those ``sharing`` it, push a free ``mass`` m."""
+    such a step can follow where n contacts, those ``sharing`` it, push a free ``mass`` m; the spring is bounded by
+    ``load``."""
     rate, softness = -normal.dot(velocity), (step * (1.0 / mass)) * sharing
     stiffness = law.stiffness / at_least((2.0 * law.stiffness) * (step * softness), 1.0)
-    push = normal_force(law, stiffness, depth, rate, softness)
+    push = normal_force(law, stiffness, depth, rate, softness, load)
     if is_zero(law.friction):
         return Response(normal * push, 0.0, 0.0)
     sliding, most = velocity + normal * rate, law.friction * push
@@ -141,10 +157,15 @@ def explicit_response(
     return Response(normal * push - sliding * drag, 0.0, 0.0)
 
 
-def normal_force(law: Law, stiffness: Scalar, depth: Scalar, rate: Scalar, bound: Scalar) -> Scalar:
-    """f of explicit steps; ``bound`` is 1 / b."""
+def normal_force(
+    law: Law, stiffness: Scalar, depth: Scalar, rate: Scalar, bound: Scalar, load: float = math.inf
+) -> Scalar:
+    """f of explicit steps; ``bound`` is 1 / b, ``load`` the weight that bounds the spring."""
     phi, _ = smoothed_depth(law, depth)
     spring, share = stiffness * phi, 1.0
+    if _has_knee(law, bound, load):
+        share_of_knee = 1.0 / (1.0 + at_least(spring * _inverse_knee(law, bound, load) - 1.0, 0.0))
+        spring = spring * (share_of_knee * (1.5 - 0.5 * (share_of_knee * share_of_knee)))
     if law.dissipation and not is_zero(bound):
         share = 1.0 / (1.0 + (law.dissipation * bound) * spring)
     return spring * _loss(law, rate * share)[0]
@@ -206,9 +227,26 @@ def _mean_slope(law: Law, first: Scalar, later: Scalar) -> Scalar:
     return 1.0 - share * (1.0 - (start + end) * (0.5 / law.smoothing))
 
 
-def elastic_energy(law: Law, depth: Scalar) -> Scalar:
-    """k times the integral of phi."""
+def _has_knee(law: Law, bound: Scalar, load: float) -> bool:
+    """Whether the spring of a contact is bounded: where dissipation is."""
+    return bool(law.dissipation) and not is_zero(bound) and not math.isinf(load)
+
+
+def _inverse_knee(law: Law, bound: Scalar, load: float) -> Scalar:
+    """1 / F: F is the force up to which the spring of explicit steps is linear, beyond where it sets in."""
+    return at_most(law.dissipation * bound, 1.0 / max(KNEE * load, law.stiffness * law.smoothing))
+
+
+def elastic_energy(law: Law, depth: Scalar, bound: float = 0.0, load: float = math.inf) -> Scalar:
+    """The integral of the spring over the depth: k phi, or with a ``bound`` and a ``load`` that of explicit steps,
+    which grows more slowly from the knee on."""
     inside = at_least(depth, 0.0)
+    if _has_knee(law, bound, load):
+        knee = 1.0 / _inverse_knee(law, bound, load)
+        linear = at_most(inside, knee / law.stiffness + 0.5 * law.smoothing)
+        beyond = (inside - linear) * (law.stiffness / knee)
+        further = beyond + 0.5 * beyond * beyond / (1.0 + beyond)
+        return elastic_energy(law, linear) + (knee * knee / law.stiffness) * further
     if law.smoothing == 0.0:
         return (0.5 * law.stiffness) * inside * inside
     early = at_most(inside, law.smoothing)

@@ -1,7 +1,7 @@
 """Which geoms touch: those that meet what is fixed to the world, and those of a ``<pair>``.
 
 Friction and margins are MuJoCo's.  Numbers of its own solver (solref, solimp) have no meaning for a compliant contact,
-whose stiffness follows from masses and step; those that a file sets are noted.
+whose stiffness follows from weight and size; those that a file sets are noted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from linkwise.mechanism import ContactPair, Mechanism
-from linkwise.mechanism.contact import STEP, Defaults
+from linkwise.mechanism.contact_defaults import Defaults
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.readers.mjcf import contact_notes
 from linkwise.readers.mjcf.defaults import Defaults as Classes
@@ -55,7 +55,7 @@ def with_contacts(
     for moving, fixed in world:
         contacts.add(moving, fixed)
     contact_notes.note_geoms(mechanism, geoms, world, meeting, settings)
-    return replace(mechanism, contact_pairs=tuple(contacts.found.values()))
+    return replace(mechanism, contact_pairs=contacts.pairs())
 
 
 def _inside(root: Element, tag: str) -> Iterator[Element]:
@@ -65,12 +65,19 @@ def _inside(root: Element, tag: str) -> Iterator[Element]:
 
 
 class _Contacts:
-    """Contacts found so far, by the names of their shapes."""
+    """Names of shapes that touch, each pair with friction and margin."""
 
     def __init__(self, mechanism: Mechanism, settings: Settings) -> None:
-        self._mechanism, self._defaults, self._override = mechanism, Defaults(mechanism), settings.override
-        self._step = min(STEP, settings.timestep)
-        self.found: dict[frozenset[str], ContactPair] = {}
+        self._mechanism, self._override = mechanism, settings.override
+        self._numbers_of_pairs: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def pairs(self) -> tuple[ContactPair, ...]:
+        """All of them, with default numbers besides."""
+        defaults, pairs = Defaults(self._mechanism, self._numbers_of_pairs), []
+        for names, (friction, margin) in self._numbers_of_pairs.items():
+            made = defaults.pair(*names, friction)
+            pairs.append(replace(made, law=replace(made.law, margin=max(0.0, margin))))
+        return tuple(pairs)
 
     def add(self, one: Geom, other: Geom, pair: Element | None = None) -> bool:
         """Whether they can touch, and then do; by the numbers of a ``<pair>`` if there is one."""
@@ -79,11 +86,9 @@ class _Contacts:
         a, b = in_order(self._mechanism, one.shape, other.shape)
         if not can_touch(self._mechanism, a, b):
             return False
-        key = frozenset((a.name, b.name))
-        if key not in self.found:
-            friction, margin = self._numbers(one, other) if pair is None else self._numbers_of(pair)
-            made = self._defaults.pair(a.name, b.name, self._step, friction)
-            self.found[key] = replace(made, law=replace(made.law, margin=max(0.0, margin)))
+        if not {(a.name, b.name), (b.name, a.name)} & self._numbers_of_pairs.keys():
+            numbers = self._numbers(one, other) if pair is None else self._numbers_of(pair)
+            self._numbers_of_pairs[a.name, b.name] = numbers
         return True
 
     def _numbers(self, one: Geom, other: Geom) -> tuple[float, float]:

@@ -93,13 +93,17 @@ class Meeting:
                 yield from ((geom, other) for other in world if self._meet(geom, other))
 
     def each_other(self, geoms: list[Geom]) -> Iterator[tuple[list[Geom], list[list[Geom]]]]:
-        """Moving geoms that are alike, and groups of alike ones on other moving bodies that they meet."""
+        """Moving geoms that are alike, and a group of each kind of alike ones on another moving body that they meet."""
         groups: dict[tuple[int, int, int, str, bool], list[Geom]] = {}
         for geom in geoms:
             if not geom.fixed:
                 groups.setdefault((id(geom.body), *geom.masks, geom.kind, geom.shape is None), []).append(geom)
+        kinds: dict[tuple[object, ...], list[list[Geom]]] = {}  # the bodies of one kind are alike for what is noted
+        for (_, *kind), alike in groups.items():
+            kinds.setdefault(tuple(kind), []).append(alike)
         for own in groups.values():
-            met = [other for other in groups.values() if self._may_meet(own[0], other[0])]
+            first = (next((x for x in alike if self._may_meet(own[0], x[0])), None) for alike in kinds.values())
+            met = [group for group in first if group is not None]
             if met:
                 yield own, met
 

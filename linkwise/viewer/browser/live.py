@@ -24,7 +24,6 @@ class Live:
     def __init__(self, mech: lw.Mechanism, q: np.ndarray, v: np.ndarray | None = None, step: float | None = None):
         self.mech, self.q, self.v = mech, np.array(q), np.zeros(mech.nv) if v is None else np.array(v)
         self.step = min(step or mech.timestep or STEP, STEP)
-        self.method = "semi_implicit" if mech.contact_pairs else "rk4"
         self.pull: tuple[Hand, np.ndarray] | None = None
         self.failed = ""
         self.time = 0.0
@@ -46,7 +45,6 @@ class Live:
                 None,
                 self.step,
                 steps,
-                self.method,
                 wrenches=self.wrenches(),
                 final_only=True,
             )

@@ -6,18 +6,15 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from linkwise.mechanism import Mechanism
-from linkwise.mechanism.contact import STEP, Defaults
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.writers.mjcf.bodies import HERE, TOUCHES_NOTHING, Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
 
-def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, timestep: float | None, report: Report) -> None:
+def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
     """``<pair>`` for each contact, ``<exclude>`` for links that are kept apart.  Masks stay where they lead to these
-    contacts alone, as linkwise reads them.
-
-    timestep   of the file, which numbers of contacts depend on when they are read"""
+    contacts alone, as linkwise reads them."""
     if not mech.shapes:
         return
     acting = {frozenset(pair.shapes) for pair in mech.contact_pairs}
@@ -30,7 +27,7 @@ def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, timestep: flo
     section = element(root, "contact") if mech.contact_pairs or mech.annotations.kept_apart else None
     for names in _kept_apart(mech, bodies, report):
         element(section, "exclude", body1=names[0], body2=names[1])
-    defaults, step = Defaults(mech), min(STEP, timestep or STEP)
+    defaults = mech._contact_defaults
     for pair in mech.contact_pairs:
         law = pair.law
         sliding = law.friction
@@ -43,7 +40,7 @@ def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, timestep: flo
             friction=(sliding, sliding, 0.005, 0.0001, 0.0001) if sliding else None,
             margin=law.margin,
         )
-        again = defaults.pair(pair.shape_a, pair.shape_b, step, sliding).law
+        again = defaults.pair(*pair.shapes, sliding).law
         if replace(again, margin=law.margin) != law:
             report.omit("numbers of contact (stiffness, dissipation, ...)", pair.name)
 

@@ -1,0 +1,141 @@
+"""Starts inside the ground: nothing is thrown up, no energy appears, and a warning says what to do."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+from .legged_models import MODELS, load
+from .on_the_ground import energy, free_body, puck
+
+
+def sunk(mech: lw.Mechanism, count: int, seed: int) -> np.ndarray:
+    """(count, nq): random postures within limits, up to 0.25 m inside the ground."""
+    rng = np.random.default_rng(seed)
+    q, _ = lw.random_state(mech, rng, (count,))
+    for body in mech.bodies:
+        if body.kind.nq == 1:
+            index = mech.q_index(body.joint)
+            low, high = (np.clip(bound[index], -1.0, 1.0) for bound in (mech.q_lower, mech.q_upper))
+            q[:, index] = rng.uniform(low, high, (count, 1))
+    q = lw.place_on_ground(mech, q)
+    q[:, 6 if "root" in mech.joint_names else 1] -= rng.uniform(0.0, 0.25, count)  # the height of a free or planar base
+    return q
+
+
+def rise(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+    """(...): how far the centre of mass rises above its start, of motions (..., records, nq)."""
+    height = lw.center_of_mass(mech, q)[..., 2]
+    return height.max(axis=-1) - height[..., 0]
+
+
+def rise_in_mujoco(mech: lw.Mechanism, text: str, starts: np.ndarray, dt: float, steps: int) -> np.ndarray:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.timestep = dt
+    there, rises = lw.interop.to_mujoco(mech, model), []
+    for q in starts:
+        data = mujoco.MjData(model)
+        data.qpos[:] = there.q(q)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        first = highest = data.subtree_com[0, 2]
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+            highest = max(highest, data.subtree_com[0, 2])
+        rises.append(highest - first)
+    return np.array(rises)
+
+
+def assert_not_thrown(name: str, count: int, duration: float, steps_of: tuple[float | None, ...]) -> None:
+    """Neutral, the file's start and random postures in the ground: no higher than MuJoCo's, no energy gained."""
+    mech = load(name)
+    starts = np.concatenate([lw.neutral(mech)[None], mech.initial[None], sunk(mech, count, 0)])
+    for given in steps_of:
+        dt = mech.timestep if given is None else given
+        steps = round(duration / dt)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.PenetrationWarning)
+            warnings.simplefilter("ignore", lw.LimitWarning)
+            q, v = lw.rollout(mech, starts, None, None, given, steps)
+        assert np.isfinite(q).all()
+        highest = rise_in_mujoco(mech, MODELS[name], starts, dt, steps)
+        assert (rise(mech, q) < highest + 0.1).all()
+        settled = mech.with_contact(step=dt)  # whose numbers these steps take
+        energies = energy(settled, q, v) + lw.Passive.of(mech).energy(mech, q)
+        assert (energies <= energies[:, :1] * (1.0 + 1e-9) + 1e-9).all()
+
+
+def test_a_hopper_in_the_ground_is_not_thrown_up():
+    assert_not_thrown("hopper", 3, 0.5, (None,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_robots_in_the_ground_are_not_thrown_up_from_fifty_starts(name):
+    assert_not_thrown(name, 50, 1.5, (None, 1e-3))
+
+
+@pytest.mark.parametrize("kind, size", [("sphere", (0.1,)), ("box", (0.1, 0.1, 0.1)), ("capsule", (0.05, 0.1))])
+@pytest.mark.parametrize("dt", [1e-3, 2e-4])
+def test_explicit_steps_release_no_more_than_springs_hold(kind, size, dt):
+    """Bodies 1 to 30 cm in the ground, thrown up by metres before: rises are bounded, energy falls."""
+    mech = free_body(kind, size)
+    q = np.tile(lw.place_on_ground(mech), (5, 1))
+    q[:, 6] -= [0.01, 0.03, 0.05, 0.1, 0.3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.PenetrationWarning)
+        path = lw.rollout(mech, q, None, None, dt, round(0.6 / dt), "rk4")
+    energies = energy(mech, *path, explicit=dt)
+    assert (np.diff(energies, axis=1) < 1e-4 * energies[:, :1]).all()
+    above = path[0][..., 6].max(axis=1) - lw.place_on_ground(mech)[6]
+    assert (above < 0.12).all()
+
+
+def test_explicit_energy_is_the_integral_of_explicit_forces():
+    mech, dt = puck(), 1e-3
+    heights = np.linspace(0.1, 0.02, 20001)
+    q = np.stack([heights, 0.0 * heights], axis=-1)
+    force = lw.contact_points(mech, q, np.zeros(2), explicit=dt).force[:, 0, 2]
+    work = np.concatenate([[0.0], np.cumsum(0.5 * (force[1:] + force[:-1]) * -np.diff(heights))])
+    np.testing.assert_allclose(lw.contact_energy(mech, q, explicit=dt), work, atol=1e-7 * work[-1])
+    assert force.max() < 0.5 * lw.contact_points(mech, q[-1], np.zeros(2)).force[0, 2]
+    rate = np.array([-1e-5, 1e-5])[:, None] * [1.0, 0.0]  # the slope by the rate is bounded: mass / dt
+    slopes = np.diff(lw.contact_points(mech, q[:, None], rate, explicit=dt).force[..., 0, 2], axis=1) / -2e-5
+    assert slopes.max() <= mech.contact_pairs[0].mass / dt * (1.0 + 1e-6)
+
+
+def test_a_start_in_penetration_is_warned_of_once():
+    mech = free_body("sphere", (0.1,))
+    deep = [1.0, 0, 0, 0, 0, 0, 0.05]
+    message = r"'skin/floor' by 0.05; lw.place_on_ground\(mech, q\) lifts"
+    with pytest.warns(lw.PenetrationWarning, match=message):
+        q, v = lw.rollout(mech, deep, None, None, 1e-3, 1000)
+    assert 0.0998 < q[-1, 6] < 0.1 and q[:, 6].max() < 0.101 and np.abs(v[:, 5]).max() < 0.25  # it leaves slowly
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(mech, deep, None, None, 1e-3, 10)
+        lw.rollout(free_body("sphere", (0.1,)), [1.0, 0, 0, 0, 0, 0, 0.099], None, None, 1e-3, 10)
+        lw.rollout(free_body("sphere", (0.1,)).with_acting(contact=False), deep, None, None, 1e-3, 10)
+    with pytest.warns(lw.PenetrationWarning, match=message):
+        lw.simulate(free_body("sphere", (0.1,)), deep, None, 0.01)
+    batch = np.array([[1.0, 0, 0, 0, 0, 0, height] for height in (0.2, 0.07, 0.05)])
+    with pytest.warns(lw.PenetrationWarning, match=message):
+        lw.rollout(free_body("sphere", (0.1,)), batch, None, None, 1e-3, 1)
+    assert issubclass(lw.PenetrationWarning, lw.MechanismWarning)
+
+
+def test_repeated_rollouts_warn_of_starts_in_penetration():
+    mech = free_body("sphere", (0.1,))
+    q, v = np.array([1.0, 0, 0, 0, 0, 0, 0.2]), np.zeros(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            lw.rollout(mech, q, v, None, 1e-3, 20)
+    q[6] = 0.02
+    with pytest.warns(lw.PenetrationWarning, match="by 0.08"):
+        lw.rollout(mech, q, v, None, 1e-3, 20)
