@@ -35,6 +35,7 @@ MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all
 # Where forces jump to and fro, steps are of 1 ns and less, at tolerances of 1e-9.
 PATIENCE = 500_000
 LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
+FIRST = 1e-3  # of the time that is left: a step, where a method fails with its first one
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
@@ -101,28 +102,26 @@ class Adaptive:
             self._options["jac"] = system.jacobian()
         self.next_step = first_step
         self._lost: closed.ChartError | None = None
+        self._before = np.zeros(0)  # x before the last step
 
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method not in MULTISTEP and self._system.corrects
         solver, now = self._solver(t, system.rebased(x), end), system.frozen()
-        crossings, max_step = Crossings(system), self._options["max_step"]
+        crossings = Crossings(system)
         while True:
-            if corrects:
-                arc, longest = crossings.next_arc(solver.t, solver.y, solver.f, min(solver.h_abs, max_step))
-                solver.max_step = min(longest, max_step)
-                if arc is not None:
-                    for step in self._along(arc, crossings.along(arc), end, now):
-                        yield step
-                    if step.t == end:
-                        return
-                    self.next_step = None  # what the method would do there says nothing about the time after
-                    solver = self._solver(step.t, step.x, end)
-                    continue
-            message = solver.step()
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
-                why = message if self._lost is None else f"{message}; {self._lost}"
-                raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
+            arc, longest = self._step_or_arc(solver, crossings)
+            if arc is not None:
+                for step in self._along(arc, crossings.along(arc), end, now):
+                    yield step
+                if step.t == end:
+                    return
+                self.next_step = None  # what the method would do there says nothing about the time after
+                solver = self._solver(step.t, step.x, end)  # nor does what it keeps of earlier steps
+                continue
+            if longest < solver.step_size:
+                solver = self._solver(solver.t_old, self._before, end, longest)
+                continue
             x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
             if corrects:
                 system.arrive(x)
@@ -140,6 +139,27 @@ class Adaptive:
             else:  # what it takes into its next step besides y are the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
 
+    def _step_or_arc(self, solver: Any, crossings: Crossings) -> tuple[Arc | None, float]:
+        """Take the next step, or find the arc to take instead: in place of a step that was made already where the
+        method does not say before how long it will be.  Without an arc, the longest step that would have been right."""
+        t, x, longest, max_step = solver.t, solver.y, math.inf, self._options["max_step"]
+        says = hasattr(solver, "h_abs")
+        if says:
+            arc, longest = crossings.next_arc(t, x, getattr(solver, "f", None), min(solver.h_abs, max_step))
+            if arc is not None:
+                return arc, longest
+            solver.max_step = min(longest, max_step)
+        self._before, usual = x, solver.step_size or FIRST * (solver.t_bound - t)
+        message = solver.step()
+        if not says:
+            arc, longest = crossings.next_arc(t, x, None, solver.t - t or usual)
+            if arc is not None:
+                return arc, longest
+        if solver.status == "failed" or not np.isfinite(solver.y).all():
+            why = message if self._lost is None else f"{message}; {self._lost}"
+            raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
+        return None, math.inf if says else longest
+
     def _along(self, arc: Arc, between: Between, end: float, system: System) -> Iterator[Step]:
         """An arc up to ``end``, in steps that are not longer than asked for."""
         last = min(arc.t, end)
@@ -148,9 +168,10 @@ class Adaptive:
         for t_old, t in itertools.pairwise(times):
             yield Step(t_old, t, between(t), between, system, dense=True, settled=True)
 
-    def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
-        first = None if self.next_step is None else min(self.next_step, end - t, self._options["max_step"])
-        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, **self._options)
+    def _solver(self, t: float, x: np.ndarray, end: float, longest: float = math.inf) -> Any:
+        options = {**self._options, "max_step": min(longest, self._options["max_step"])}
+        first = None if self.next_step is None else min(self.next_step, end - t, options["max_step"])
+        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, **options)
 
     def _rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """dx/dt; not a number where a step that is far too long leaves the chart, so that a shorter one is tried."""

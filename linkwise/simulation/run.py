@@ -100,7 +100,8 @@ def simulate(
                     (1 ms by default, adjusted to a whole number of them), batches of states (..., nq) allowed.  None
                     for "radau" where friction of contacts acts, which implicit methods let hold, else "dop853"
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
-                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
+                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
+                    positions are passed on arcs, with closed loops, whatever it is
     progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
                     act otherwise; ``mech.with_acting`` switches all that acts
