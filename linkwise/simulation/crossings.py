@@ -26,12 +26,13 @@ class Crossings:
         """Whether arcs were taken in the step planned last."""
         return bool(self._arcs)
 
-    def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
+    def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray | None, step: float) -> tuple[Arc | None, float]:
         """What to do with one state instead of the next step, if it comes near a singular position, and the longest
-        step to take otherwise."""
-        if self._system is None or self._system.singular is None:
+        step to take otherwise.  ``rates`` are those of x, where they are known."""
+        system = self._system
+        if system is None or system.singular is None:
             return None, math.inf
-        return self._system.singular.arc(self._system.member(x), t, x, rates, step)
+        return system.singular.arc(system.member(x), t, x, system.rates(t, x) if rates is None else rates, step)
 
     def along(self, arc: Arc) -> Between:
         """One state on an arc."""

@@ -40,6 +40,7 @@ PATIENCE = 500_000
 LEAST_SHARE, LEAST_TIME = 1e-4, 5e-3
 # It is hopeless long before where it would take 1e17 evaluations.
 GLANCE, HOPELESS = 5_000, 1e-13
+FIRST = 1e-3  # of the time that is left: a step, where a method fails with its first one
 WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
 
 
@@ -130,29 +131,26 @@ class Adaptive:
         self._lost: closed.ChartError | None = None
         self._starts = False  # whether the next evaluation is the first one of a solver
         self._raised: Exception | None = None  # by the system, or by a function of the user
+        self._before = np.zeros(0)  # x before the last step
 
     def steps(self, t: float, x: np.ndarray, end: float) -> Iterator[Step]:
         """The steps from (t, x) to ``end``."""
         system, corrects = self._system, self._method not in MULTISTEP and self._system.corrects
         solver, now = self._solver(t, system.rebased(x), end), system.frozen()
-        crossings, max_step = Crossings(system), self._options["max_step"]
+        crossings = Crossings(system)
         while True:
-            if corrects:
-                arc, longest = crossings.next_arc(solver.t, solver.y, solver.f, min(solver.h_abs, max_step))
-                solver.max_step = min(longest, max_step)
-                if arc is not None:
-                    for step in self._along(arc, crossings.along(arc), end, now):
-                        yield step
-                    if step.t == end:
-                        return
-                    self.next_step = None  # what the method would do there says nothing about the time after
-                    solver = self._solver(step.t, step.x, end)
-                    continue
-            message = self._advanced(solver)
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
-                why = "; ".join(str(one) for one in (message, self._lost) if one)
-                why = why or self._velocity(solver.y)  # LSODA does not say why
-                raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
+            arc, longest = self._step_or_arc(solver, crossings)
+            if arc is not None:
+                for step in self._along(arc, crossings.along(arc), end, now):
+                    yield step
+                if step.t == end:
+                    return
+                self.next_step = None  # what the method would do there says nothing about the time after
+                solver = self._solver(step.t, step.x, end)  # nor does what it keeps of earlier steps
+                continue
+            if longest < solver.step_size:
+                solver = self._solver(solver.t_old, self._before, end, longest)
+                continue
             x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
             if corrects:
                 system.arrive(x)
@@ -170,6 +168,28 @@ class Adaptive:
             else:  # what it takes into its next step besides y are the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
 
+    def _step_or_arc(self, solver: Any, crossings: Crossings) -> tuple[Arc | None, float]:
+        """Take the next step, or find the arc to take instead: in place of a step that was made already where the
+        method does not say before how long it will be.  Without an arc, the longest step that would have been right."""
+        t, x, longest, max_step = solver.t, solver.y, math.inf, self._options["max_step"]
+        says = hasattr(solver, "h_abs")
+        if says:
+            arc, longest = crossings.next_arc(t, x, getattr(solver, "f", None), min(solver.h_abs, max_step))
+            if arc is not None:
+                return arc, longest
+            solver.max_step = min(longest, max_step)
+        self._before, usual = x, solver.step_size or FIRST * (solver.t_bound - t)
+        message = self._advanced(solver)
+        if not says:
+            arc, longest = crossings.next_arc(t, x, None, solver.t - t or usual)
+            if arc is not None:
+                return arc, longest
+        if solver.status == "failed" or not np.isfinite(solver.y).all():
+            why = "; ".join(str(one) for one in (message, self._lost) if one)
+            why = why or self._velocity(solver.y)  # LSODA does not say why
+            raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
+        return None, math.inf if says else longest
+
     def _along(self, arc: Arc, between: Between, end: float, system: System) -> Iterator[Step]:
         """An arc up to ``end``, in steps that are not longer than asked for."""
         last = min(arc.t, end)
@@ -178,15 +198,16 @@ class Adaptive:
         for t_old, t in itertools.pairwise(times):
             yield Step(t_old, t, between(t), between, system, dense=True, settled=True)
 
-    def _solver(self, t: float, x: np.ndarray, end: float) -> Any:
+    def _solver(self, t: float, x: np.ndarray, end: float, longest: float = math.inf) -> Any:
         if not np.isfinite(x).all():
             raise IntegrationFailed(f"the state at t = {t:.6g} s is not finite: {self._velocity(x)}")
         atol = ABSOLUTE * self._system.units if self._atol is None else self._atol
         first, self._starts = self.next_step, True
         if first is None and self._method in ORDER_OF_ERRORS:  # LSODA finds one in its own way
             first = self._first_step(t, x, end, atol)
-        first = None if first is None else min(first, end - t, self._options["max_step"])
-        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, atol=atol, **self._options)
+        options = {**self._options, "max_step": min(longest, self._options["max_step"])}
+        first = None if first is None else min(first, end - t, options["max_step"])
+        return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, atol=atol, **options)
 
     def _first_step(self, t: float, x: np.ndarray, end: float, atol: Any) -> float:
         """A step short enough for rates and their changes (Hairer, Norsett and Wanner, Solving Ordinary Differential

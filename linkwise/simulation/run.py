@@ -104,7 +104,8 @@ def simulate(
     atol            the absolute tolerance of all numbers that are integrated; None: 1e-9 in the mechanism's own units,
                     the length of its longest offset and the time of a fall through that length
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
-                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.
+                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
+                    positions are passed on arcs, with closed loops, whatever it is
     progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
                     act otherwise; ``mech.with_acting`` switches all that acts

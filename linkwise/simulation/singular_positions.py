@@ -49,7 +49,8 @@ HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the 
 PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
 LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
 FURTHER = LOOK[-1] * 2.0 ** np.arange(0.5, 4.5, 0.5)  # steps: the same, where it is beyond these
-LADDER = 2.0 ** np.arange(-12.0, 12.5, 0.5)  # steps: when to look for the end of a neighbourhood
+LADDER = 2.0 ** np.arange(-12.0, 24.5, 0.5)  # steps: when to look for the end of a neighbourhood; first ones are short
+ALMOST = 0.9  # of the conditioning: where it will not fall to less, a motion is as good as past a singular position
 SAME = 1.0 + 1e-9  # times conditioning: a smaller change is rounding
 CLOSELY = 33  # number of times at which an interval is looked at
 AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
@@ -59,6 +60,11 @@ INCONSISTENT = 0.3  # of velocities: larger changes would make another motion of
 
 class Motion(collocation.Motion, Protocol):
     """What the policy needs to know of one motion of joint velocities; x = [q, v] and, behind, what else changes."""
+
+    @property
+    def drifts(self) -> bool:
+        """Whether states before an arc may be off the manifold by errors of integration."""
+        ...
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -144,11 +150,14 @@ class SingularPositions:
             return None, math.inf
         q, v = motion.state(x)
         conditioning, a = float(self.conditioning(q)), motion.state(rates)[1]
-        if conditioning < SINGULAR:
-            return self._departure(motion, t, x, a, step), math.inf
-        ahead = self._ahead(q, v, a, step)
-        if ahead is None:
+        ahead = None if conditioning < SINGULAR else self._ahead(q, v, a, step)
+        if conditioning >= SINGULAR and ahead is None:
             return None, math.inf
+        if motion.drifts:
+            x = motion.settled(x)
+            a = motion.state(motion.rates(t, x))[1]
+        if ahead is None:
+            return self._departure(motion, t, x, a, step), math.inf
         if conditioning >= NEAR:
             arc = self._collocated(motion, t, x, a, ahead.behind, gauss_pairs)
             smooth = arc is not None and arc.error <= GAUSSIAN
@@ -387,15 +396,16 @@ class SingularPositions:
 
 def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float, leaves: bool) -> Ahead | None:
     """What is ahead of a motion that is near a singular position, where ``along(times)`` is its conditioning: the same
-    time after it passes as before, or, if it ``leaves`` or has passed, until it is away or turns back."""
+    time after it passes as before, or, if it ``leaves`` or has almost passed, until it is away or turns back."""
     times = np.concatenate([[0.0], step * LADDER])
     values = along(times)
     rises = np.flatnonzero(SAME * values[:-1] < values[1:])
     if not len(rises):
         return None
     times = np.linspace(0.0, times[rises[0] + 1], CLOSELY)
-    passes = float(times[np.argmin(along(times))])
-    if passes and not leaves:
+    values = along(times)
+    passes = float(times[np.argmin(values)])
+    if passes and not leaves and values.min() < ALMOST * values[0]:
         return Ahead(passes, 2.0 * passes)
     times = step * LADDER[rises[0] :]
     values = along(times)

@@ -10,7 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -260,8 +260,8 @@ class JointVelocities(System):
 
     @property
     def singular(self) -> SingularPositions | None:
-        """What is done near singular positions, where steps must heed them: where states are projected."""
-        return self.manifold.singular if self.manifold.projects and self.mech.loops else None
+        """What is done near singular positions, where steps must heed them: where there are loops."""
+        return self.manifold.singular if self.mech.loops else None
 
     def member(self, x: np.ndarray, index: tuple[int, ...] = ()) -> Member:
         """The motion of one state of x."""
@@ -317,15 +317,23 @@ class JointVelocities(System):
 
 @dataclass(frozen=True)
 class Member:
-    """The motion of one state, x[index], of a batch or not: what arcs near singular positions are made of."""
+    """The motion of one state, x[index], of a batch or not: what arcs near singular positions are made of.
+
+    Its loops are closed there, however steps elsewhere keep them so: by how much loops are open would decide on which
+    branch the motion leaves a singular position.
+    """
 
     system: JointVelocities
     x: np.ndarray
     index: tuple[int, ...]
 
-    @property
+    @cached_property
     def manifold(self) -> Manifold:
-        return self.system.manifold.of(self.index)
+        return replace(self.system.manifold.of(self.index), projects=True)
+
+    @property
+    def drifts(self) -> bool:
+        return not self.system.manifold.projects
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.system.state(x)

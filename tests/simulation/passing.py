@@ -210,3 +210,45 @@ def bricard(speed: float, duration: float = 0.8) -> Passing:
     theta = np.pi - 0.8
     q = np.array([theta, phi(theta) + 2.0 * np.pi, theta, phi(theta) + 2.0 * np.pi, theta])
     return Passing(mech, q, _moving(mech, q, {"joint0": speed}), duration, off)
+
+
+def _four_bar(name: str, crank: float, coupler: float, rocker: float, ground: float, guess: dict) -> tuple:
+    """A four-bar with links of these lengths, and its configuration near these angles, with that of "crank"."""
+    builder = lw.Builder()
+    _rod(builder, "crank", "ground", (0.0, 0.0, 0.0), crank)
+    _rod(builder, "coupler", "crank", (crank, 0.0, 0.0), coupler)
+    _rod(builder, "rocker", "ground", (ground, 0.0, 0.0), rocker)
+    builder.loop("pin", TURN, "coupler", (None, (coupler, 0.0, 0.0)), "rocker", (None, (rocker, 0.0, 0.0)))
+    mech = builder.build(name, DOWN)
+    q = np.zeros(mech.nq)
+    for joint, value in guess.items():
+        q[mech.q_index(joint)] = value
+    return mech, lw.closed.assemble(mech, q, hold=("crank",)), [mech.q_index(x).start for x in ("crank", "rocker")]
+
+
+def antiparallelogram(speed: float, duration: float = 1.2) -> Passing:
+    """A parallelogram turned inside out, which it stays in flat positions: the tangents of half the angles of crank and
+    rocker have a constant ratio."""
+    short, long = 0.5, 0.8
+    mech, q, (crank, rocker) = _four_bar(
+        "antiparallelogram", short, long, short, long, {"crank": 1.0, "coupler": -2.0, "rocker": -2.3}
+    )
+
+    def off(q: np.ndarray) -> np.ndarray:
+        first, second = 0.5 * q[..., crank], 0.5 * q[..., rocker]
+        return (long - short) * np.sin(second) * np.cos(first) + (long + short) * np.cos(second) * np.sin(first)
+
+    return Passing(mech, q, _moving(mech, q, {"crank": speed}), duration, off)
+
+
+def kite(speed: float, duration: float = 1.0) -> Passing:
+    """A crank as long as the ground, a coupler as long as the rocker: symmetric about the line from the foot of the
+    crank to the pin, also where the crank lies on the ground and the others could turn by themselves."""
+    mech, q, (crank, rocker) = _four_bar("kite", 0.5, 0.8, 0.8, 0.5, {"crank": 1.0, "coupler": -0.4, "rocker": 1.0})
+
+    def off(q: np.ndarray) -> np.ndarray:
+        half = 0.5 * q[..., crank]
+        x, y = 0.5 + 0.8 * np.cos(q[..., rocker]), 0.8 * np.sin(q[..., rocker])
+        return y * np.cos(half) - x * np.sin(half)
+
+    return Passing(mech, q, _moving(mech, q, {"crank": speed}), duration, off)

@@ -34,6 +34,10 @@ MOTIONS = {
     "isosceles, other way": lambda: passing.isosceles(-9.0, 0.6),
     "bricard": lambda: passing.bricard(4.0),
     "fast bricard": lambda: passing.bricard(9.0, 0.4),
+    "antiparallelogram": lambda: passing.antiparallelogram(5.0),
+    "antiparallelogram, other way": lambda: passing.antiparallelogram(-8.0),
+    "kite": lambda: passing.kite(-4.0),
+    "kite, other way": lambda: passing.kite(6.0),
 }
 TOLERANCES = {
     "dop853": (1e-7, 1e-9, 1e-11),
@@ -42,29 +46,41 @@ TOLERANCES = {
     "radau": (1e-6, 1e-7, 1e-8),
     "rk4": (5e-3, 2e-3, 1e-3),  # steps
     "rollout": (5e-3, 2e-3, 1e-3),  # the same, compiled
+    "bdf": (1e-6, 1e-7, 1e-8),
+    "lsoda": (1e-7, 1e-8, 1e-9),
 }
-ALL = list(itertools.product(MOTIONS, TOLERANCES, range(3)))
-SPREAD = [(name, method, k % 3) for k, name in enumerate(MOTIONS) for method in (list(TOLERANCES)[k % 5], "rollout")]
+MULTISTEP = ("bdf", "lsoda")  # never with projection
+PROJECTED = [method for method in TOLERANCES if method not in MULTISTEP]
+ALL = list(itertools.product(MOTIONS, PROJECTED, range(3)))
+SPREAD = [(name, method, k % 3) for k, name in enumerate(MOTIONS) for method in (PROJECTED[k % 5], "rollout")]
+DRIFTING = [method for method in TOLERANCES if method != "rollout"]
+ALL_DRIFTING = list(itertools.product(MOTIONS, DRIFTING, ("baumgarte", None)))
+SPREAD_DRIFTING = [
+    (name, method, ("baumgarte", None)[(k + i) % 2])
+    for k, name in enumerate(MOTIONS)
+    for i, method in enumerate((DRIFTING[k % 5], MULTISTEP[k % 2]))
+]
 
 
-def check(name: str, method: str, which: int) -> None:
+def check(name: str, method: str, which: int, stabilization: str | None = "projection") -> None:
     """Energies and branches are kept, to the tolerance; or a warning tells when not."""
-    motion, asked = MOTIONS[name](), TOLERANCES[method][which]
+    motion, asked, projects = MOTIONS[name](), TOLERANCES[method][which], stabilization == "projection"
     mech, fixed = motion.mech, method in ("rk4", "rollout")
-    error = 1e-3 * (asked / 5e-3) ** 4 if fixed else 1e3 * asked
+    error = 1e-3 * (asked / 5e-3) ** 4 if fixed else (1e3 if projects else 1e4) * asked
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", MechanismWarning)
         if method == "rollout":
             q, v = lw.rollout(mech, motion.q, motion.v, None, asked, round(motion.duration / asked))
         else:
             options = {"step": asked} if fixed else {"rtol": asked, "atol": asked}
-            moved = lw.simulate(mech, motion.q, motion.v, motion.duration, method=method, **options)
+            options |= {"method": method, "stabilization": stabilization}
+            moved = lw.simulate(mech, motion.q, motion.v, motion.duration, **options)
             q, v = moved.q, moved.v
             assert moved.t[-1] == pytest.approx(motion.duration)
     if fixed:
         conditioning = lw.closed.conditioning(mech, q, lw.closed.generic_rank(mech, motion.q))
         assert conditioning.min() < 0.05 * lw.closed.usual_conditioning(mech, motion.q)  # there was something to pass
-    assert np.linalg.norm(lw.closed.position_error(mech, q), axis=-1).max() < 1e-11
+    assert np.linalg.norm(lw.closed.position_error(mech, q), axis=-1).max() < (1e-11 if projects else error)
     kinetic = lw.kinetic_energy(mech, q, v)
     energy = kinetic + lw.potential_energy(mech, q)
     assert np.abs(energy - energy[0]).max() < max(1e-6, error) * kinetic.max()
@@ -81,6 +97,29 @@ def test_some_motions(name, method, which):
 @pytest.mark.parametrize(("name", "method", "which"), [one for one in ALL if one not in SPREAD])
 def test_all_motions(name, method, which):
     check(name, method, which)
+
+
+@pytest.mark.parametrize(("name", "method", "stabilization"), SPREAD_DRIFTING)
+def test_some_motions_without_projection(name, method, stabilization):
+    check(name, method, 1, stabilization)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "method", "stabilization"), [one for one in ALL_DRIFTING if one not in SPREAD_DRIFTING]
+)
+def test_all_motions_without_projection(name, method, stabilization):
+    check(name, method, 1, stabilization)
+
+
+def test_a_sharp_corner_is_resolved_and_told_once():
+    """Rough tolerances lead the five-bar beside its singular position: few arcs turn the corner."""
+    start = passing.five_bar()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", MechanismWarning)
+        motion = lw.simulate(start.mech, start.q, start.v, 2.0, method="radau", rtol=1e-5, atol=1e-5)
+    assert [str(one.message).split("mechanism")[1][:35] for one in told] == [" 'five_bar' turns a sharp corner be"]
+    assert len(motion.step_sizes) < 100 and np.ptp(motion.energy) < 1e-2
 
 
 def pendulum(count: int, duration: float) -> float:

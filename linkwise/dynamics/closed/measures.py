@@ -12,12 +12,14 @@ from ...mechanism.checks import names_of
 from .families import Family
 from .named_coordinates import velocity_map
 
+ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero but for rounding, and has no sign
 Kind = Literal["constraint", "input", "output"]
 
 
 class Measure:
     """What is zero in singular positions: rows N, N a basis of the motions that the loops allow.  Its smallest singular
-    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously."""
+    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously.  It is
+    exactly zero where it is zero but for rounding: a sign would be that of the rounding."""
 
     def __init__(self, kind: Kind, names: Sequence[str], whole: Family):
         what = f"{kind}s"
@@ -32,7 +34,8 @@ class Measure:
     def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
         """(...): at q (..., nq) with the basis (..., nv, dof)."""
         matrix = self.rows(q) @ basis
-        least = np.linalg.svd(matrix, compute_uv=False)[..., -1]
+        s = np.linalg.svd(matrix, compute_uv=False)
+        least = np.where(s[..., -1] > ROUNDED * s[..., 0], s[..., -1], 0.0)
         return np.where(np.linalg.det(matrix) < 0.0, -least, least)
 
 

@@ -11,16 +11,18 @@ import numpy as np
 
 from ...mechanism import MechanismError
 from .contours import Edge, bracketed_roots
+from .decomposition import Decomposition, decompose
 from .families import Family, family
-from .measures import same_sense
 from .named_coordinates import LimitSlack, NamedCoordinate
 
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
-ON_BRANCH = 0.5  # of a step: the largest correction on the same branch
-STRAIGHT = 0.5  # cosine: directions of motion at both ends of a step on the same branch differ by less
+BENT = 0.05  # of a step: how much it may differ from the mean of the motions at both of its ends
+ROUNDED = 1e-12  # dimensionless: what rounding may leave of a motion
+ALIKE = 0.5  # cosine: planes of motions at both ends of a step include a smaller angle
 AT_LIMIT = 1e-9  # dimensionless: what is nearer to a limit of a joint, or beyond, is stopped by it
 SAME = 1e-6  # dimensionless: what is nearer is the same configuration
 QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
+UNNOTICED = 2e-3  # dimensionless: where careful steps that move the mechanism by less fail, it cannot go on
 FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
 NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
 
@@ -148,43 +150,68 @@ class Sheet:
         configurations reached, and which part (n,) of the way.  What is met between is added to ``met``: which of them,
         parts of the way, configurations."""
         q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
-        while len(active := np.flatnonzero((done < 1.0) & (pace >= smallest))):
+        moves = np.zeros(len(q))  # the size of the motion that was tried last
+        while True:
+            goes_on = (pace >= smallest) | ((moves > UNNOTICED) & (pace >= EXACT) & (smallest <= CAREFUL))
+            active = np.flatnonzero((done < 1.0) & goes_on)
+            if not len(active):
+                return q, done
             ahead = np.minimum(done[active] + pace[active], 1.0)
             way = (goal - start)[active]
-            there, ok = self._moved(
+            there, ok, moves[active] = self._moved(
                 q[active], way * (ahead - done[active])[:, None], start[active] + way * ahead[:, None]
             )
             q[active[ok]], done[active[ok]] = there[ok], ahead[ok]
             pace[active] = np.where(ok, 1.5, 0.5) * pace[active]
             if met is not None:
                 met.append((active[ok], ahead[ok], there[ok]))
-        return q, done
 
-    def _moved(self, q: np.ndarray, change: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Configurations with the coordinates at ``values``, ``change`` away from those of q; and whether they are
-        certainly of the same assembly mode."""
-        motion = self._motion(q, change)
-        guess = self.family.moved(q, motion)
-        there, closed = self.pinned.corrected(guess, self._targets(values))
+    def _moved(
+        self, q: np.ndarray, change: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Configurations with the coordinates at ``values``, ``change`` away from those of q; whether they are
+        certainly of the same assembly mode; and the sizes of the motions that the tangents at q promise.
+
+        A step is taken where the trapezoidal rule integrates it: where the motions at both ends, which are known from
+        the constraints there, add up to the way between.  It is short then, compared with the radius of curvature, and
+        ends on the branch on which it began.  It stays on one side of the positions in which the coordinates turn back,
+        too: some branches go straight through them.
+        """
+        here, there = self.pinned.decomposed(q), q.copy()
+        motion = self._motion(here, change)
         size = np.abs(motion).max(axis=-1)
-        correction = np.abs(self.family.difference(guess, there)).max(axis=-1)
-        ok = closed & (size <= LARGEST_STEP) & (correction <= ON_BRANCH * size + 1e-12)
-        ok[ok] = _is_straight(motion[ok], self._motion(there[ok], change[ok])) & self._same_side(q[ok], there[ok])
-        return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1)
+        ok = size <= LARGEST_STEP
+        there[ok], ok[ok] = self.pinned.corrected(self.family.moved(q[ok], motion[ok]), self._targets(values[ok]))
+        way, jacobian = self.family.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
+        mean = 0.5 * (motion[ok] + self._motion(decompose(jacobian, rank=self.pinned.rank), change[ok]))
+        longest, bend = (np.abs(x).max(axis=-1) for x in (way, way - mean))
+        keeps_side = self._same_signs(here.u[ok], here.v[ok], jacobian, q[ok], there[ok])
+        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.family.sizes.noise))
+        return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1), size
 
-    def _same_side(self, q: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """(n,): whether neighbouring configurations are on the same side of those where the coordinates turn back."""
-        bases = [self.family.basis(one) for one in (q, there)]
-        rows = [np.stack([one.rows(state) for one in self.pair], axis=-2) for state in (q, there)]
-        before, behind = (np.linalg.det(row @ basis) for row, basis in zip(rows, bases, strict=True))
-        return before * behind * same_sense(*bases) > 0.0
+    def _same_signs(
+        self, u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, q: np.ndarray, there: np.ndarray
+    ) -> np.ndarray:
+        """(n,): whether neighbours q and ``there`` are on the same side of positions in which the coordinates turn
+        back; u and v are the singular vectors of all constraints at q, ``jacobian`` is theirs at ``there``.
 
-    def _motion(self, q: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """(n, nv): by which the two coordinates change so (n, 2), to first order."""
+        The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
+        dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
+        the loops allow turn quickly, which is resolved by shorter steps.
+        """
+        here, behind, rank = self.whole.decomposed(q), self.whole.decomposed(there), self.whole.rank
+        overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]
+        is_alike = np.linalg.svd(overlap, compute_uv=False).min(axis=-1, initial=1.0) >= ALIKE
+        of_all = _sign_changes(u, v, jacobian, self.pinned.rank)
+        return is_alike & (of_all == _sign_changes(here.u, here.v, self.whole.jacobian(there), rank))
+
+    def _motion(self, pinned: Decomposition, change: np.ndarray) -> np.ndarray:
+        """(n, nv): by which the two coordinates change so (n, 2), to first order, where the constraints are
+        decomposed."""
         count = self.mech.n_constraints + len(self.family.held)
-        wanted = np.concatenate([np.zeros((len(q), count)), change], axis=-1)
-        motion = np.zeros((len(q), self.mech.nv))
-        motion[:, self.pinned.columns] = self.pinned.decomposed(q).solve(wanted)
+        wanted = np.concatenate([np.zeros((len(change), count)), change], axis=-1)
+        motion = np.zeros((len(change), self.mech.nv))
+        motion[:, self.pinned.columns] = pinned.solve(wanted)
         return motion
 
     def _targets(self, values: np.ndarray) -> np.ndarray:
@@ -340,8 +367,8 @@ class Sheet:
         return q
 
 
-def _is_straight(motion: np.ndarray, later: np.ndarray) -> np.ndarray:
-    """(n,): whether a mechanism goes on as it began to move; behind a position where a coordinate turns back it would
-    come back instead."""
-    sizes = np.linalg.norm(motion, axis=-1) * np.linalg.norm(later, axis=-1)
-    return np.asarray(np.einsum("ni,ni->n", motion, later) >= STRAIGHT * sizes)
+def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int) -> np.ndarray:
+    """(n,): whether a singular value changes its sign between matrices with the singular vectors u (n, m, m) and
+    v (n, k, k) and others nearby (n, m, k), ``rank`` of which are not zero."""
+    square = np.swapaxes(u[..., :rank], -1, -2) @ jacobian @ v[..., :rank]
+    return np.asarray(np.linalg.det(square) <= 0.0)

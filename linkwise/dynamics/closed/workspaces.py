@@ -52,7 +52,8 @@ class Workspace:
     coordinates    their names
     first, second  (n1,), (n2,): their values on the grid
     q              (n1, n2, nq): the configurations, NaN where there is none
-    measures       kind -> (n1, n2): a number that is zero in singular positions of that kind, NaN where there is none
+    measures       kind -> (n1, n2): a number that is zero in singular positions of that kind, and changes its sign at
+                   their curves; exactly zero at points of the grid on a curve, NaN where there is no configuration
     curves         all curves on which the mechanism is singular, and the boundary
     """
 

@@ -4,6 +4,7 @@ singular."""
 from __future__ import annotations
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import linkwise as lw
 
@@ -162,3 +163,32 @@ class ThreeLegs:
         arm, along = arm - place, np.stack([np.cos(turned), np.sin(turned)], -1)
         moment = arm[..., 0] * along[..., 1] - arm[..., 1] * along[..., 0]
         return np.linalg.det(np.concatenate([along, moment[..., None]], axis=-1))
+
+    def driven(self, q: np.ndarray, hips: np.ndarray) -> np.ndarray | None:
+        """(3,): place and angle of the plate as the hips go from q straight to ``hips`` (3,), by the differential
+        equation of its motion; None where a leg stops them on the way, and the determinant vanishes."""
+        start, feet = self._angles(q, "hip"), np.stack([np.cos(FEET), np.sin(FEET)], -1)
+
+        def constraints(share, pose):
+            """The derivatives of the lengths of the outer links by the pose, (3, 3), and by the share of the way."""
+            angles, turned = start + share * (hips - start), FEET + pose[2]
+            link, arm = (np.stack([np.cos(x), np.sin(x)], -1) for x in (angles, turned))
+            along = (pose[:2] + self.plate * arm - feet - self.near * link) / self.far
+            across = along[:, 1] * arm[:, 0] - along[:, 0] * arm[:, 1]
+            drive = along[:, 1] * link[:, 0] - along[:, 0] * link[:, 1]
+            return np.column_stack([along, self.plate * across]), -self.near * drive * (hips - start)
+
+        def rates(share, pose):
+            by_pose, by_share = constraints(share, pose)
+            return np.linalg.solve(by_pose, -by_share)
+
+        pose = q[self.mech.q_index("plate")]
+        sign = np.sign(np.linalg.det(constraints(0.0, pose)[0]))
+
+        def stops(share, pose):
+            return sign * np.linalg.det(constraints(share, pose)[0]) - 1e-7
+
+        stops.terminal = True
+        with np.errstate(all="ignore"):
+            way = solve_ivp(rates, (0.0, 1.0), pose, "DOP853", rtol=1e-9, atol=1e-9, max_step=0.1, events=stops)
+        return way.y[:, -1] if way.status == 0 else None
