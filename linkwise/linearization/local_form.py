@@ -152,6 +152,7 @@ def _linearization_algorithm(mech: Mechanism) -> Algorithm:
         reason=CLUSTERS,
         may_take_wrenches=True,
         sizes={**sizes, "places": (p,)},
+        within_loops=True,
     )
 
 
