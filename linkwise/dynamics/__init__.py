@@ -22,6 +22,20 @@ def _loop_size(mech: Mechanism) -> float:
     return 1.0 / float(sizes(mech).rows.max(initial=1.0))
 
 
+def _units(mech: Mechanism) -> tuple[float, ...]:
+    """(nv,): the units of velocities in which joint forces are compared with torques."""
+    from .closed.force_units import velocity_units
+
+    return tuple(velocity_units(mech).tolist())
+
+
+def _row_units(mech: Mechanism) -> tuple[float, ...]:
+    """(m,): the units in which multipliers, forces and torques, are compared."""
+    from .closed.force_units import multiplier_units
+
+    return tuple(multiplier_units(mech).tolist())
+
+
 def _form(mech: Mechanism) -> str:
     """How the velocities of momenta are found."""
     from .momenta import cheapest_form
@@ -40,3 +54,5 @@ def _loops_resist(mech: Mechanism) -> bool | None:
 DECIDED_OPTIONS["fronts"] = _fronts
 DECIDED_OPTIONS["loop_size"] = _loop_size
 DECIDED_OPTIONS["form"] = _form
+DECIDED_OPTIONS["units"] = _units
+DECIDED_OPTIONS["row_units"] = _row_units

@@ -11,6 +11,7 @@ from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from . import closed
+from .closed.force_units import velocity_units
 from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
@@ -70,17 +71,18 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
     """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
 
     Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
-    leave a choice the forces are those of least norm, and where the actuated joints cannot hold the mechanism those
-    that come nearest.
+    leave a choice the forces are those of least norm, in which a force counts as a torque with the mechanism's length
+    as lever arm; where the actuated joints cannot hold the mechanism they are those that come nearest.
     """
     load = gravity_force(mech, q)
     if mech.loops:
+        units = velocity_units(mech)
         basis = closed.null_space(mech, q)
         transposed = basis.swapaxes(-1, -2)
         driving = actuated | ~_in_loops(mech)
-        shares = np.linalg.pinv(transposed[..., driving], rcond=REACH)
+        shares = np.linalg.pinv(transposed[..., driving] / units[driving], rcond=REACH)
         forces = np.zeros(load.shape)
-        forces[..., driving] = (shares @ (transposed @ load[..., None]))[..., 0]
+        forces[..., driving] = (shares @ (transposed @ load[..., None]))[..., 0] / units[driving]
         load = forces
     return np.where(actuated, load, 0.0)
 

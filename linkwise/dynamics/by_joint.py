@@ -186,17 +186,18 @@ def taking_joints(function: Function) -> Function:
 def velocities_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], q: Float64Array, given: Float64Array
 ) -> Float64Array:
-    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q.
-    Named ones that loops do not allow are refused."""
+    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q:
+    metres count in units of the mechanism's length.  Named ones that loops do not allow are refused."""
     from .closed.constraints import counted_jacobian, loop_of, opening_rates  # here, as in ``configuration_by_joint``
     from .closed.decomposition import decompose, times
-    from .closed.sizes import sizes
+    from .closed.sizes import sizes, units
 
     common_batch({"q": q.shape[:-1], what: given.shape[:-1]})
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
-    v = given - decompose(jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
+    moved = units(mech).velocities * free
+    v = given - moved * decompose(jacobian * moved).solve(times(jacobian, given) - mech.drive_rates)
     opening, bound = opening_rates(mech, jacobian, v, given)
     refused = opening > bound
     if refused.any():

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.force_units import mixes_units, velocity_units, warn_of_mixed_units
 from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
@@ -268,8 +269,14 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
     search = Search(np.arange(mech.nv), (), _scale(at), tolerance, at.q)
     loose = balance(at, search)
-    null = decompose(loose.jacobian).null
-    forces = at.tau + driving.T @ (search.scale * decompose(null.T @ driving.T).solve(null.T @ loose.forces))
+    units = velocity_units(mech)
+    null = units[:, None] * decompose(loose.jacobian * units).null
+    places = np.abs(driving).argmax(axis=1)
+    unit = units[places]
+    reach = null.T @ driving.T / unit
+    forces = at.tau + driving.T @ (search.scale * decompose(reach).solve(null.T @ loose.forces) / unit)
+    if mixes_units(mech, places):
+        warn_of_mixed_units(mech, reach, places, actuated)
     held = balance(at._replace(tau=forces), search)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "no joints"

@@ -14,8 +14,9 @@ from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
 from .constraints import position_error, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask
-from .decomposition import Decomposition, decompose, times, transposed_times
+from .decomposition import decompose, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
+from .force_units import multiplier_units
 from .tolerances import LOOPS
 
 Options = dict[str, Any]
@@ -52,7 +53,8 @@ def multipliers(
     **options: Any,
 ) -> Float64Array:
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
-    for loops that are not ``active``.  Options are those of ``forward_dynamics``."""
+    for loops that are not ``active``.  In the norm a force counts as a torque with the mechanism's length as lever arm.
+    Options are those of ``forward_dynamics``."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
@@ -171,7 +173,7 @@ def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | 
     at = terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
     jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
-    return jump, -decompose(at.jacobian).solve_transposed(times(at.mass, jump))
+    return jump, -_least_multipliers(mech, at.jacobian, times(at.mass, jump))
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -212,17 +214,28 @@ def _reaction(
     tau: np.ndarray,
     mask: Float64Array | None,
     wrenches: Any,
-) -> tuple[np.ndarray, Decomposition]:
-    """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """M a + h - tau, and G, by NumPy's linear algebra."""
     at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
-    tolerance = options.get("tolerance")
-    svd = decompose(at.jacobian, LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
-    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd
+    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
 
 
 def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
-    forces, svd = _reaction(mech, options, *given)
-    return -svd.solve_transposed(forces)
+    forces, jacobian = _reaction(mech, options, *given)
+    return -_least_multipliers(mech, jacobian, forces, options)
+
+
+def _least_multipliers(
+    mech: Mechanism, jacobian: np.ndarray, forces: np.ndarray, options: Options | None = None
+) -> np.ndarray:
+    """(..., m): the least x with G* x = ``forces``; torques are compared with forces at the
+    length of the mechanism."""
+    options, units = options or {}, multiplier_units(mech)
+    tolerance = options.get("tolerance")
+    svd = decompose(
+        jacobian * units[:, None], LOOPS.rank if tolerance is None else tolerance, options.get("rank")
+    )
+    return units * svd.solve_transposed(forces)
 
 
 def wrenches_of_joints(

@@ -59,6 +59,7 @@ def _held(
         return recursion(tree, *own, *pushed, active=active, **options)
 
     more = {
+        "options": ("row_units",) if "row_units" in signature(recursion).parameters else (),
         "reason": HELD,
         "solves_motion": True,
         "heeds_loops": True,
@@ -108,7 +109,7 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         "inverse_dynamics",
         ("q", "v", "a"),
         "tau",
-        options=("actuated",),
+        options=("actuated", "units"),
         defaults={"actuated": lambda mech: None},
         solves_motion=False,
     ),

@@ -1,6 +1,9 @@
 """Loops that hold or let go, by a number per loop: accelerations, forces of the loops, impacts.
 
 Where it is in doubt which constraints are independent, results are not numbers.
+
+Where forces are not unique, the least are taken, with forces times the size of the mechanism compared with torques:
+``row_units`` of multipliers, ``units`` of joint velocities.
 """
 
 from __future__ import annotations
@@ -32,32 +35,32 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[
     return motion.known(motion.under(tau))
 
 
-def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, row_units=None) -> list[Scalar]:
     """(m,): lambda of M a + h = tau - G* lambda, those of least norm; zero of loops that are not active."""
     motion = HeldMotion(tree, q, v, wrenches, active)
     motion.under(tau)
-    return motion.known(motion.multipliers())
+    return motion.known(motion.multipliers(row_units))
 
 
-def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None) -> list[Scalar]:
+def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, row_units=None) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
     motion = HeldMotion(tree, q, v, wrenches, active)
     motion.under(tau)
-    forces = motion.known(motion.multipliers())
+    forces = motion.known(motion.multipliers(row_units))
     columns = range(tree.mechanism.nv)
     return [-dot((row.at(c) for row in motion.rows), forces) for c in columns]
 
 
-def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None, row_units=None) -> Matrix:
     """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
-    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active))
+    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, row_units))
 
 
-def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None) -> Matrix:
+def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None, row_units=None) -> Matrix:
     """(n_links, 6): what each joint of the tree transmits onto its link."""
     motion = HeldMotion(tree, q, v, wrenches, active)
     rates = motion.known(motion.under(tau))
-    return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
+    return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(row_units), wrenches)
 
 
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
@@ -77,22 +80,28 @@ def impact(tree: Tree, q, v, active=None) -> list[Scalar]:
     return motion.known([a + b for a, b in zip(v, motion.jumps, strict=True)])
 
 
-def impact_impulses(tree: Tree, q, v, active=None) -> Matrix:
+def impact_impulses(tree: Tree, q, v, active=None, row_units=None) -> Matrix:
     """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
     motion = Impact(tree, q, v, active)
-    return _wrenches(tree, q, motion.known(motion.multipliers()))
+    return _wrenches(tree, q, motion.known(motion.multipliers(row_units)))
 
 
-def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=None) -> list[Scalar]:
+def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=None, units=None) -> list[Scalar]:
     """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
-    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load."""
+    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load.
+
+    Velocities are counted in ``units`` (nv,), forces in their reciprocals.
+    """
     mech = tree.mechanism
+    units = [1.0] * mech.nv if units is None else units
     rows = constraints(Configuration(tree, q), v)[0]
-    vectors = [[row.at(c) for c in range(mech.nv)] for row in rows]
+    vectors = [[row.at(c) * unit for c, unit in enumerate(units)] for row in rows]
     on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]
     loops = orthogonalized(vectors, on)
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
-    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, a)
+    load = [x * unit for x, unit in zip(load, units, strict=True)]
+    rates = [x / unit for x, unit in zip(a, units, strict=True)]
+    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, rates)
     tau = loops.split(load)[1]
     if actuated is not None:
         places = _places(mech, actuated)
@@ -104,16 +113,19 @@ def inverse_dynamics(tree: Tree, q, v, a, wrenches=None, active=None, actuated=N
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(found), strict=True):
             tau[place] = force
-    return known(doubt, tau)
+    return known(doubt, [x / unit for x, unit in zip(tau, units, strict=True)])
 
 
-def _places(mech: Mechanism, joints: Sequence[str]) -> list[int]:
-    """Places in v of the actuated joints, each once."""
-    for name in joints:
-        if mech.bodies[mech.body_index(name)].mimic:
+def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
+    """Places in v of actuated joints and single coordinates, each once."""
+    places: dict[int, None] = {}
+    for name in names:
+        single = None if name in mech.joint_names else mech.coordinate_place("v", name)
+        if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
-    slices = [mech.v_index(name) for name in joints]
-    return list(dict.fromkeys(k for own in slices for k in range(own.start, own.stop)))
+        own = mech.v_index(name) if single is None else slice(single, single + 1)
+        places.update(dict.fromkeys(range(own.start, own.stop)))
+    return list(places)
 
 
 def _opens(rows: Matrix, biases: Sequence[Scalar], active: Sequence[Scalar], a: Sequence[Scalar]) -> Scalar:
@@ -156,13 +168,15 @@ class HeldMotion(ClosedMotion):
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
         return known(sum((held.doubt for held in self.held.values()), 0.0), values)
 
-    def multipliers(self) -> list[Scalar]:
-        """(m,): known after ``under``."""
-        found: list[Scalar] = [0.0] * len(self.rows)
+    def multipliers(self, units: Sequence[float] | None = None) -> list[Scalar]:
+        """(m,): known after ``under``; each measured in its unit where they are not unique."""
+        units = [1.0] * len(self.rows) if units is None else units
+        result: list[Scalar] = [0.0] * len(self.rows)
         for cluster, held in self.held.items():
-            for row, value in zip(cluster.rows, held.multipliers(self.links[cluster.parent]), strict=True):
-                found[row] = value
-        return found
+            own = held.multipliers(self.links[cluster.parent], [units[row] for row in cluster.rows])
+            for row, value in zip(cluster.rows, own, strict=True):
+                result[row] = value
+        return result
 
 
 class Impact(HeldMotion):

@@ -51,16 +51,22 @@ class Orthogonal:
             scaled.append(product - dot([row[j] for row in self.coefficients[:j]], scaled))
         return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
 
-    def least_combination(self, y: Sequence[Scalar]) -> list[Scalar]:
-        """The shortest x such that V x = U y: in the space of the rows of T, which are made orthogonal in turn, from
-        the last to the first, as that keeps their zeros."""
+    def least_combination(self, y: Sequence[Scalar], units: Sequence[Scalar] | None = None) -> list[Scalar]:
+        """The shortest x such that V x = U y, its numbers measured in ``units``: in the space of the rows of T, which
+        are made orthogonal in turn, from the last to the first, as that keeps their zeros."""
         count = len(self.parts)
+        units = [1.0] * count if units is None else units
         rows = [
-            [*[0.0] * k, select(0.0 < self.reciprocal[k], 1.0, 0.0), *self.coefficients[k][k + 1 :]]
+            [
+                *[0.0] * k,
+                select(0.0 < self.reciprocal[k], units[k], 0.0),
+                *(x * unit for x, unit in zip(self.coefficients[k][k + 1 :], units[k + 1 :], strict=True)),
+            ]
             for k in reversed(range(count))
         ]
         turned = orthogonalized(rows)
-        return turned.within(turned.with_products(list(y)[::-1]))
+        shortest = turned.within(turned.with_products(list(y)[::-1]))
+        return [x * unit for x, unit in zip(shortest, units, strict=True)]
 
 
 def orthogonalized(vectors: Sequence[Sequence[Scalar]], active: Sequence[Scalar] | None = None) -> Orthogonal:

@@ -58,9 +58,10 @@ class HeldCluster:
         places = reversed(self.dynamics.cluster.coordinates)
         return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
 
-    def multipliers(self, parent: Motion) -> list[Scalar]:
-        """Those of least norm where loops are redundant; zero of loops that let go."""
-        return self.loops.least_combination([a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
+    def multipliers(self, parent: Motion, units: Sequence[float]) -> list[Scalar]:
+        """Those of least norm where loops are redundant, each measured in its unit; zero of loops that let go."""
+        y = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
+        return self.loops.least_combination(y, units)
 
     def _answer(self, parent: Motion, part: int) -> list[Scalar]:
         """Either part of x = R^-1 (tau - h - F* alpha)."""
