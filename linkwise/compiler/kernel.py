@@ -41,8 +41,9 @@ class KernelError(ValueError):
 class Kernel:
     """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
 
-    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
-    number in, not a number out, where the result depends on that input at all.
+    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a number in, not a
+    number out: where an element of an input is NaN, numbers of every result are, also if these do not depend on it.
+    Code that is exported as C or CUDA, and runs on GPUs, leaves out inputs that results do not depend on.
 
     name, dtype, target   what was compiled, its precision and where it runs
     sweeps                ((direction, name), ...) in the order in which they run

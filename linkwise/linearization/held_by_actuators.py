@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import velocity_units
+from ..dynamics.closed.force_units import mixes_units, velocity_units
 from ..dynamics.closed.variations import State
 from ..mechanism import Mechanism, MechanismError
 from .actuated import Driven, driven
@@ -18,9 +18,9 @@ from .balance import Balance, Search, balance
 def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
     """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced; and what is left then.
 
-    Where there is a choice, they are those of least norm, each measured by the joint forces that it makes: a force
-    counts as a torque with the mechanism's length as lever arm.  Filters have the activations that their inputs lead
-    to; integrators, at rest, no input."""
+    Where there is a choice, they are those of least norm; if some make forces and others torques, each is measured by
+    the joint forces that it makes, where a force counts as a torque with the mechanism's length as lever arm.  Filters
+    have the activations that their inputs lead to; integrators, at rest, no input."""
     from scipy.optimize import lsq_linear
 
     mech = at.mech
@@ -35,8 +35,10 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     units = velocity_units(mech)
     null = units[:, None] * decompose(loose.jacobian * units).null
     by_inputs = _by_inputs(mech, elements, at)
-    effect = np.linalg.norm(units[:, None] * by_inputs, axis=0)
-    effect = np.where(effect > 0.0, effect, 1.0)
+    effect = np.ones(mech.n_ctrl)
+    if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
+        effect = np.linalg.norm(units[:, None] * by_inputs, axis=0)
+        effect = np.where(effect > 0.0, effect, 1.0)
     driving = null.T @ by_inputs / effect
     free = np.array([one.dynamics != "integrator" for one in mech.actuators])
     lower, upper = ((mech.ctrl_range[free] - start[free, None]) * effect[free, None]).T

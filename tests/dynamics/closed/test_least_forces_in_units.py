@@ -118,6 +118,28 @@ def test_holding_forces_of_equilibria_do_not_depend_on_the_unit_of_length(unit):
     np.testing.assert_allclose(expected, quiet(lw.closed.static_forces, mech, q, actuated="slot"), atol=1e-8)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e2])
+def test_inputs_of_motors_do_not_depend_on_the_unit_of_length(unit):
+    """Motors of force and of torque that hold one degree of freedom together."""
+
+    def slider_crank(scale):
+        z, builder = lw.Revolute((0, 0, 1)), lw.Builder()
+        for name in ("crank", "rod", "slider"):
+            builder.link(name, 2.0, (0.2 / scale, 0.1 / scale, 0), np.array((0.1, 0.1, 0.2)) / scale**2)
+        builder.joint("A", z, "ground", "crank").joint("B", z, "crank", "rod", (0.3 / scale, 0, 0))
+        builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "slider", (0.5 / scale, 0, 0))
+        builder.loop("C", z, "rod", (0.7 / scale, 0, 0), "slider", None)
+        mech = builder.build("slider_crank", (-3.0 / scale, -9.81 / scale, 0))
+        return mech.with_elements(lw.Actuator("crank", "A"), lw.Actuator("ram", "slide"))
+
+    mech, other = slider_crank(1.0), slider_crank(unit)
+    q = lw.closed.assemble(mech, {"A": 0.8, "B": -1.2}, hold="A")
+    q_there = np.where(lengths(mech, "q"), q / unit, q)
+    expected, found = (lw.find_equilibrium(m, x, solve_for="ctrl").ctrl for m, x in ((mech, q), (other, q_there)))
+    assert np.abs(expected).min() > 1e-3
+    np.testing.assert_allclose(found * [unit**2, unit], expected, rtol=1e-6)
+
+
 def bennett(length: float = 1.0) -> lw.Mechanism:
     """An overconstrained spatial four-bar: its redundant constraints are metres and radians."""
     alpha = 0.6
