@@ -20,6 +20,7 @@ from .runtime.arrays import UnreadableArrayError, plain
 if TYPE_CHECKING:
     from .formulas import Formulas
 
+STATE = ("q", "v")  # inputs that ``check_state`` looks at
 PLAN_WIDTH = 112  # of the text of a plan, in columns
 
 
@@ -296,7 +297,8 @@ def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], ou
             )
         lead = values.ndim - len(array.shape)
         if lead < 0 or values.shape[lead:] != array.shape:
-            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core})")
+            advice = "; linkwise.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
+            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core}){advice}")
         batches.append(values.shape[:lead])
     try:
         batch = np.broadcast_shapes(*batches)
