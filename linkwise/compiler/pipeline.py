@@ -427,9 +427,9 @@ def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
-        arrays = all_plain(arrays)
-        results = numpy_reference.evaluate(program, arrays, dtype)
-        numpy_reference.heed_unread(program, arrays, results)
+        given = all_plain(arrays)
+        results = numpy_reference.evaluate(program, given, dtype)
+        numpy_reference.heed_unread(program, given, results)
         return delivered(results, out)
 
     return explaining(run, program, dtype)

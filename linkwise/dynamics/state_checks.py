@@ -90,7 +90,7 @@ def _not_finite(name: str, array: np.ndarray, names: Sequence[str]) -> Iterator[
     bad = ~np.isfinite(array)
     if bad.any():
         columns = np.flatnonzero(bad.reshape(-1, array.shape[-1]).any(axis=0))
-        listed = ", ".join(repr(names[k]) for k in columns)
+        listed = ", ".join(repr(names[k]) for k in columns.tolist())
         yield f"{name} is not finite at {listed}{_where(bad.any(axis=-1))}"
 
 
@@ -129,10 +129,10 @@ def _beyond_limits(mech: Mechanism, body: Body, own: np.ndarray, measures: Seque
     lower, upper = np.array(body.limits.lower), np.array(body.limits.upper)
     over = np.maximum(lower - own, own - upper)
     beyond = over > BEYOND * np.maximum(1.0, np.abs(np.where(own > upper, upper, lower)))
-    for k in np.flatnonzero(beyond.reshape(-1, own.shape[-1]).any(axis=0)):
+    for k in np.flatnonzero(beyond.reshape(-1, own.shape[-1]).any(axis=0)).tolist():
         states = beyond[..., k]
         value = float(own[tuple(np.argwhere(states)[0])][k])
-        name = mech.q_names[mech.q_index(body.joint).start + int(k)]
+        name = mech.q_names[mech.q_index(body.joint).start + k]
         unit, factor = {ANGLE: ("degrees", math.pi / 180.0), LENGTH: ("millimetres", 1e-3)}.get(measures[k], ("", 1.0))
         inside = bool(unit) and lower[k] - BEYOND <= value * factor <= upper[k] + BEYOND and abs(value) > 2.0 * math.pi
         meant = f": it looks like {unit}, {value * factor:.6g} is within them" if inside else ""
@@ -145,7 +145,7 @@ def _beyond_limits(mech: Mechanism, body: Body, own: np.ndarray, measures: Seque
 def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
     yield from _not_finite("v", v, mech.v_names)
     fast = np.abs(v) > mech.v_limit * (1.0 + BEYOND)
-    for k in np.flatnonzero(fast.reshape(-1, mech.nv).any(axis=0)):
+    for k in np.flatnonzero(fast.reshape(-1, mech.nv).any(axis=0)).tolist():
         states = fast[..., k]
         value = float(v[tuple(np.argwhere(states)[0])][k])
         yield f"v of {mech.v_names[k]!r} is {value:.6g}{_where(states)}, beyond its limit {mech.v_limit[k]:.6g}"
@@ -172,7 +172,7 @@ def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Itera
         opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
         if (opening > bound).any():
             row = int(np.argwhere(opening > bound)[0][-1])
-            where = _where((opening > bound).any(axis=-1))
+            where = _where(np.asarray((opening > bound).any(axis=-1)))
             yield (
                 f"v opens loop {loop_of(mech, row)!r}{where}: lw.closed.project(mech, q, v) gives the nearest "
                 "that do not"

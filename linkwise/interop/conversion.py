@@ -4,8 +4,8 @@ For velocities, v_there = T(q) v.  Where joints mimic others here and are free t
 the L with L T = 1 that leads back looks at the mimicked joints alone.  Everything else follows from T and L: forces are
 T* tau_there here and L* tau there, mass matrices T* M_there T here, Jacobians J_there T.
 
-T changes along a tangent u by T W(u), with W(u) skew-symmetric and linear in u (``joints.py``).  Accelerations there are
-therefore T (a + W(v) v), and derivatives by q, with the other coordinates of their own side fixed, get terms of W.
+T changes along a tangent u by T W(u), with W(u) skew-symmetric and linear in u (``joints.py``).  Accelerations there
+are therefore T (a + W(v) v), and derivatives by q, with the other coordinates of their own side fixed, get terms of W.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ class Pairing:
         return np.swapaxes(columns, -1, -2)
 
     def axes_terms(self, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What W adds to derivatives at our v and a, each (..., nv, nv), for a change u of q with v_there, a_there fixed.
+        """What W adds to derivatives at our v and a, for a change u of q while v_there and a_there stay the same.
 
-        Returns X, Y, Z: our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed q and a_there
+        Returns X, Y, Z, each (..., nv, nv): our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed q and a_there
         changes our a by -Y w.
         """
         nv = self.mech.nv
@@ -329,7 +329,8 @@ class Conversion:
     def _state_here(self, q: Any, v: Any, a: Any, tau: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Our q, v, a and tau."""
         if self.forth:
-            return self._here(q), *(self._array(n, x, self._nv) for n, x in (("v", v), ("a", a), ("tau", tau)))
+            v, a, tau = (self._array(name, x, self._nv) for name, x in (("v", v), ("a", a), ("tau", tau)))
+            return self._here(q), v, a, tau
         return self._here(q), self.v(q, v), self.a(q, v, a), self.tau(q, tau)
 
     def _array(self, name: str, value: Any, size: int, rows: int | None = None) -> np.ndarray:

@@ -2,9 +2,9 @@
 configuration.
 
 A velocity v has no kinetic energy if the mass centre of every link with mass stands still and no link rotates about an
-axis about which it has a moment of inertia.  How large masses are does not matter, only where they are.  So the decision
-is one about directions: each link has the space of its motions that the links beyond and their joints can follow
-without moving any mass.  A sweep from tips to base finds these spaces at a random configuration.  Lengths are compared
+axis about which it has a moment of inertia.  How large masses are does not matter, only where they are.  So the
+decision is one about directions: each link has the space of its motions that the links beyond and their joints can
+follow without moving any mass.  A sweep from tips to base finds these spaces at a random configuration.  Lengths are compared
 with those of the links that take part, so that units do not matter.
 """
 
@@ -211,7 +211,7 @@ def _only_motion_at_zero(kind: Joint) -> list[float] | None:
 
 
 def _into_link(body: Body, q: Sequence[float]) -> np.ndarray:
-    """(6, 6): motions of the parent, ``[omega; v]`` in its frame, as motions of the link at coordinates q of the joint."""
+    """(6, 6): motions of the parent, ``[omega; v]`` in its frame, as motions of the link; q are the joint's."""
     transform = body.kind.transform(q)
     axes = np.eye(3)
     canonical = []

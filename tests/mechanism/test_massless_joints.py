@@ -232,5 +232,7 @@ def test_loops_carry_links_without_mass_or_all_refuse(call):
     q = lw.closed.assemble(heavy, {"A": 1.0, "D": 1.6}, hold="A")
     assert heavy.singular_joints == ("D",) and heavy._loops_resist
     CALLS[call](heavy, q, np.zeros(3))
-    with pytest.raises(lw.MechanismError, match="positive mass matrix, but a degree of freedom of mechanism 'four_bar'"):
+    with pytest.raises(
+        lw.MechanismError, match="positive mass matrix, but a degree of freedom of mechanism 'four_bar'"
+    ):
         CALLS[call](light, q, np.zeros(3))

@@ -123,7 +123,7 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
         f"  %unknown = fcmp uno {real} {total}, {total}",
         f"  %lanes = bitcast {boolean} %unknown to i{vector.lanes}",
         f"  %none = icmp eq i{vector.lanes} %lanes, 0",
-        "  br i1 %none, label %done, label %spread, !prof !{!\"branch_weights\", i32 1000000, i32 1}",
+        '  br i1 %none, label %done, label %spread, !prof !{!"branch_weights", i32 1000000, i32 1}',
         "spread:",
     ]
     for i, slot in enumerate(scratch.varying):

@@ -96,7 +96,9 @@ def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequ
     batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
     for elements, array, core in zip(program.unread, arrays, program.inputs, strict=True):
         if len(elements):
-            flat = np.asarray(array, dtype=float).reshape(*np.shape(array)[: np.ndim(array) - len(core.shape)], core.size)
+            flat = np.asarray(array, dtype=float).reshape(
+                *np.shape(array)[: np.ndim(array) - len(core.shape)], core.size
+            )
             unknown = np.broadcast_to(np.isnan(flat[..., elements]).any(axis=-1), batch)
             for output in outputs:
                 output[unknown] = np.nan

@@ -1,6 +1,8 @@
-"""Units in which forces and torques are compared where mechanics leaves their distribution open: a torque counts as much
-as a force at the length of the mechanism (``sizes.units``), so that the least forces are the same in metres and in
-millimetres."""
+"""Units in which forces and torques are compared where mechanics leaves their distribution open.
+
+A force counts as a torque with the length of the mechanism (``sizes.units``) as lever arm, so that the least forces are
+the same in metres and in millimetres.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,8 @@ def warn_of_mixed_units(mech: Mechanism, reach: np.ndarray, driven: np.ndarray, 
     given = "" if actuated is None else f", actuated={list(names_of(actuated))!r}"
     warn_caller(
         f"joint forces of mechanism {mech.name!r} are not unique{given}: {', '.join(map(repr, names))} share the load, "
-        f"{', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, where a force counts "
-        f"as a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are degrees of "
+        f"{', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, a force counting as "
+        f"a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are degrees of "
         f"freedom (such as actuated={names[0]!r}), or give weights",
         MechanismWarning,
     )

@@ -232,9 +232,7 @@ def _least_multipliers(
     length of the mechanism."""
     options, units = options or {}, multiplier_units(mech)
     tolerance = options.get("tolerance")
-    svd = decompose(
-        jacobian * units[:, None], LOOPS.rank if tolerance is None else tolerance, options.get("rank")
-    )
+    svd = decompose(jacobian * units[:, None], LOOPS.rank if tolerance is None else tolerance, options.get("rank"))
     return units * svd.solve_transposed(forces)
 
 

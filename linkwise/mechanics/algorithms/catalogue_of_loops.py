@@ -43,8 +43,16 @@ def _eliminated(
     options: tuple[str, ...] = (),
     within_loops: bool = False,
 ) -> Algorithm:
-    more = {"may_take_wrenches": "wrenches" in signature(recursion).parameters, "within_loops": within_loops}
-    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, **more)
+    return Algorithm(
+        name,
+        inputs,
+        output,
+        recursion,
+        ("fronts", *options),
+        reason=CLUSTERS,
+        may_take_wrenches="wrenches" in signature(recursion).parameters,
+        within_loops=within_loops,
+    )
 
 
 def _held(

@@ -165,8 +165,8 @@ def _corrected(left: Expression, right: Expression) -> Proof | None:
     if len(missing) > FEW_TERMS or any(isinstance(letter, Factored) for word in missing for letter in word):
         return None
     complete = right + as_expression(missing, left.domain, left.codomain)
-    proof = _by_laws(left, complete, armature=True) if complete != left else None
-    return proof if isinstance(proof, Proof) else None
+    corrected = _by_laws(left, complete, armature=True) if complete != left else None
+    return corrected if isinstance(corrected, Proof) else None
 
 
 def _by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str:

@@ -77,7 +77,9 @@ def test_shared_loads_are_least_and_reported():
     """The least sum of (force times length)^2 and torque^2 of all that hold it, and a warning with names and cure."""
     mech = scissors()
     q = lw.closed.assemble(mech, mech.initial)
-    with pytest.warns(lw.MechanismWarning, match=r"not unique.*'slot\.\w+', 'slot\.\w+' share the load.*actuated='slot"):
+    with pytest.warns(
+        lw.MechanismWarning, match=r"not unique.*'slot\.\w+', 'slot\.\w+' share the load.*actuated='slot"
+    ):
         tau = lw.closed.static_forces(mech, q, actuated="slot")
     place = mech.v_index("slot")
     names = mech.v_names[place]
