@@ -146,8 +146,8 @@ class Pairing:
     def axes_terms(self, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What W adds to derivatives at our v and a, for a change u of q while v_there and a_there stay the same.
 
-        Returns X, Y, Z, each (..., nv, nv): our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed q and a_there
-        changes our a by -Y w.
+        Returns X, Y, Z, each (..., nv, nv): our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed
+        q and a_there changes our a by -Y w.
         """
         nv = self.mech.nv
         by_v = self.turning_matrix(v)

@@ -4,8 +4,8 @@ configuration.
 A velocity v has no kinetic energy if the mass centre of every link with mass stands still and no link rotates about an
 axis about which it has a moment of inertia.  How large masses are does not matter, only where they are.  So the
 decision is one about directions: each link has the space of its motions that the links beyond and their joints can
-follow without moving any mass.  A sweep from tips to base finds these spaces at a random configuration.  Lengths are compared
-with those of the links that take part, so that units do not matter.
+follow without moving any mass.  A sweep from tips to base finds these spaces at a random configuration.  Lengths are
+compared with those of the links that take part, so that units do not matter.
 """
 
 from __future__ import annotations
