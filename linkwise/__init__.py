@@ -159,6 +159,7 @@ _LATER = {
     ".mechanics.scalar": ("scalar",),
     ".mechanism.dh_tables": ("DHTable", "dh_table"),
     ".dynamics.passive": ("Passive",),
+    ".dynamics.state_checks": ("check_state",),
     ".dynamics.acting": ("acting",),
     ".simulation.functions": ("held",),
     ".simulation.rollouts": ("rollout",),

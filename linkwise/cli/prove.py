@@ -14,10 +14,20 @@ from .operators import declared_vectors
 @click.argument("right")
 @click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint vector in the expressions.")
 @click.option("--link", "links", multiple=True, metavar="NAME", help="A link vector in the expressions.")
-@click.option("--no-armature", is_flag=True, help="For mechanisms whose joints have no rotor inertias: R is zero.")
+@click.option(
+    "--armature/--no-armature",
+    default=None,
+    help="For mechanisms whose joints may have rotor inertias, or have none. "
+    "Default: none, as in the papers, unless R occurs in the expressions.",
+)
 @click.pass_context
 def prove(
-    context: click.Context, left: str, right: str, joints: tuple[str, ...], links: tuple[str, ...], no_armature: bool
+    context: click.Context,
+    left: str,
+    right: str,
+    joints: tuple[str, ...],
+    links: tuple[str, ...],
+    armature: bool | None,
 ) -> None:
     """Whether LEFT equals RIGHT for every mechanism in every state.
 
@@ -27,9 +37,9 @@ def prove(
 
     \b
     linkwise prove "(I - H@psi@K) @ H @ phi" "H @ psi"
-    linkwise prove "H @ phi @ M @ phi.T @ H.T" "(I + H@phi@K) @ D @ (I + H@phi@K).T" --no-armature
+    linkwise prove "H @ phi @ M @ phi.T @ H.T" "(I + H@phi@K) @ D @ (I + H@phi@K).T"
     """
     vectors = declared_vectors(joints, links)
-    proof = op.prove(op.parse(left, vectors), op.parse(right, vectors), armature=not no_armature)
+    proof = op.prove(op.parse(left, vectors), op.parse(right, vectors), armature)
     click.echo(proof)
     context.exit(0 if proof.holds else 1)

@@ -20,6 +20,7 @@ from .runtime.arrays import UnreadableArrayError, plain
 if TYPE_CHECKING:
     from .formulas import Formulas
 
+STATE = ("q", "v")  # inputs that ``check_state`` looks at
 PLAN_WIDTH = 112  # of the text of a plan, in columns
 
 
@@ -41,8 +42,9 @@ class KernelError(ValueError):
 class Kernel:
     """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
 
-    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a
-    number in, not a number out, where the result depends on that input at all.
+    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a number in, not a
+    number out: where an element of an input is NaN, numbers of every result are, also if these do not depend on it.
+    Code that is exported as C or CUDA, and runs on GPUs, leaves out inputs that results do not depend on.
 
     name, dtype, target   what was compiled, its precision and where it runs
     sweeps                ((direction, name), ...) in the order in which they run
@@ -295,7 +297,8 @@ def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], ou
             )
         lead = values.ndim - len(array.shape)
         if lead < 0 or values.shape[lead:] != array.shape:
-            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core})")
+            advice = "; linkwise.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
+            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core}){advice}")
         batches.append(values.shape[:lead])
     try:
         batch = np.broadcast_shapes(*batches)

@@ -431,7 +431,10 @@ def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
-        return delivered(numpy_reference.evaluate(program, all_plain(arrays), dtype), out)
+        given = all_plain(arrays)
+        results = numpy_reference.evaluate(program, given, dtype)
+        numpy_reference.heed_unread(program, given, results)
+        return delivered(results, out)
 
     return explaining(run, program, dtype)
 

@@ -29,6 +29,7 @@ from ..mechanics.spatial import quaternion as quat
 from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
+from ..mechanism.resistance import require_inertia
 from .compiled import CompiledControl, Constant, ControlLaw, Numbers, gains
 from .lost_directions import Lost, length_of_arm, units_of_rates
 
@@ -124,6 +125,7 @@ def operational_space_control(
     decay no more, and the posture has what joints then are free to do.
     """
     require_mechanism(mech)
+    require_inertia(mech, "operational_space_control")
     require_motors(mech, "operational_space_control")
     if mech.frame(frame).body < 0:
         raise MechanismError(f"frame {frame!r} is fixed to the ground: no joint moves it")

@@ -29,7 +29,7 @@ def _form(mech: Mechanism) -> str:
 
 
 @judges_loops
-def _loops_resist(mech: Mechanism) -> bool:
+def _loops_resist(mech: Mechanism) -> bool | None:
     """Whether loops carry the links that have no mass."""
     from .massless import has_inertia_with_loops
 

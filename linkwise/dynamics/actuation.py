@@ -10,8 +10,8 @@ import numpy as np
 from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
-from ..mechanism.scales import scales
 from . import closed
+from .closed.force_units import velocity_units
 from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
@@ -71,12 +71,12 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
     """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
 
     Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
-    leave a choice the forces are those of least norm, sliding joints in units of the mechanism's length, and where the
-    actuated joints cannot hold the mechanism those that come nearest.
+    leave a choice the forces are those of least norm, a force counting as a torque at the size of
+    its loop, and where the actuated joints cannot hold the mechanism those that come nearest.
     """
     load = gravity_force(mech, q)
     if mech.loops:
-        units = scales(mech).of_v
+        units = velocity_units(mech)
         transposed = _motions(mech, q).swapaxes(-1, -2)
         driving = actuated | ~_in_loops(mech)
         shares = np.linalg.pinv(transposed[..., driving], rcond=REACH)
@@ -87,8 +87,8 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
 
 
 def _motions(mech: Mechanism, q: Any) -> np.ndarray:
-    """(..., nv, p): an orthonormal basis of the motions that keep loops closed, lengths in units of the mechanism's."""
-    basis, units = closed.null_space(mech, q), scales(mech).of_v
+    """(..., nv, p): an orthonormal basis of the motions that loops allow, lengths in units of the loops' sizes."""
+    basis, units = closed.null_space(mech, q), velocity_units(mech)
     return np.linalg.qr(basis / units[:, None])[0] if (units != 1.0).any() else basis
 
 

@@ -10,13 +10,14 @@ from . import closed
 from . import trees as tree
 
 
-def has_inertia_with_loops(mech: Mechanism) -> bool:
-    """Whether ``K* M K`` is positive where the loops are closed: whether all motions that they leave have inertia."""
+def has_inertia_with_loops(mech: Mechanism) -> bool | None:
+    """Whether ``K* M K`` is positive where the loops are closed: whether all motions that they leave have inertia.
+    None where the loops do not close from the initial configuration."""
     mech = mech.at_time(0.0) if mech.waits_for_time else mech
     try:
         q = closed.assemble(mech, mech.initial)
-    except MechanismError:  # from there they cannot be closed, and nothing is known
-        return False
+    except MechanismError:
+        return None
     motions = closed.null_space(mech, q)
     inertia = motions.T @ tree.mass_matrix(mech.spanning_tree, q) @ motions
     largest = inertia + _beyond(mech.spanning_tree, q, motions)

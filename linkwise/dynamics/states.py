@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
+from ..mechanics.joints import Revolute
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
 Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
@@ -149,5 +150,27 @@ def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:
     lead = array.ndim - len(core)
     if lead < 0 or array.shape[lead:] != core:
         expected = ", ".join(map(str, core))
-        raise MechanismError(f"{name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}")
+        given = array.shape[-1] if array.ndim else 0
+        about = "" if name == "wrenches" else about_length(mech, name.removesuffix("0"), given)
+        raise MechanismError(
+            f"{name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}{about}"
+        )
     return array.shape[:lead]
+
+
+def about_length(mech: Mechanism, name: str, given: int) -> str:
+    """What an array of another length may be."""
+    if mech.nq != mech.nv and given == (mech.nv if name == "q" else mech.nq):
+        other = f"that is the length of {'v' if name == 'q' else 'q'}"
+        return f": {other}; q has four numbers for an orientation, v three"
+    mimics = sum(body.kind.nq if name == "q" else body.kind.nv for body in mech.bodies if body.mimic)
+    expected = mech.nq if name == "q" else mech.nv
+    if mimics and given == expected + mimics:
+        joints = ", ".join(map(repr, mech.mimic_joints))
+        return f": numbers of joints that mimic others are not part of it ({joints})"
+    hinges = (body for body in mech.bodies if isinstance(body.kind, Revolute) and not body.mimic)
+    endless = [body.joint for body in hinges if np.isinf(body.limits.upper[0])]
+    if name == "q" and endless and given == expected + len(endless):
+        joints = ", ".join(map(repr, endless))
+        return f": Pinocchio has cosine and sine of unlimited joints ({joints}); lw.interop.from_pinocchio converts"
+    return ""

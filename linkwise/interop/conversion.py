@@ -3,6 +3,9 @@
 For velocities, v_there = T(q) v.  Where joints mimic others here and are free there, T has more rows than columns, and
 the L with L T = 1 that leads back looks at the mimicked joints alone.  Everything else follows from T and L: forces are
 T* tau_there here and L* tau there, mass matrices T* M_there T here, Jacobians J_there T.
+
+T changes along a tangent u by T W(u), with W(u) skew-symmetric and linear in u (``joints.py``).  Accelerations there
+are therefore T (a + W(v) v), and derivatives by q, with the other coordinates of their own side fixed, get terms of W.
 """
 
 from __future__ import annotations
@@ -127,12 +130,38 @@ class Pairing:
             found[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
         return found
 
-    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dT/dt v, at our state."""
-        found = np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.nv_there), dtype=v.dtype)
+    def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """W(tangent) x, (..., nv): T changes by T W(tangent) per unit of motion along the tangent."""
+        result = np.zeros(np.broadcast_shapes(tangent.shape, x.shape), dtype=x.dtype)
         for tie in self._turned:
-            found[..., tie.v_there] = tie.chart.drift(q[..., tie.place.q_index], v[..., tie.place.v_index])
-        return found
+            here = tie.place.v_index
+            result[..., here] = tie.chart.turning(tangent[..., here], x[..., here])
+        return result
+
+    def turning_matrix(self, x: np.ndarray) -> np.ndarray:
+        """(..., nv, nv): the matrix that maps a tangent u to W(u) x."""
+        columns = self.turning(np.eye(self.mech.nv, dtype=x.dtype), x[..., None, :])
+        return np.swapaxes(columns, -1, -2)
+
+    def axes_terms(self, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What W adds to derivatives at our v and a, for a change u of q while v_there and a_there stay the same.
+
+        Returns X, Y, Z, each (..., nv, nv): our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed
+        q and a_there changes our a by -Y w.
+        """
+        nv = self.mech.nv
+        by_v = self.turning_matrix(v)
+        rates = np.swapaxes(self.turning(v[..., None, :], np.eye(nv, dtype=v.dtype)), -1, -2)  # w to W(v) w
+        return by_v, by_v + rates, self.turning_matrix(a + self.turning(v, v))
+
+
+def _named(third: str, derivatives: Any) -> list[tuple[str, Any]]:
+    """The three derivatives with their names."""
+    try:
+        d_q, d_v, d_third = derivatives
+    except (TypeError, ValueError):
+        raise ValueError(f"derivatives must be three matrices: d_q, d_v and d_{third}") from None
+    return [("d_q", d_q), ("d_v", d_v), (f"d_{third}", d_third)]
 
 
 def _apart(found: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool:
@@ -179,10 +208,10 @@ class Conversion:
         """(..., nv): accelerations, the rates of the velocities of either side, at q and v."""
         v, a = self._array("v", v, self._nv), self._array("a", a, self._nv)
         if self.forth:
-            return self._vectors(q, a, VELOCITY) + self.pairing.drift(self._here(q), v)
+            return self._vectors(q, a + self.pairing.turning(v, v), VELOCITY)
         self._warn_of("acceleration", self.pairing.drifting(a))
-        drift = self.pairing.drift(self._here(q), self._vectors(q, v, VELOCITY))
-        return self._vectors(q, a - drift, VELOCITY)
+        v = self._vectors(q, v, VELOCITY)
+        return self._vectors(q, a, VELOCITY) - self.pairing.turning(v, v)
 
     def tau(self, q: Any, tau: Any) -> np.ndarray:
         """(..., nv): joint forces at q.  To a library where joints are free that mimic others here, these get none."""
@@ -193,22 +222,67 @@ class Conversion:
         return self.q(q), self.v(q, v)
 
     def matrix(self, q: Any, matrix: Any, takes: str = VELOCITY, gives: str = FORCE) -> np.ndarray:
-        """(..., nv, nv): a matrix that makes of velocities ("v", accelerations and tangents too) or forces ("tau") one
-        of these: mass matrices as they stand, their inverses with ``takes="tau", gives="v"``, derivatives of
-        accelerations by tangents with ``gives="v"``."""
+        """(..., nv, nv): a linear map of velocities ("v") or forces ("tau") to velocities or forces at q: mass matrices
+        as they stand, their inverses with ``takes="tau", gives="v"``.  Derivatives are no such maps, as the change of
+        coordinates may depend on q: see ``acceleration_derivatives`` and ``force_derivatives``."""
         for kind in (takes, gives):
             if kind not in (VELOCITY, FORCE):
                 raise ValueError(f"a matrix takes and gives {VELOCITY!r} or {FORCE!r}, not {kind!r}")
-        found = self._array("matrix", matrix, self._nv, rows=self._nv)
-        # Rows change as what it gives does, columns as what is dual to what it takes.
-        found = self._vectors(q, np.swapaxes(found, -1, -2), gives, of_matrix=True)
-        return self._vectors(q, np.swapaxes(found, -1, -2), FORCE if takes == VELOCITY else VELOCITY, of_matrix=True)
+        return self._map(self._here(q), self._array("matrix", matrix, self._nv, rows=self._nv), takes, gives)
+
+    def acceleration_derivatives(
+        self, q: Any, v: Any, a: Any, tau: Any, derivatives: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(d_q, d_v, d_tau), each (..., nv, nv): derivatives of the accelerations of forward dynamics by tangents of q,
+        by v and by tau, while the other two stay the same in the coordinates of their side.
+
+        derivatives   the three of the side that is converted: ``lw.forward_dynamics_derivatives(mech, q, v, tau)``, or
+                      ``ddq_dq``, ``ddq_dv`` and ``Minv`` (both triangles) of Pinocchio's ``computeABADerivatives``
+        q, v, a, tau  where they were taken: a is the acceleration that q, v and tau lead to
+
+        Where joints mimic others here and are free there, forward dynamics differ, and so do their derivatives.
+        """
+        q, v, a, tau = self._state_here(q, v, a, tau)
+        d_q, d_v, d_tau = (self._array(name, x, self._nv, rows=self._nv) for name, x in _named("tau", derivatives))
+        by_v, rates, by_a = self.pairing.axes_terms(v, a)
+        by_tau = self.pairing.turning_matrix(tau)
+        if self.forth:
+            d_q = d_q + by_a - (d_v + rates) @ by_v - d_tau @ by_tau
+            return (
+                self._map(q, d_q, VELOCITY, VELOCITY),
+                self._map(q, d_v + rates, VELOCITY, VELOCITY),
+                self._map(q, d_tau, FORCE, VELOCITY),
+            )
+        d_q, d_v = self._map(q, d_q, VELOCITY, VELOCITY), self._map(q, d_v, VELOCITY, VELOCITY)
+        d_tau = self._map(q, d_tau, FORCE, VELOCITY)
+        return d_q - by_a + d_v @ by_v + d_tau @ by_tau, d_v - rates, d_tau
+
+    def force_derivatives(
+        self, q: Any, v: Any, a: Any, tau: Any, derivatives: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(d_q, d_v, d_a), each (..., nv, nv): derivatives of the joint forces of inverse dynamics by tangents of q, by
+        v and by a, while the other two stay the same in the coordinates of their side.
+
+        derivatives   the three of the side that is converted: ``lw.inverse_dynamics_derivatives(mech, q, v, a)``, or
+                      ``dtau_dq``, ``dtau_dv`` and ``M`` (both triangles) of Pinocchio's ``computeRNEADerivatives``
+        q, v, a, tau  where they were taken: tau are the joint forces that q, v and a need
+        """
+        q, v, a, tau = self._state_here(q, v, a, tau)
+        d_q, d_v, d_a = (self._array(name, x, self._nv, rows=self._nv) for name, x in _named("a", derivatives))
+        by_v, rates, by_a = self.pairing.axes_terms(v, a)
+        by_tau = self.pairing.turning_matrix(tau)
+        if self.forth:
+            d_v = d_v - d_a @ rates
+            d_q = d_q + by_tau - d_v @ by_v - d_a @ by_a
+            return tuple(self._map(q, x, VELOCITY, FORCE) for x in (d_q, d_v, d_a))  # type: ignore[return-value]
+        d_q, d_v, d_a = (self._map(q, x, VELOCITY, FORCE) for x in (d_q, d_v, d_a))
+        return d_q - by_tau + d_v @ by_v + d_a @ by_a, d_v + d_a @ rates, d_a
 
     def jacobian(self, q: Any, jacobian: Any) -> np.ndarray:
         """(..., 6, nv): the Jacobian of a frame, in the same axes at the same point.  Rows are [angular; linear] here
         and [linear; angular] there: ``getFrameJacobian`` of Pinocchio, ``jacp`` above ``jacr`` of MuJoCo."""
         found = self._array("jacobian", jacobian, self._nv, rows=6)
-        return self._vectors(q, found[..., LINEAR_FIRST, :], FORCE, of_matrix=True)
+        return self._at(self._here(q)[..., None, :], found[..., LINEAR_FIRST, :], FORCE)
 
     def spatial(self, vector: Any) -> np.ndarray:
         """(..., 6): spatial motions and forces: [angular; linear] here, [linear; angular] there."""
@@ -238,11 +312,26 @@ class Conversion:
         q = self._array("q", q, self._nq)
         return q if self.forth else self.pairing.q_back(q)
 
-    def _vectors(self, q: Any, x: np.ndarray, what: str, of_matrix: bool = False) -> np.ndarray:
-        """Vectors along the last axis."""
-        q = self._here(q)
-        q = q[..., None, :] if of_matrix else q
+    def _vectors(self, q: Any, x: np.ndarray, what: str) -> np.ndarray:
+        """Vectors along the last axis, at a configuration of the side that is converted."""
+        return self._at(self._here(q), x, what)
+
+    def _at(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+        """Vectors along the last axis, at our configuration."""
         return self.pairing.forth(q, x, what) if self.forth else self.pairing.back(q, x, what)
+
+    def _map(self, q: np.ndarray, matrix: np.ndarray, takes: str, gives: str) -> np.ndarray:
+        """A linear map at our configuration: rows change as what it gives, columns as the dual of what it takes."""
+        q = q[..., None, :]
+        rows_changed = np.swapaxes(self._at(q, np.swapaxes(matrix, -1, -2), gives), -1, -2)
+        return self._at(q, rows_changed, FORCE if takes == VELOCITY else VELOCITY)
+
+    def _state_here(self, q: Any, v: Any, a: Any, tau: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Our q, v, a and tau."""
+        if self.forth:
+            v, a, tau = (self._array(name, x, self._nv) for name, x in (("v", v), ("a", a), ("tau", tau)))
+            return self._here(q), v, a, tau
+        return self._here(q), self.v(q, v), self.a(q, v, a), self.tau(q, tau)
 
     def _array(self, name: str, value: Any, size: int, rows: int | None = None) -> np.ndarray:
         array = np.asarray(value)

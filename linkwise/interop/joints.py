@@ -1,7 +1,8 @@
 """One joint in the coordinates of another library: how its q there follows from ours, and its velocities.
 
 With v_there = B v for a joint's own velocities, B is orthogonal for every joint: an order of numbers, or a rotation of
-some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.
+some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.  Where B depends on q,
+its derivative along a tangent u is B W(u), with a skew-symmetric W(u) that is linear in u and the same at every q.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ class Same:
         """B* x."""
         return x
 
-    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dB/dt v: accelerations there are B a + drift."""
-        return np.zeros_like(v)
+    def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """W(tangent) x, (..., nv): B changes by B W(tangent) per unit of motion along the tangent; zero where B is
+        constant."""
+        return np.zeros(np.broadcast_shapes(tangent.shape, x.shape), dtype=x.dtype)
 
 
 class Endless(Same):
@@ -89,9 +91,9 @@ class PlanarInChildAxes(Same):
     def back(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self._rotated(q[..., 2], x)
 
-    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        x, y, rate = np.moveaxis(self.forth(q, v), -1, 0)
-        return np.stack([rate * y, -rate * x, np.zeros_like(rate)], axis=-1)
+    def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
+        angle, along_x, along_y = np.broadcast_arrays(tangent[..., 2], x[..., 0], x[..., 1])
+        return np.stack([angle * along_y, -angle * along_x, np.zeros_like(along_x)], axis=-1)
 
     @staticmethod
     def _rotated(angle: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -137,9 +139,9 @@ class FreeInWorldAxes(Same):
         linear = np.einsum("...ji,...j->...i", self._axes(q), x[..., :3])
         return np.concatenate([np.broadcast_to(x[..., 3:], linear.shape), linear], axis=-1)
 
-    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        turning = np.concatenate([np.zeros_like(v[..., :3]), np.cross(v[..., :3], v[..., 3:])], axis=-1)
-        return self.forth(q, turning)
+    def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
+        linear = np.cross(tangent[..., :3], x[..., 3:])
+        return np.concatenate([np.zeros_like(linear), linear], axis=-1)
 
     def _axes(self, q: np.ndarray) -> np.ndarray:
         """(..., 3, 3): the child's axes in the world."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.force_units import mixes_units, warn_of_mixed_units
 from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
@@ -282,6 +283,9 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     each = search.energy / (np.abs(driving) @ search.units)  # unit forces of the actuated joints
     by_forces = null.T @ (search.units[:, None] * driving.T * each / search.energy)
     forces = at.tau + driving.T @ (each * decompose(by_forces).solve(null.T @ loose.forces))
+    places = np.abs(driving).argmax(axis=1)
+    if mixes_units(mech, places):
+        warn_of_mixed_units(mech, by_forces, places, actuated)
     held = balance(at._replace(tau=forces), search)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "no joints"

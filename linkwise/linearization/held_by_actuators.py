@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.closed.decomposition import decompose
+from ..dynamics.closed.force_units import mixes_units
 from ..dynamics.closed.variations import State
 from ..mechanism import Mechanism, MechanismError
 from .actuated import Driven, driven
@@ -15,9 +16,11 @@ from .balance import Balance, Search, balance
 
 
 def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
-    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced, the smallest where there is
-    a choice; and what is left then.  Filters have the activations that their inputs lead to; integrators, at rest, no
-    input."""
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced; and what is left then.
+
+    Where there is a choice, they are those of least norm; if some make forces and others torques, each is measured by
+    the joint forces that it makes, where a force counts as a torque with the mechanism's length as lever arm.  Filters
+    have the activations that their inputs lead to; integrators, at rest, no input."""
     from scipy.optimize import lsq_linear
 
     mech = at.mech
@@ -30,14 +33,19 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     assert elements is not None
     loose = balance(at._replace(passive=elements), search)
     null = decompose(loose.jacobian).null
-    driving = null.T @ (search.units[:, None] * _by_inputs(mech, elements, at) / search.energy)
+    by_inputs = search.units[:, None] * _by_inputs(mech, elements, at) / search.energy
+    effect = np.ones(mech.n_ctrl)
+    if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
+        effect = np.linalg.norm(by_inputs, axis=0)
+        effect = np.where(effect > 0.0, effect, 1.0)
+    driving = null.T @ by_inputs / effect
     free = np.array([one.dynamics != "integrator" for one in mech.actuators])
-    lower, upper = (mech.ctrl_range[free] - start[free, None]).T
+    lower, upper = ((mech.ctrl_range[free] - start[free, None]) * effect[free, None]).T
     needed = null.T @ loose.forces
     inputs = start.copy()
     inputs[~free] = 0.0
     if free.any():
-        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x
+        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x / effect[free]
     return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
 
 

@@ -153,6 +153,7 @@ def _linearization_algorithm(mech: Mechanism) -> Algorithm:
         reason=CLUSTERS,
         ports=("wrenches",),
         sizes={**sizes, "places": (p,)},
+        within_loops=True,
     )
 
 

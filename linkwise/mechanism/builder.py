@@ -17,7 +17,7 @@ from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
-from linkwise.mechanism.resistance import idle_spin, loops_resist
+from linkwise.mechanism.resistance import idle_spin
 from linkwise.mechanism.shapes import Shape
 from linkwise.mechanism.welding import NOTHING, RigidMass, combined, composed
 
@@ -210,9 +210,9 @@ class Builder(LoopDeclarations):
             mechanism = replace(mechanism, shapes=tuple(self._shapes.values())) if self._shapes else mechanism
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
-        if mechanism.singular_joints and not loops_resist(mechanism):
-            idle = [mechanism.bodies[mechanism.body_index(joint)] for joint in mechanism.singular_joints]
-            names = ", ".join(f"{body.joint!r}{idle_spin(body)}" for body in idle)
+        if mechanism.singular_joints and not mechanism._loops_resist:
+            massless = [(one, mechanism.bodies[mechanism.body_index(one.joint)]) for one in mechanism._massless_joints]
+            names = ", ".join(f"{one}{'' if one.undone_by else idle_spin(body)}" for one, body in massless)
             self._report(
                 strict,
                 InertiaWarning,

@@ -51,7 +51,6 @@ _STRUCTURE = (
         "link_names",
         "parents",
         "children",
-        "_tips",
     ),
     *("_body_of_joint", "_slices", "_coordinate_names"),
     *("rates_are_velocities", "steps_commute", "_size"),
@@ -107,8 +106,8 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
     """A copy of the same structure with other values of some fields, which have been checked; ``changes`` are those
     that compiled code looks at."""
     changes = frozenset(changes)
-    if changes <= {GRAVITY} and "singular_joints" in mech.__dict__:  # these hang on inertias alone
-        values["singular_joints"] = mech.singular_joints
+    if changes <= {GRAVITY} and "_massless_joints" in mech.__dict__:  # these depend on inertias alone
+        values["_massless_joints"] = mech._massless_joints
     return _family_member(mech, mech._family, mech._changed | changes, values)
 
 
@@ -155,6 +154,7 @@ def with_numbers(part: Part, **numbers: Any) -> Part:
     """A copy of a body with other numbers, which have been checked, and arrays that are read-only."""
     copy = object.__new__(type(part))
     copy.__dict__.update(part.__dict__, **numbers)
+    copy.__dict__.pop("resists_its_joint", None)  # depends on them
     return copy
 
 

@@ -155,11 +155,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
                 children[parent].append(index)
         return tuple(map(tuple, children))
 
-    @cached_property
-    def _tips(self) -> tuple[int, ...]:
-        """Bodies that carry no others."""
-        return tuple(index for index, carried in enumerate(self.children) if not carried)
-
     def subtree(self, index: int) -> tuple[int, ...]:
         """Body ``index`` and everything it carries, ascending."""
         inside = {index}
@@ -332,8 +327,17 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
     @cached_property
     def singular_joints(self) -> tuple[str, ...]:
-        """Independent joints that move nothing with inertia: no force law gives them an acceleration."""
-        return resistance.singular_joints(self)
+        """Independent joints that can move while nothing with inertia does: the mass matrix of the tree is singular at
+        every configuration, and no force law gives them an acceleration."""
+        return tuple(one.joint for one in self._massless_joints)
+
+    @cached_property
+    def _massless_joints(self) -> tuple[resistance.MasslessJoint, ...]:
+        return resistance.massless_joints(self)
+
+    @cached_property
+    def _loops_resist(self) -> bool | None:
+        return resistance.loops_resist(self)
 
     # Variants ------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from linkwise.mechanics.jet import parts as derivatives
 from linkwise.mechanics.joints import Joint, LoopKind
 from linkwise.mechanics.scalar import dot
 from linkwise.mechanics.spatial import Matrix3, Vector3
-from linkwise.mechanism import checks
+from linkwise.mechanism import checks, resistance
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
 from linkwise.mechanism.poses import checked_pose
@@ -205,6 +206,11 @@ class Body(Constant):
     def nv(self) -> int:
         """Number of own velocity coordinates: 0 for a joint that mimics another."""
         return 0 if self.mimic else self.kind.nv
+
+    @cached_property
+    def resists_its_joint(self) -> bool:
+        """Whether the link's own inertia, with the armature, resists every motion of its joint."""
+        return resistance.resists_its_joint(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

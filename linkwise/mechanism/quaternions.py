@@ -3,6 +3,7 @@
 One rule for all states, postures and targets: what is off by rounding, up to ``NOT_UNIT``, is divided by its length;
 what is further off, and zeros, are refused by name (of guesses, zeros alone).  Functions of arrays such as
 ``forward_dynamics`` do not look: they compute with the rotation that a quaternion of any length but zero stands for.
+``check_state`` reports lengths and orders of other libraries.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ def _refuse(what: str, length: float) -> None:
     if length == 0.0:
         raise MechanismError(
             f"{what} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
-            "has it in place"
+            "has it in place; linkwise.check_state(mech, q) says whether q is in another library's order"
         )
     raise MechanismError(
         f"{what} is not of unit length but {length:.6g} long: divide it by its length, and give [w, x, y, z], before "
-        "the position of a floating joint"
+        "the position of a floating joint; linkwise.check_state(mech, q) says whether q is in another library's order"
     )
 
 

@@ -287,7 +287,9 @@ def test_names_that_the_terminal_cannot_show_are_no_error(tmp_path):
 def test_prove_prints_the_chain_or_a_counterexample():
     run = linkwise("prove", "(I - H@psi@K) @ H @ phi @ f", "H @ psi @ f", "--link", "f")
     assert run.returncode == 0 and run.stdout.endswith("proven\n") and "jain1995 (4.10)" in run.stdout
-    wrong = linkwise("prove", "H @ phi @ G", "I + H @ phi @ K")
+    light = linkwise("prove", "H @ phi @ G", "I + H @ phi @ K")
+    assert light.returncode == 0 and light.stdout.endswith("with rotors: H phi G = I + H phi K - R D^-1\n")
+    wrong = linkwise("prove", "H @ phi @ G", "I + H @ phi @ K", "--armature")
     assert wrong.returncode == 1 and "does not hold: mechanism 'random_tree" in wrong.stdout
     assert linkwise("prove", "H @ phi @ G", "I + H @ phi @ K", "--no-armature").returncode == 0
     assert linkwise("prove", "H", "phi").returncode == 2

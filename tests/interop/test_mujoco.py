@@ -98,3 +98,53 @@ def test_precision_is_kept():
     q, v = (x.astype(np.float32) for x in lw.random_state(mech, np.random.default_rng(0), (2,)))
     there = lw.interop.to_mujoco(mech, model)
     assert there.q(q).dtype == there.inverse.q(there.q(q)).dtype == np.float32
+
+
+def test_derivatives_with_a_free_base():
+    """Derivatives of accelerations and forces by q, v, tau and a, against differences of MuJoCo's own results along its
+    own tangents; and back."""
+    mech = lw.mechanisms.random_tree(4, 2, joints=("revolute", "spherical", "prismatic"), floating_base=True)
+    model = only_inertia(lw.interop.mujoco_model(mech))
+    there, data, rng = lw.interop.to_mujoco(mech, model), mujoco.MjData(model), np.random.default_rng(0)
+    q, v = lw.random_state(mech, rng)
+    tau = rng.normal(size=mech.nv)
+    a = lw.forward_dynamics(mech, q, v, tau)
+    state_there = there.q(q), there.v(q, v), there.a(q, v, a), there.tau(q, tau)
+
+    def acceleration(qpos, qvel, qfrc):
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = qpos, qvel, qfrc
+        mujoco.mj_forward(model, data)
+        return data.qacc.copy()
+
+    def force(qpos, qvel, qacc):
+        data.qpos[:], data.qvel[:], data.qacc[:], data.qfrc_applied[:] = qpos, qvel, qacc, 0.0
+        mujoco.mj_inverse(model, data)
+        return data.qfrc_inverse.copy()
+
+    def differences(function, at, which):
+        columns = []
+        for direction in np.eye(model.nv):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = [x.copy() for x in at]
+                if which == 0:
+                    mujoco.mj_integratePos(model, moved[0], direction, step)
+                else:
+                    moved[which] += step * direction
+                ends.append(function(*moved))
+            columns.append((ends[0] - ends[1]) / 2e-5)
+        return np.array(columns).T
+
+    qpos, qvel, qacc, qfrc = state_there
+    of_a_there = [differences(acceleration, (qpos, qvel, qfrc), k) for k in range(3)]
+    of_tau_there = [differences(force, (qpos, qvel, qacc), k) for k in range(3)]
+    of_a = lw.forward_dynamics_derivatives(mech, q, v, tau)
+    of_tau = lw.inverse_dynamics_derivatives(mech, q, v, a)
+    for found, expected in (
+        (there.acceleration_derivatives(q, v, a, tau, of_a), of_a_there),
+        (there.force_derivatives(q, v, a, tau, of_tau), of_tau_there),
+        (there.inverse.acceleration_derivatives(*state_there, of_a_there), of_a),
+        (there.inverse.force_derivatives(*state_there, of_tau_there), of_tau),
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * max(1.0, np.abs(other).max()))

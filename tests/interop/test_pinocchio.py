@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_planar_joints_of_pinocchio():
 
 
 def test_matrices_of_other_kinds():
-    """The inverse of the mass matrix, and derivatives of accelerations, where Pinocchio has another order."""
+    """The inverse of the mass matrix, and derivatives of accelerations where the other order is all that differs."""
     mech = lw.mechanisms.random_tree(6, 6, joints=("revolute", "prismatic"), floating_base=True)
     model = lw.interop.pinocchio_model(mech)
     there, data = lw.interop.to_pinocchio(mech, model), model.createData()
@@ -142,6 +143,111 @@ def test_matrices_of_other_kinds():
     np.testing.assert_allclose(inverse, d_tau, rtol=0, atol=1e-11 * np.abs(d_tau).max())
     np.testing.assert_allclose(there.matrix(q, d_tau, takes="tau", gives="v"), symmetric(data.Minv), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(here.spatial(here.spatial(np.arange(6.0))), np.arange(6.0))
+
+
+def with_planar_joints_of_pinocchio(mech: lw.Mechanism, monkeypatch):
+    """A model of the mechanism whose planar joints are Pinocchio's own, with velocities along axes that turn."""
+    from linkwise.interop import pinocchio as interop
+
+    usual = interop._joint
+    planar = pin.JointModelPlanar
+    monkeypatch.setattr(interop, "_joint", lambda p, kind: planar() if type(kind) is lw.Planar else usual(p, kind))
+    return interop.pinocchio_model(mech)
+
+
+def analytic(model, q, v, a, tau):
+    """Pinocchio's own derivatives of accelerations and of forces; they are right where motions are constant in the
+    link's axes."""
+    data = model.createData()
+    pin.computeABADerivatives(model, data, q, v, tau)
+    of_a = data.ddq_dq.copy(), data.ddq_dv.copy(), symmetric(data.Minv)
+    pin.computeRNEADerivatives(model, data, q, v, a)
+    return of_a, (data.dtau_dq.copy(), data.dtau_dv.copy(), symmetric(data.M))
+
+
+def by_differences(model, q, v, a, tau):
+    """Differences of Pinocchio's accelerations and forces along its own tangents, for all joints."""
+    data, step = model.createData(), 1e-5
+
+    def derivatives(function, *rest):
+        def moved(which, d):
+            x = [pin.integrate(model, q, d) if which == 0 else q, *rest]
+            if which:
+                x[which] = x[which] + d
+            return function(model, data, *x).copy()
+
+        columns = [[moved(k, d) - moved(k, -d) for d in step * np.eye(model.nv)] for k in range(3)]
+        return tuple(np.array(x).T / (2.0 * step) for x in columns)
+
+    return derivatives(pin.aba, v, tau), derivatives(pin.rnea, v, a)
+
+
+@pytest.mark.parametrize(
+    "kinds, expected, tolerance, seed, floating",
+    [
+        (("planar", "spherical", "revolute", "prismatic"), analytic, 1e-10, 0, False),
+        (("planar", "spherical", "revolute", "prismatic"), analytic, 1e-10, 3, True),
+        (("planar", "spherical", "universal", "cylindrical"), by_differences, 1e-6, 0, True),
+    ],
+)
+def test_derivatives_where_the_change_of_coordinates_depends_on_q(
+    kinds, expected, tolerance, seed, floating, monkeypatch
+):
+    """Derivatives of accelerations and of forces, in both directions and for batches."""
+    rng = np.random.default_rng(seed)
+    mech = lw.mechanisms.random_tree(8, seed, joints=kinds, floating_base=floating)
+    # Pinocchio's planar joints have the normal z, and rotors along axes that turn.
+    bodies = [
+        replace(b, kind=lw.Planar(), armature=(0.0,) * 3) if isinstance(b.kind, lw.Planar) else b for b in mech.bodies
+    ]
+    mech = replace(mech, bodies=tuple(bodies))
+    assert {type(body.kind).__name__.lower() for body in mech.bodies} >= set(kinds[:3])
+    model = with_planar_joints_of_pinocchio(mech, monkeypatch)
+    there = lw.interop.to_pinocchio(mech, model)
+    q, v = lw.random_state(mech, rng, (3,))
+    tau = rng.normal(size=v.shape)
+    a = lw.forward_dynamics(mech, q, v, tau)
+    state, state_there = (q, v, a, tau), (there.q(q), there.v(q, v), there.a(q, v, a), there.tau(q, tau))
+    of_a = lw.forward_dynamics_derivatives(mech, q, v, tau)
+    of_tau = lw.inverse_dynamics_derivatives(mech, q, v, a)
+    both = [expected(model, *x) for x in zip(*state_there, strict=True)]
+    of_a_there, of_tau_there = (np.moveaxis(np.array([one[k] for one in both]), 1, 0) for k in (0, 1))
+    for converted, own in (
+        (there.acceleration_derivatives(*state, of_a), of_a_there),
+        (there.inverse.acceleration_derivatives(*state_there, of_a_there), of_a),
+        (there.force_derivatives(*state, of_tau), of_tau_there),
+        (there.inverse.force_derivatives(*state_there, of_tau_there), of_tau),
+    ):
+        for one, other in zip(converted, own, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * max(1.0, np.abs(other).max()))
+    # As a linear map, the derivative by q is another matrix.
+    assert np.abs(there.matrix(q, of_a[0], gives="v") - of_a_there[0]).max() > 0.1
+
+
+def test_derivatives_of_forces_with_mimic_joints_that_are_free_there():
+    """Inverse dynamics agree where joints mimic others here and are free there; so do their derivatives."""
+    file = robot("panda_description/urdf/panda.urdf")
+    mech, model = load(file), pin.buildModelFromUrdf(str(file))
+    there, data = lw.interop.to_pinocchio(mech, model), model.createData()
+    q, v = lw.random_state(mech, np.random.default_rng(0))
+    a = np.linspace(-1.0, 1.0, mech.nv)
+    arrays = there.q(q), there.v(q, v), there.a(q, v, a)
+    pin.computeRNEADerivatives(model, data, *arrays)
+    found = there.inverse.force_derivatives(
+        *arrays, pin.rnea(model, model.createData(), *arrays), (data.dtau_dq, data.dtau_dv, symmetric(data.M))
+    )
+    for one, other in zip(found, lw.inverse_dynamics_derivatives(mech, q, v, a), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
+
+
+def test_derivatives_that_are_not_three_are_refused():
+    mech = lw.mechanisms.chain(2)
+    there = lw.interop.to_pinocchio(mech, lw.interop.pinocchio_model(mech))
+    x = np.zeros(2)
+    with pytest.raises(ValueError, match="derivatives must be three matrices: d_q, d_v and d_tau"):
+        there.acceleration_derivatives(x, x, x, x, np.eye(2))
+    with pytest.raises(ValueError, match=r"d_a of linkwise for mechanism 'chain_2' must have shape \(..., 2, 2\)"):
+        there.force_derivatives(x, x, x, x, (np.eye(2), np.eye(2), np.eye(3)))
 
 
 def test_what_does_not_fit_is_told():

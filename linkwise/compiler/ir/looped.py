@@ -111,11 +111,12 @@ class Loop:
         inner = self.inner and replace(self.inner, rows=self.inner.rows.with_bodies(change))
         return replace(self, bodies=tuple(map(change, self.bodies)), inner=inner)
 
-    def elements(self, space: str) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
-        """Of the bodies that run, those results that go to a space: body, number of the result, place and elements."""
+    def elements(self, space: str, read: bool = False) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
+        """Of the bodies that run, those results that go to a space: body, number of the result, place and elements; or
+        what they ``read`` from there."""
         for k, body in enumerate(self.bodies):
             bases = self.bases[self.which == k].T
-            for number, place in enumerate(body.writes):
+            for number, place in enumerate(body.reads if read else body.writes):
                 if place.space == space and bases.size:
                     yield body, number, place, np.atleast_1d(place.at(bases))
         if self.inner is None:
@@ -125,7 +126,7 @@ class Loop:
         for k, body in enumerate(rows.bodies):
             chosen = rows.which[along] == k
             bases, outer = rows.bases[along[chosen]].T, self.bases[around[chosen]].T
-            for number, place in enumerate(body.writes):
+            for number, place in enumerate(body.reads if read else body.writes):
                 if place.space == space and bases.size:
                     yield body, number, place, np.atleast_1d(place.at(bases, outer))
 
@@ -229,6 +230,15 @@ class LoopedProgram:
             for body, number, place, elements in loop.elements(OUTPUT):
                 patterns[place.array][elements] = not is_zero(body.program.results[0][number])
         return tuple(x.reshape(array.shape) for x, array in zip(patterns, self.outputs, strict=True))
+
+    @property
+    def unread(self) -> tuple[np.ndarray, ...]:
+        """For each input, the elements (flat indices) that nothing is computed from."""
+        read = [np.zeros(array.size, bool) for array in self.inputs]
+        for loop in self.loops:
+            for _, _, place, elements in loop.elements(INPUT, read=True):
+                read[place.array][elements] = True
+        return tuple(np.flatnonzero(~one) for one in read)
 
     @property
     def size(self) -> int:

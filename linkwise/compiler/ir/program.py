@@ -83,6 +83,15 @@ class Program:
         )
 
     @property
+    def unread(self) -> tuple[np.ndarray, ...]:
+        """For each input, the elements (flat indices) that nothing is computed from."""
+        read = [np.zeros(array.size, bool) for array in self.inputs]
+        for node in self.nodes:
+            if node.op is ops.INPUT:
+                read[node.value[0]][node.value[1]] = True
+        return tuple(np.flatnonzero(~one) for one in read)
+
+    @property
     def size(self) -> int:
         """Nodes that are evaluated per state: what its cost grows with."""
         return len(self.nodes)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, Body, Loop, LoopedProgram, Place
+from ..ir.looped import CELL, INPUT, OUTPUT, Body, Loop, LoopedProgram, Place
 from ..ir.program import Array, Node, Program
 from .llvm_vector import VectorType
 
@@ -70,6 +70,25 @@ class LoopScratch:
     @property
     def first_spilled(self) -> int:
         return self.cells + self.program.cells + (not self.in_order)
+
+    @property
+    def varying(self) -> list[int]:
+        """The first element of each output that is computed anew for every group of states."""
+        program, found = self.program, list[int]()
+        if program.results is not None:
+            for cells in program.results:
+                slots = (self.cells + cell for cell in cells.tolist() if cell >= 0)
+                found += [slot for slot in slots if slot not in self.constants][:1]
+            return found
+        for number, offset in enumerate(self.output_offsets):
+            written = (
+                int(elements.min())
+                for loop in program.loops
+                for _, _, place, elements in loop.elements(OUTPUT)
+                if place.array == number
+            )
+            found += [offset + element for element in sorted(written)[:1]]
+        return found
 
     def cells_written_after(self, number: int) -> list[int]:
         """Cells that only loops after this one write, for every group of states; the first come last."""
@@ -195,6 +214,11 @@ class Scratch:
     def output_offsets(self) -> list[int]:
         """Where each output begins, if its elements are in order."""
         return [places[0] if places else 0 for places in self.places]
+
+    @property
+    def varying(self) -> list[int]:
+        """Elements of outputs that are computed anew for every group of states."""
+        return [place for places in self.destinations.values() for place in places]
 
     def take(self) -> int:
         """A free slot."""

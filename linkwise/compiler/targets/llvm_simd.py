@@ -10,6 +10,8 @@ scratch area once per call: no group changes them.
 
 A recurrence runs the same code several times for each group (``llvm_loop``).
 
+Inputs that nothing is computed from are looked at all the same: where one is not a number, results are none either.
+
 Straight-line code is written by ``llvm_straight``, loops over links by ``llvm_looped``.
 """
 
@@ -66,6 +68,10 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         ahead = [] if recurrence else outputs_ahead(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
         used = {node.op for node in program.nodes}
+    unread = [] if recurrence else _unread(program, scratch)
+    if unread and scratch.varying:
+        compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
+        functions = [*functions, _heeding(unread, scratch, attributes)]
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence, ahead),
@@ -90,6 +96,44 @@ def _straight(
     calls, functions = parts(program, scratch, features, attributes, ahead)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     return [*compute, *calls], [*([_angles(scratch, attributes)] if scratch.angles else []), *functions]
+
+
+def _unread(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[int]:
+    """Slots of inputs that nothing is computed from."""
+    both = zip(program.unread, scratch.input_offsets, strict=True)
+    return [offset + element for elements, offset in both for element in elements.tolist()]
+
+
+def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+    """``void @heed_unread(ptr scratch)``: results of states in which an unread input is not a number are none.  The
+    inputs are added up: one instruction each for a group of states, and a branch that is hardly ever taken."""
+    vector = scratch.vector
+    real, boolean, step = vector.real, vector.boolean, vector.bytes
+    lines = [f"define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{"]
+    for i, slot in enumerate(unread):
+        lines += [
+            f"  %unread{i}.at = getelementptr i8, ptr %scratch, i64 {slot * step}",
+            f"  %unread{i} = load {real}, ptr %unread{i}.at",
+        ]
+        if i:
+            before = f"%sum{i - 1}" if i > 1 else "%unread0"
+            lines.append(f"  %sum{i} = fadd {real} {before}, %unread{i}")
+    total = f"%sum{len(unread) - 1}" if len(unread) > 1 else "%unread0"
+    lines += [
+        f"  %unknown = fcmp uno {real} {total}, {total}",
+        f"  %lanes = bitcast {boolean} %unknown to i{vector.lanes}",
+        f"  %none = icmp eq i{vector.lanes} %lanes, 0",
+        '  br i1 %none, label %done, label %spread, !prof !{!"branch_weights", i32 1000000, i32 1}',
+        "spread:",
+    ]
+    for i, slot in enumerate(scratch.varying):
+        lines += [
+            f"  %result{i}.at = getelementptr i8, ptr %scratch, i64 {slot * step}",
+            f"  %result{i} = load {real}, ptr %result{i}.at",
+            f"  %marked{i} = select {boolean} %unknown, {real} {total}, {real} %result{i}",
+            f"  store {real} %marked{i}, ptr %result{i}.at",
+        ]
+    return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}", ""])
 
 
 def _attributes(vector: VectorType) -> str:

@@ -91,6 +91,19 @@ def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "fl
     return outputs
 
 
+def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """Make results of states not a number in which an input is none that nothing is computed from; in place."""
+    batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
+    for elements, array, core in zip(program.unread, arrays, program.inputs, strict=True):
+        if len(elements):
+            flat = np.asarray(array, dtype=float).reshape(
+                *np.shape(array)[: np.ndim(array) - len(core.shape)], core.size
+            )
+            unknown = np.broadcast_to(np.isnan(flat[..., elements]).any(axis=-1), batch)
+            for output in outputs:
+                output[unknown] = np.nan
+
+
 def _prepared(
     program: AnyProgram, arrays: Sequence[np.ndarray], kind: np.dtype
 ) -> tuple[list[np.ndarray], tuple[int, ...]]:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import WRENCHES, float64_function, kernel_function, stored
+from ...compiler.store import WRENCHES, float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
-from ...mechanism.resistance import SINGULAR_TOLERANCE, loops_resist
+from ...mechanism.resistance import SINGULAR_TOLERANCE, inertia_error
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
@@ -174,9 +174,9 @@ def accelerations(
 
 
 def _lacks_inertia(mech: Mechanism) -> bool:
-    """Whether something moves without inertia though loops are closed: the elimination would divide by zero."""
+    """Whether something may move without inertia though loops are closed: the elimination would divide by zero."""
     require_mechanism(mech)
-    return bool(mech.singular_joints) and not stored(mech, _lacks_inertia, lambda: loops_resist(mech))
+    return bool(mech.singular_joints) and not mech._loops_resist
 
 
 def _eliminated(
@@ -248,16 +248,30 @@ def null_space_accelerations(
         diagonal = reduced.reshape(*reduced.shape[:-2], mech.nv**2)[..., :: mech.nv + 1]  # a view
         diagonal += ~basis.any(axis=-2)
     driving = times(transposed, force) - times(projected, offset)
-    try:
-        y = solved(reduced, driving)
-    except np.linalg.LinAlgError:
-        if undetermined:
-            return times(basis, _in_balance(mech, reduced, driving, force)) + offset
-        raise MechanismError(
-            f"a degree of freedom of mechanism {mech.name!r} moves nothing with inertia: give the links it moves mass "
-            "and inertia; what holds it still is known without (closed.static_forces, and reactions to them)"
-        ) from None
-    return times(basis, y) + offset
+    if undetermined and not has_inertia(mech, reduced):
+        return times(basis, _in_balance(mech, reduced, driving, force)) + offset
+    require_inertia_of_motions(mech, reduced)
+    return times(basis, solved(reduced, driving)) + offset
+
+
+def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
+    """Whether ``K* M K``, (..., p, p), is positive in every state that is known.  It is, unless joints of the spanning
+    tree can move without moving mass."""
+    if not mech.singular_joints or not reduced.size:
+        return True
+    reduced = reduced[np.isfinite(reduced).all(axis=(-1, -2))]
+    diagonal = np.einsum("...ii->...i", reduced)
+    if not (diagonal > 0.0).all():
+        return False
+    scale = 1.0 / np.sqrt(diagonal)
+    smallest = np.linalg.eigvalsh(reduced * scale[..., :, None] * scale[..., None, :])[..., 0]
+    return bool((smallest > SINGULAR_TOLERANCE).all())
+
+
+def require_inertia_of_motions(mech: Mechanism, reduced: np.ndarray, what: str = "forward_dynamics") -> None:
+    """Refuse states in which a motion that the loops allow has no inertia; ``reduced`` is K* M K, (..., p, p)."""
+    if not has_inertia(mech, reduced):
+        raise inertia_error(mech, what)
 
 
 def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force: np.ndarray) -> np.ndarray:

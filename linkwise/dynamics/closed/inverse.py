@@ -19,6 +19,7 @@ from .constraints import decomposed_jacobian, driven_by, loop_of, require_length
 from .contacts import RefusedStates, by_kernel, loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
+from .force_units import mixes_units, velocity_units, warn_of_mixed_units
 from .formulations import basis_by
 from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error, redundancy
@@ -51,7 +52,9 @@ def inverse_dynamics(
                    ``static_forces``.  Degrees of freedom beyond the independent ones, such as the rotation of a rod
                    between two balls, follow freely if the joints that are not actuated leave just one way
     weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                   given, plain least squares by default, wherever loops leave a choice
+                   given wherever loops leave a choice.  By default forces are compared with torques at the size of
+                   their loops, so that the result does not depend on the unit of length; a ``MechanismWarning``
+                   names the coordinates that share a load by both
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
                    exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
@@ -83,6 +86,10 @@ def inverse_dynamics(
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
         options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
         tau = by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+    if weights is None and distribution is None and mixes_units(mech, driven):
+        jacobian = sizes(mech).rows[:, None] * terms(mech, q, v, active=mask).jacobian * velocity_units(mech)
+        reach = np.swapaxes(decompose(jacobian).null[..., driven, :], -1, -2)
+        warn_of_mixed_units(mech, reach, driven, actuated)
     if actuated is None and mech.loops:
         _warn_of_floating_joints(mech, tau)
     return tau
@@ -118,7 +125,7 @@ def static_forces(
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6), which
     ``lw.wrenches_at`` makes of pushes on links and frames, and ``passive`` springs (``lw.Passive``).  They are zero at
     joints that are not ``actuated`` (default: all are) or are ``unactuated``, and where loops leave a choice those with
-    the least sum of ``weights`` * force^2."""
+    the least sum of ``weights`` * force^2, as for ``inverse_dynamics``."""
     options: Any = {"passive": passive, "unactuated": unactuated}
     return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, **options)
 
@@ -205,8 +212,8 @@ def _forces_for(
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + force
-    patterns = _patterns(len(driven), weights, distribution)
-    reach = _reach(svd.null[..., driven, :], patterns, sizes(mech).columns[driven])
+    patterns = _patterns(velocity_units(mech)[driven], weights, distribution)
+    reach = _reach(svd.null[..., driven, :], patterns, velocity_units(mech)[driven])
     found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     tau = np.zeros((*found.shape[:-1], mech.nv))
     tau[..., driven] = found
@@ -298,8 +305,10 @@ def _following_freely(
     return times(null, y) + offset, np.asarray(free.rank)
 
 
-def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
-    """(..., count, k): forces of the actuated coordinates per unit of what is kept small."""
+def _patterns(units: np.ndarray, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
+    """(..., count, k): forces of the actuated coordinates per unit of what is kept small; ``units`` (count,) of their
+    velocities."""
+    count = len(units)
     if weights is not None and distribution is not None:
         raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
     if distribution is not None:
@@ -311,7 +320,7 @@ def _patterns(count: int, weights: ArrayLike | None, distribution: ArrayLike | N
                 f"and a column per degree of freedom: shape (..., {count}, k), not {np.shape(distribution)}"
             )
         return columns
-    scale = np.ones(count) if weights is None else real_numbers("weights", weights)
+    scale = units**2 if weights is None else real_numbers("weights", weights)
     if scale.shape != (count,) or not np.all(scale > 0.0):
         raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
     return np.diag(1.0 / np.sqrt(scale))

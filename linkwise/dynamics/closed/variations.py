@@ -33,7 +33,7 @@ from ..states import ByJoint, Float64Array, state_arrays
 from ..trees import inverse_dynamics
 from .constraints import decomposed_jacobian, opening_rates
 from .decomposition import Decomposition, times, transposed_times
-from .dynamics import Terms, terms
+from .dynamics import Terms, require_inertia_of_motions, terms
 from .redundancy import redundancy
 from .sizes import sizes
 from .tolerances import LOOPS
@@ -227,13 +227,8 @@ def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
     force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
     offset = -times(closing, own.bias)
     reduced = across @ own.mass @ basis
-    try:
-        response = np.linalg.solve(reduced, across)
-    except np.linalg.LinAlgError:
-        raise MechanismError(
-            f"a degree of freedom of mechanism {at.mech.name!r} moves nothing with inertia: give the links it moves "
-            "mass and inertia, or its joint armature"
-        ) from None
+    require_inertia_of_motions(at.mech, reduced, "linearize")
+    response = np.linalg.solve(reduced, across)
     acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
     multipliers = transposed_times(closing, force - times(own.mass, acceleration))
     return _Motion(chosen, response, acceleration, multipliers)

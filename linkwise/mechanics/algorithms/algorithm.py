@@ -10,6 +10,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from ...mechanism import Mechanism, MechanismError
+from ...mechanism.resistance import require_inertia
 from ..operators.algebra import L, M
 from ..operators.explain import Computation
 from ..operators.expression import Expression, Factored, Operator
@@ -155,6 +156,7 @@ class Algorithm:
     mimic: Callable[..., Any] | None = None
     in_loops: InLoops | None = None
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
+    within_loops: bool = False  # needs a positive mass matrix of the motions that loops allow
     heeds_loops: bool = False  # solves for motions, but not without the loops
     ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
     ports: tuple[str, ...] = ()  # inputs that may be left out: "wrenches" on the links, "active" constraints
@@ -326,12 +328,8 @@ class Algorithm:
                 f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
                 f"{choice}mech.spanning_tree if the loops are meant to be open"
             )
-        if mechanism.singular_joints and self.solves_motion:
-            names = ", ".join(map(repr, mechanism.singular_joints))
-            raise MechanismError(
-                f"{self.name} needs a positive mass matrix, but nothing with inertia moves with joint {names} of "
-                f"mechanism {mechanism.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
-            )
+        if self.solves_motion or self.within_loops:
+            require_inertia(mechanism, self.name, self.within_loops)
 
 
 def from_expression(expression: Expression) -> Algorithm:

@@ -31,14 +31,21 @@ HELD = "clusters of links whose loops hold or let go, by a number per loop, are 
 
 def closed_step(name: str, method: integration.Method) -> Algorithm:
     results = ("state", "reliability", "steps_to_singular")
-    return _eliminated(f"closed_{name}_step", STEP, results, partial(integration.closed_step, method), ("settled",))
+    recursion = partial(integration.closed_step, method)
+    return _eliminated(f"closed_{name}_step", STEP, results, recursion, ("settled",), within_loops=True)
 
 
 def _eliminated(
-    name: str, inputs: tuple[str, ...], output: Any, recursion: Callable[..., Any], options: tuple[str, ...] = ()
+    name: str,
+    inputs: tuple[str, ...],
+    output: Any,
+    recursion: Callable[..., Any],
+    options: tuple[str, ...] = (),
+    within_loops: bool = False,
 ) -> Algorithm:
     ports = ("wrenches",) if "wrenches" in signature(recursion).parameters else ()
-    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, ports=ports)
+    more: Any = {"ports": ports, "within_loops": within_loops}
+    return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, **more)
 
 
 def _held(name: str, inputs: tuple[str, ...], output: str, called: str = "", **more: Any) -> Algorithm:
@@ -81,12 +88,14 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("fronts",),
         reason=CLUSTERS,
         ports=("active", "wrenches"),
+        within_loops=True,
     ),
     _eliminated(
         "closed_motion",
         ("q", "v", "tau"),
         ("a", "reliability", "consistency"),
         closed_dynamics.closed_motion,
+        within_loops=True,
     ),
     _held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     _held("multipliers", ("q", "v", "tau"), "multipliers"),
@@ -97,7 +106,7 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         "inverse_dynamics",
         ("q", "v", "a"),
         "tau",
-        options=("actuated",),
+        options=("actuated", "units"),
         defaults={"actuated": lambda mech: None},
         solves_motion=False,
     ),
@@ -142,12 +151,14 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("q", "v", "tau"),
         ("d_q", "d_v", "d_tau", "reliability", "consistency"),
         closed_derivatives.closed_forward_dynamics_derivatives,
+        within_loops=True,
     ),
     _eliminated(
         "closed_rate_jacobian",
         ("q", "v", "tau"),
         ("rate_jacobian", "reliability", "consistency"),
         closed_derivatives.closed_rate_jacobian,
+        within_loops=True,
     ),
     Algorithm("loop_alignments", ("q",), "loop_alignments", loop_constraints.loop_alignments, reason=LOOPS),
     Algorithm("loop_motion_maps", ("q",), "loop_motion_maps", loop_constraints.loop_motion_maps, reason=LOOPS),

@@ -1,6 +1,9 @@
 """Loops that hold or let go, by a number per loop: accelerations, forces of the loops, impacts.
 
 Where it is in doubt which constraints are independent, results are not numbers.
+
+Where forces are not unique, the least are taken, a force counting as a torque at the size of its loop
+(``ConstraintUnits``).
 """
 
 from __future__ import annotations
@@ -88,35 +91,48 @@ def inverse_dynamics(
     tree: Tree, q, v, a, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None
 ) -> list[Scalar]:
     """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
-    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load."""
+    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load.
+
+    Velocities are counted in units of their columns, so that forces times these are all moments.
+    """
     mech = tree.mechanism
+    columns = [units.column(c) for c in range(mech.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
-    vectors = [[row.at(c) for c in range(mech.nv)] for row in rows]
+    vectors = [[_times(row.at(c), unit) for c, unit in enumerate(columns)] for row in rows]
     on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]
     loops = orthogonalized(vectors, on, [units.row(r) for r in range(len(rows))])
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
-    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, a, units)
-    tau = loops.split(load)[1]
+    moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
+    rates = [_times(x, 1.0 / unit) for x, unit in zip(a, columns, strict=True)]
+    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, rates, units)
+    tau = loops.split(moments)[1]
     if actuated is not None:
         places = _places(mech, actuated)
-        moved = [loops.split([float(c == place) for c in range(mech.nv)])[1] for place in places]
+        moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
         reach = orthogonalized(moved)
         found, missing = reach.split(tau)
         most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
-        doubt = doubt + reach.doubt + _exceeds(missing, load, units) + select(most < SUFFICIENT**2, 1.0, 0.0)
+        doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(found), strict=True):
             tau[place] = force
-    return known(doubt, tau)
+    return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
 
-def _places(mech: Mechanism, joints: Sequence[str]) -> list[int]:
-    """Places in v of the actuated joints, each once."""
-    for name in joints:
-        if mech.bodies[mech.body_index(name)].mimic:
+def _times(x: Scalar, factor: float) -> Scalar:
+    return x if factor == 1.0 else x * factor
+
+
+def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
+    """Places in v of actuated joints and single coordinates, each once."""
+    places: dict[int, None] = {}
+    for name in names:
+        single = None if name in mech.joint_names else mech.coordinate_place("v", name)
+        if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
-    slices = [mech.v_index(name) for name in joints]
-    return list(dict.fromkeys(k for own in slices for k in range(own.start, own.stop)))
+        own = mech.v_index(name) if single is None else slice(single, single + 1)
+        places.update(dict.fromkeys(range(own.start, own.stop)))
+    return list(places)
 
 
 def _opens(
@@ -131,11 +147,9 @@ def _opens(
     return count
 
 
-def _exceeds(missing: Sequence[Scalar], load: Sequence[Scalar], units: ConstraintUnits) -> Scalar:
-    """1 where forces are missing along the degrees of freedom, all of them as moments."""
-    moments = ([x * units.column(c) for c, x in enumerate(forces)] for forces in (missing, load))
-    square, most = (dot(forces, forces) for forces in moments)
-    return select(square > most * INCONSISTENT**2, 1.0, 0.0)
+def _exceeds(missing: Sequence[Scalar], load: Sequence[Scalar]) -> Scalar:
+    """1 where moments are missing along the degrees of freedom."""
+    return select(dot(missing, missing) > dot(load, load) * INCONSISTENT**2, 1.0, 0.0)
 
 
 def _size(x: Scalar) -> Scalar:
@@ -174,11 +188,11 @@ class HeldMotion(ClosedMotion):
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
-        found: list[Scalar] = [0.0] * len(self.rows)
+        result: list[Scalar] = [0.0] * len(self.rows)
         for cluster, held in self.held.items():
             for row, value in zip(cluster.rows, held.multipliers(self.links[cluster.parent]), strict=True):
-                found[row] = value
-        return found
+                result[row] = value
+        return result
 
 
 class Impact(HeldMotion):

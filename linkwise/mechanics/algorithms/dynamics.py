@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..links.factor import Elimination
 from ..operators.plan import apply
+from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
+from ..recursions.sweep import sweep_over
 from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar
 from . import expressions as ex
@@ -34,4 +36,8 @@ def mass_matrix(tree: Tree, q) -> Matrix:
 
 def mass_matrix_inverse(tree: Tree, q) -> Matrix:
     """(nv, nv), from the elements of the mass matrix, where paths to the base are short (``expressions.py``)."""
-    return Elimination(mass_matrix(tree, q)).inverse()
+    mass = mass_matrix(tree, q)
+    with sweep_over(TIP_TO_BASE, "elimination, M = U D U*")("coordinates"):
+        factors = Elimination(mass)
+    with sweep_over(BASE_TO_TIP, "inverse of U D U*")("coordinates"):
+        return factors.inverse()

@@ -211,6 +211,26 @@ def needs_no_armature(expression: Expression) -> Expression | None:
     return None
 
 
+def with_rotor_inertias(expression: Expression) -> Expression:
+    """The expression with H phi M phi* H* + R wherever H phi M phi* H* stands alone, not beside R."""
+    pattern = _MASS_MATRIX.factors if isinstance(_MASS_MATRIX, Product) else ()
+    size = len(pattern)
+
+    def change(part: Expression) -> Expression | None:
+        if isinstance(part, Sum) and any(term == R for _, term in part.terms):
+            return part
+        if not isinstance(part, Product):
+            return None
+        for start in range(len(part.factors) - size + 1):
+            if part.factors[start : start + size] == pattern:
+                rest = part.factors[start + size :]
+                result = product(_MASS_MATRIX + R, rebuilt(_joined(rest), change)) if rest else _MASS_MATRIX + R
+                return product(_joined(part.factors[:start]), result) if start else result
+        return None
+
+    return rebuilt(expression, change)
+
+
 def _runs(expression: Expression) -> Iterator[Expression]:
     """Consecutive factors of a product."""
     if isinstance(expression, Product):

@@ -5,6 +5,9 @@
 Both sides are written out and rewritten by the laws of the algebra (``laws.py``) until none applies.  Equal normal
 forms are a proof.  If they differ, the oracle looks for a mechanism and a state at which the sides differ; where it
 finds none, nothing is settled.
+
+The papers' joints have no rotors.  Identities in which R does not occur are theirs: they hold if they hold without
+rotors, and a proof says whether it covers joints with rotors too.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from ...display import mimebundle
-from .algebra import COMPOSITE, identity
+from .algebra import COMPOSITE, R, identity
 from .counterexample import Counterexample, search
 from .expression import Expression, Factored, Inverse, Operator
-from .identities import Rule, UnknownInverse, has_adjoint, inverse_of, rebuilt
+from .identities import Rule, UnknownInverse, has_adjoint, inverse_of, rebuilt, with_rotor_inertias
 from .laws import COMPOSITES, LAWS, WITHOUT_ROTORS, Laws
 from .spaces import LOOP, SCALAR, SpaceError
 from .words import (
@@ -28,10 +31,13 @@ from .words import (
     add,
     adjoint,
     as_expression,
+    difference,
     multiplied_out,
     notation,
     times,
 )
+
+FEW_TERMS = 6  # a correction for rotors with more of them explains nothing
 
 
 @dataclass(frozen=True)
@@ -50,10 +56,10 @@ class Proof:
     """What ``prove`` found about ``left`` and ``right``.
 
     holds           True: proven; False: there is a counterexample; None: neither was found
+    armature        whether the mechanisms in question may have rotors at their joints
     ways            how both sides lead to one normal form
     lemmas          inverses that were used, with their proofs
     counterexample  a mechanism and a state at which the sides differ
-    armature        whether joints may have rotors
     reason          why nothing was settled
     """
 
@@ -73,10 +79,18 @@ class Proof:
 
     @cached_property
     def holds_without_rotors(self) -> bool:
-        """Whether it is proven for mechanisms whose joints have no rotors, of which the papers speak."""
+        """Whether it is proven for mechanisms whose joints have no rotors, as in the papers."""
         if self.holds is None or not self.armature:
             return bool(self.holds)
         return self.holds or isinstance(_by_laws(self.left, self.right, armature=False), Proof)
+
+    @cached_property
+    def with_rotors(self) -> Proof | None:
+        """The proof of the identity that takes its place where joints have rotors: the same one where it holds there
+        too, else one in which terms of R are added; None where none is known."""
+        if self.holds and self.armature:
+            return self
+        return _corrected(self.left, self.right) if self.holds_without_rotors else None
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -90,9 +104,17 @@ class Proof:
             return f"{claim}{where}\n  not settled: {self.reason}"
         if self.holds is False:
             light = "\n  holds where no joint has a rotor (armature=False)" if self.holds_without_rotors else ""
-            return f"{claim}{where}\n  does not hold: {self.counterexample}{light}"
+            return f"{claim}{where}\n  does not hold: {self.counterexample}{light}{self._about_rotors()}"
         lines = [f"{claim}{where}", *(f"  lemma: {_indented(str(lemma))}" for lemma in self.lemmas)]
-        return "\n".join([*lines, f"    {notation(self.left)}", *(f"  {step}" for step in self.steps), "  proven"])
+        steps = [f"    {notation(self.left)}", *(f"  {step}" for step in self.steps)]
+        return "\n".join([*lines, *steps, "  proven"]) + self._about_rotors()
+
+    def _about_rotors(self) -> str:
+        """A line with the identity that holds with rotors, where it is another one."""
+        other = self.with_rotors
+        if other is None or (other.left, other.right) == (self.left, self.right):
+            return ""
+        return f"\n  with rotors: {notation(other.left)} = {notation(other.right)}"
 
     def __repr__(self) -> str:
         verdict = {True: "proven", False: "does not hold", None: "not settled"}[self.holds]
@@ -101,10 +123,15 @@ class Proof:
     _repr_mimebundle_ = mimebundle
 
 
-def prove(left: Expression, right: Expression, armature: bool = True) -> Proof:
+def prove(left: Expression, right: Expression, armature: bool | None = None) -> Proof:
     """Whether two expressions are equal for every mechanism in every state.
 
-    armature   False: for mechanisms whose joints have no rotor inertias, of which the papers speak; R is zero
+    armature   False: for mechanisms whose joints have no rotor inertias, as in the papers; R is zero.  True: joints may
+               have rotors.  None: as in the papers, unless R occurs in the expressions; ``armature`` of the proof says
+               whether it covers rotors
+
+    Where an identity needs joints without rotors, the text of the proof, and ``with_rotors``, give the one that holds
+    with them.
     """
     _check(left, right)
     left, right = left.placed(right.domain, right.codomain), right.placed(left.domain, left.codomain)
@@ -113,8 +140,33 @@ def prove(left: Expression, right: Expression, armature: bool = True) -> Proof:
             f"{left} maps {left.domain} to {left.codomain}, {right} maps {right.domain} to {right.codomain}: "
             "they cannot be equal"
         )
-    found = _by_laws(left, right, armature)
-    return found if isinstance(found, Proof) else _by_numbers(left, right, armature, found)
+    if armature is None:
+        general = _by_laws(left, right, armature=True)
+        if isinstance(general, Proof):
+            return general
+        armature = any(part == R for side in (left, right) for part in side.walk())
+    proof = _by_laws(left, right, armature)
+    return proof if isinstance(proof, Proof) else _by_numbers(left, right, armature, proof)
+
+
+def _corrected(left: Expression, right: Expression) -> Proof | None:
+    """The proof of an identity that holds with rotors, made of one that needs joints without: with the mass matrix
+    H phi M phi* H* + R for H phi M phi* H*, or with what the right side lacks."""
+    heavy = with_rotor_inertias(left), with_rotor_inertias(right)
+    for sides in ((left, right), (left, heavy[1]), (heavy[0], right), heavy):
+        if isinstance(proof := _by_laws(*sides, armature=True), Proof):
+            return proof
+    try:
+        writing = _Writing(True, any(part == COMPOSITE for side in (left, right) for part in side.walk()))
+        ends = [Way(side, *writing.words(side), writing.laws).end for side in (left, right)]
+    except (TooManyTerms, RecursionError):
+        return None
+    missing = difference(*ends)
+    if len(missing) > FEW_TERMS or any(isinstance(letter, Factored) for word in missing for letter in word):
+        return None
+    complete = right + as_expression(missing, left.domain, left.codomain)
+    corrected = _by_laws(left, complete, armature=True) if complete != left else None
+    return corrected if isinstance(corrected, Proof) else None
 
 
 def _by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str:

@@ -144,6 +144,17 @@ def test_recursions_say_why_and_where_their_operations_are(name):
     assert counted + outside == sum(len(node.op.counts) for node in kernel.program.nodes)
 
 
+def test_the_inverse_of_the_mass_matrix_lists_its_elimination():
+    """Nothing of it is outside the sweeps: composite inertias, elimination of the elements, and back."""
+    kernel = lw.compile("mass_matrix_inverse", lw.mechanisms.puma560(), target="numpy")
+    assert [direction for direction, _ in kernel.sweeps] == ["tip_to_base", "tip_to_base", "base_to_tip"]
+    plan = kernel.plan()
+    assert re.search(r"sweep 2: elimination, M = U D U\*, tip to base \(\d+ operations\)", plan)
+    assert re.search(r"sweep 3: inverse of U D U\*, base to tip \(\d+ operations\)", plan)
+    outside = int(re.search(r"outside the sweeps: (\d+) operations", plan)[1])
+    assert outside < 0.1 * sum(kernel.op_counts.values())
+
+
 def test_kernels_of_loops_list_their_loops():
     mech = lw.mechanisms.five_bar()
     plan = lw.compile("constrained_terms", mech, target="numpy").plan()

@@ -154,7 +154,7 @@ def test_false_identities_get_a_counterexample(seed):
         right = with_one_factor_changed(left, rng)
         if right is None or right == left:
             continue
-        proof = op.prove(left, right)
+        proof = op.prove(left, right, armature=True)  # the mechanisms below have rotors
         if not proof.counterexample:  # changed, but equal all the same
             assert proof.holds is not False and not differ(left, right), f"{left} = {right}"
             continue
@@ -218,21 +218,58 @@ def test_inverses_are_proven_not_looked_up():
         assert "lemma: " in str(proof)
 
 
-def test_what_needs_joints_without_rotors():
-    forgetful = (op.H @ op.phi @ op.M @ op.phi.T @ op.H.T).inv
-    with_rotors = op.prove(forgetful, WHITENING.T @ op.D.inv @ WHITENING)
-    assert with_rotors.holds is False and with_rotors.counterexample.mechanism.armature.any()
-    without = op.prove(forgetful, WHITENING.T @ op.D.inv @ WHITENING, armature=False)
-    assert without.holds is True and "where no joint has a rotor" in str(without)
-    assert op.prove(op.R, op.D - op.H @ op.P @ op.H.T).holds is True
-    assert without.holds and with_rotors.holds_without_rotors
-    assert str(with_rotors).endswith("\n  holds where no joint has a rotor (armature=False)")
-    without_gain = op.prove(op.M, op.P - op.E_psi @ op.P @ op.E_psi.T)
-    assert without_gain.holds is False and "holds where no joint has a rotor" in str(without_gain)
-    wrong_anyway = op.prove(op.H @ op.phi @ op.G, WHITENING)
-    assert wrong_anyway.holds is False and "rotor" not in str(wrong_anyway)
-    wrong = op.prove(op.H @ op.phi @ op.G, WHITENING, armature=False)
+FACTOR = op.I + op.H @ op.phi @ op.K
+FACTORIZATION = FACTOR @ op.D @ FACTOR.T
+OF_LINKS = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "with_rotors"),
+    [
+        (FACTORIZATION, OF_LINKS, (FACTORIZATION, MASS_MATRIX)),
+        (OF_LINKS @ x, FACTORIZATION @ x, (MASS_MATRIX @ x, FACTORIZATION @ x)),
+        (OF_LINKS.inv, WHITENING.T @ op.D.inv @ WHITENING, (MASS_MATRIX.inv, WHITENING.T @ op.D.inv @ WHITENING)),
+        (op.D, op.H @ op.P @ op.H.T, (op.D, op.H @ op.P @ op.H.T + op.R)),
+        (op.H @ op.phi @ op.G, FACTOR, (op.H @ op.phi @ op.G, FACTOR - op.R @ op.D.inv)),
+        (
+            op.M,
+            op.P - op.E_psi @ op.P @ op.E_psi.T,
+            (op.M, op.P - op.E_psi @ op.P @ op.E_psi.T - op.K @ op.R @ op.K.T),
+        ),
+    ],
+    ids=lambda side: str(side)[:40],
+)
+def test_the_papers_joints_have_no_rotors(left, right, with_rotors):
+    """Identities of the papers hold as they are printed; the text gives the one that holds with rotors, which numbers
+    of a mechanism with rotors confirm."""
+    proof = op.prove(left, right)
+    assert proof.holds is True and proof.armature is False and "where no joint has a rotor" in str(proof)
+    general = proof.with_rotors
+    assert general.holds is True and general.armature is True
+    assert f"\n  with rotors: {op.prove(*with_rotors)}".startswith(str(proof)[str(proof).index("\n  with rotors: ") :])
+    mech = TREES[0].with_armature({body.joint: [0.3] * body.kind.nv for body in TREES[0].bodies})
+    q = lw.random_state(mech, np.random.default_rng(3))[0]
+    at = {"x": np.linspace(1.0, 2.0, mech.nv)}
+    sides = [op.dense(side, mech, q, at) for side in (general.left, general.right)]
+    np.testing.assert_allclose(*sides, rtol=0, atol=1e-9 * np.abs(sides[0]).max())
+    refuted = op.prove(left, right, armature=True)
+    assert refuted.holds is False and refuted.counterexample.mechanism.armature.any()
+    assert refuted.holds_without_rotors
+    assert "\n  holds where no joint has a rotor (armature=False)\n  with rotors: " in str(refuted)
+
+
+def test_what_names_rotors_is_about_mechanisms_with_rotors():
+    for left, right in ((MASS_MATRIX, FACTORIZATION), (op.R, op.D - op.H @ op.P @ op.H.T)):
+        proof = op.prove(left, right)
+        assert proof.holds is True and proof.armature is True and "rotor" not in str(proof).partition("\n")[0]
+        assert proof.with_rotors is proof
+    nothing = op.prove(op.R, 0.0 * op.R)
+    assert nothing.holds is False and nothing.holds_without_rotors and nothing.with_rotors is None
+    wrong = op.prove(op.H @ op.phi @ op.G, WHITENING)
     assert wrong.holds is False and not wrong.counterexample.mechanism.armature.any()
+    assert wrong.with_rotors is None and "with rotors" not in str(wrong)
+    everywhere = op.prove(WHITENING @ op.H @ op.phi, op.H @ op.psi, armature=False)
+    assert everywhere.holds is True and everywhere.with_rotors.armature and "with rotors" not in str(everywhere)
 
 
 @pytest.mark.parametrize(

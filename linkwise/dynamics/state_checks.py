@@ -1,0 +1,179 @@
+"""Whether a state looks as it was meant: order and length of its numbers, quaternions, units, limits, loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..mechanics.joints import ANGLE, LENGTH, QUATERNION, Floating
+from ..mechanism import Body, Mechanism, require_mechanism
+from ..mechanism.quaternions import NOT_UNIT
+from .states import ByJoint, Float64Array, about_length, common_batch, real_numbers
+
+BEYOND = 1e-9  # of a limit: rounding
+ROUND = 1e-6  # a quaternion that is so near (0, 0, 0, 1) was perhaps meant as the identity
+
+
+def check_state(mech: Mechanism, q: ByJoint, v: ByJoint | None = None) -> tuple[str, ...]:
+    """What looks wrong about configurations q (..., nq) and velocities v (..., nv), one sentence each; empty if nothing
+    does.  Of batches, sentences say in which state, by its index, and in how many more.
+
+    Reported are arrays of the wrong length, numbers that are not finite, quaternions that are not of unit length, with
+    the order of Pinocchio or MuJoCo where it looks like that, positions and velocities beyond limits, angles that look
+    like degrees and lengths that look like millimetres, loops that are open, and velocities that open them.
+    What cannot be seen is not reported: a velocity with its linear part first looks like any other.
+
+    States are not changed, and nothing is raised but for what holds no real numbers.  Functions such as
+    ``forward_dynamics`` do not look at any of this; it takes longer than they do.
+    """
+    require_mechanism(mech)
+    from .by_joint import state_by_joint  # here, as loops are closed for that
+
+    named = {name: values for name, values in (("q", q), ("v", v)) if values is not None}
+    if any(isinstance(values, Mapping) for values in named.values()):
+        named = dict(state_by_joint(mech, named))
+    arrays = {name: real_numbers(name, values) for name, values in named.items()}
+    wrong = {name: sentence for name, array in arrays.items() if (sentence := _of_shape(mech, name, array))}
+    sentences = list(wrong.values())
+    if "q" not in wrong:
+        sentences += _of_configurations(mech, arrays["q"])
+    if "v" in arrays and "v" not in wrong:
+        sentences += _of_velocities(mech, arrays["v"])
+    if not wrong and mech.loops:
+        common_batch({name: array.shape[:-1] for name, array in arrays.items()})
+        sentences += _of_loops(mech, arrays["q"], arrays.get("v"))
+    return tuple(sentences)
+
+
+def _where(states: np.ndarray) -> str:
+    """Which states of a batch, where these are true: the first, and how many more; nothing of a single state."""
+    if not states.ndim:
+        return ""
+    index = tuple(map(int, np.argwhere(states)[0]))
+    count = int(np.count_nonzero(states)) - 1
+    return f" in state {index}" + (f" and {count} more" if count else "")
+
+
+def _own(mech: Mechanism) -> list[Body]:
+    return [body for body in mech.bodies if not body.mimic]
+
+
+# -- lengths ----------------------------------------------------------------------------------------------------------
+
+
+def _of_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
+    """What is wrong with the last axis of an array; empty if nothing is."""
+    expected = mech.nq if name == "q" else mech.nv
+    given = array.shape[-1] if array.ndim else 0
+    if array.ndim and given == expected:
+        return ""
+    return f"{name} has shape {array.shape}, not (..., {expected})" + about_length(mech, name, given)
+
+
+# -- configurations ---------------------------------------------------------------------------------------------------
+
+
+def _of_configurations(mech: Mechanism, q: Float64Array) -> Iterator[str]:
+    yield from _not_finite("q", q, mech.q_names)
+    for body in _own(mech):
+        own = q[..., mech.q_index(body.joint)]
+        measures = [measure.of for measure in body.kind.measures("q")]
+        quaternion = [k for k, of in enumerate(measures) if of == QUATERNION]
+        if quaternion:
+            yield from _of_quaternion(body, own, quaternion)
+        yield from _beyond_limits(mech, body, own, measures)
+
+
+def _not_finite(name: str, array: np.ndarray, names: Sequence[str]) -> Iterator[str]:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        columns = np.flatnonzero(bad.reshape(-1, array.shape[-1]).any(axis=0))
+        listed = ", ".join(repr(names[k]) for k in columns.tolist())
+        yield f"{name} is not finite at {listed}{_where(bad.any(axis=-1))}"
+
+
+def _of_quaternion(body: Body, own: np.ndarray, places: list[int]) -> Iterator[str]:
+    """Length and order of the quaternion of one joint; ``own`` (..., n) are its coordinates."""
+    what = f"the quaternion of joint {body.joint!r} in q"
+    lengths = np.linalg.norm(own[..., places], axis=-1)
+    wrong = np.abs(lengths - 1.0) > NOT_UNIT
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0])
+        yield (
+            f"{what} is {lengths[first]:.6g} long{_where(wrong)}, not 1: coordinates are [w, x, y, z]"
+            + (", then the position" if isinstance(body.kind, Floating) else "")
+            + _other_order(body, own[first])
+        )
+    elif not isinstance(body.kind, Floating):
+        last = np.abs(np.abs(own[..., places[3]]) - 1.0) < ROUND
+        if last.any():
+            yield (
+                f"{what} is [0, 0, 0, 1]{_where(last)}, half a turn about z: in the order [x, y, z, w] of Pinocchio it "
+                "would be no rotation"
+            )
+
+
+def _other_order(body: Body, own: np.ndarray) -> str:
+    """Whether the coordinates of a floating joint look like those of another library."""
+    if not isinstance(body.kind, Floating) or abs(np.linalg.norm(own[3:]) - 1.0) > NOT_UNIT:
+        return ""
+    pinocchio = "Pinocchio's [x, y, z, qx, qy, qz, qw], which lw.interop.from_pinocchio converts"
+    mujoco = "MuJoCo's [x, y, z, qw, qx, qy, qz], which lw.interop.from_mujoco converts"
+    likely, other = (pinocchio, mujoco) if abs(own[6]) >= abs(own[3]) else (mujoco, pinocchio)
+    return f"; the last four numbers are of unit length: this looks like {likely}, or {other}"
+
+
+def _beyond_limits(mech: Mechanism, body: Body, own: np.ndarray, measures: Sequence[str]) -> Iterator[str]:
+    lower, upper = np.array(body.limits.lower), np.array(body.limits.upper)
+    over = np.maximum(lower - own, own - upper)
+    beyond = over > BEYOND * np.maximum(1.0, np.abs(np.where(own > upper, upper, lower)))
+    for k in np.flatnonzero(beyond.reshape(-1, own.shape[-1]).any(axis=0)).tolist():
+        states = beyond[..., k]
+        value = float(own[tuple(np.argwhere(states)[0])][k])
+        name = mech.q_names[mech.q_index(body.joint).start + k]
+        unit, factor = {ANGLE: ("degrees", math.pi / 180.0), LENGTH: ("millimetres", 1e-3)}.get(measures[k], ("", 1.0))
+        inside = bool(unit) and lower[k] - BEYOND <= value * factor <= upper[k] + BEYOND and abs(value) > 2.0 * math.pi
+        meant = f": it looks like {unit}, {value * factor:.6g} is within them" if inside else ""
+        yield f"q of {name!r} is {value:.6g}{_where(states)}, beyond its limits {lower[k]:.6g} .. {upper[k]:.6g}{meant}"
+
+
+# -- velocities and loops ---------------------------------------------------------------------------------------------
+
+
+def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
+    yield from _not_finite("v", v, mech.v_names)
+    fast = np.abs(v) > mech.v_limit * (1.0 + BEYOND)
+    for k in np.flatnonzero(fast.reshape(-1, mech.nv).any(axis=0)).tolist():
+        states = fast[..., k]
+        value = float(v[tuple(np.argwhere(states)[0])][k])
+        yield f"v of {mech.v_names[k]!r} is {value:.6g}{_where(states)}, beyond its limit {mech.v_limit[k]:.6g}"
+
+
+def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:
+    from ..compiler.store import kernel_function
+    from .closed.constraints import loop_of, opening_rates
+    from .closed.redundancy import closable_error
+    from .closed.sizes import sizes
+    from .closed.tolerances import LOOPS
+
+    rows = sizes(mech).rows
+    gaps = np.abs(closable_error(mech, q)) * rows
+    gapes = gaps > LOOPS.open_by_mistake
+    if gapes.any():
+        *state, row = np.argwhere(gapes)[0]
+        worst = gaps[tuple(state)][row] / rows[row]
+        yield (
+            f"loop {loop_of(mech, int(row))!r} is open by {worst:.3g} (metres or radians){_where(gapes.any(axis=-1))}: "
+            "lw.closed.assemble(mech, q) closes loops"
+        )
+    elif v is not None and np.isfinite(v).all():
+        opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
+        if (opening > bound).any():
+            row = int(np.argwhere(opening > bound)[0][-1])
+            where = _where(np.asarray((opening > bound).any(axis=-1)))
+            yield (
+                f"v opens loop {loop_of(mech, row)!r}{where}: lw.closed.project(mech, q, v) gives the nearest "
+                "that do not"
+            )
