@@ -102,9 +102,10 @@ def compiles(case: tuple[str, ...]) -> bool:
     return True
 
 
-def pairs() -> list[tuple[str, ...]]:
-    every = itertools.product(ALL, DRIVEN)
-    return [case for a, b in every if compiles(case := (f"<{a[0]} {a[1]}/>", f"<{b[0]} {b[1]}/>"))]
+def pairs(start: int = 0, step: int = 1) -> list[tuple[str, ...]]:
+    """Pairs of classes and actuators that MuJoCo compiles."""
+    every = [(f"<{a} {of_class}/>", f"<{b} {own}/>") for (a, of_class), (b, own) in itertools.product(ALL, DRIVEN)]
+    return [case for case in every[start::step] if compiles(case)]
 
 
 def assert_equal_or_named(cases: list[tuple[str, ...]]) -> None:
@@ -147,12 +148,12 @@ def test_classes_within_classes():
 
 
 def test_a_sample_of_pairs():
-    assert_equal_or_named(pairs()[::40])
+    assert_equal_or_named(pairs(3, 211))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(30))
 def test_all_pairs(part):
-    cases = pairs()
-    assert len(cases) > 700
-    assert_equal_or_named(cases[part::30])
+    cases = pairs(part, 30)
+    assert len(cases) > 55
+    assert_equal_or_named(cases)
