@@ -290,6 +290,8 @@ def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) 
     half = (0.5 + INERTIA_TOLERANCE / 6.0) * (xx + yy + zz) + 0.25 * (POINT_RADIUS * distance) ** 2 * mass
     a, b, c = half - xx, half - yy, half - zz
     pair = a * b - xy * xy
+    if not (xx or yy or zz or xy or xz or yz):  # a point
+        return mass > 0.0
     return mass > 0.0 and a > 0.0 and pair > 0.0 and c * pair > a * yz * yz + b * xz * xz + 2.0 * xy * xz * yz
 
 

@@ -60,10 +60,11 @@ class Scales:
         return 10.0 ** round(math.log10(self.time / STEPS_PER_TIME)) if math.isfinite(self.time) else 1e-3
 
     def time_of(self, v: Any, duration: float = math.inf) -> float:
-        """The time, or where nothing sets one that in which the fastest of the velocities ``v`` (..., nv) moves a
-        coordinate by its unit, but no longer than ``duration``."""
+        """The time of a motion: the period of a pendulum of that length, or of that spring; where nothing sets one the
+        time in which the fastest of the velocities ``v`` (..., nv) moves a coordinate by its unit, but no longer than
+        ``duration``."""
         if math.isfinite(self.time):
-            return self.time
+            return 2.0 * math.pi * self.time
         speed = float(np.abs(np.asarray(v) / self.of_v).max(initial=0.0))
         time = min(1.0 / speed if speed else math.inf, duration)
         return time if math.isfinite(time) else 1.0

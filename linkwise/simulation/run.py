@@ -102,7 +102,7 @@ def simulate(
                     batches of states (..., nq) allowed.  None for "radau" where friction of contacts acts, which
                     implicit methods let hold, else "dop853"
     atol            the absolute tolerance of all numbers that are integrated; None: 1e-9 in the mechanism's own units,
-                    the length of its longest offset and the time of a fall through that length
+                    the length of its longest offset and the period of a pendulum of that length
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
                     positions are passed on arcs, with closed loops, whatever it is
@@ -122,7 +122,7 @@ def simulate(
     formulation     method of ``closed.forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 
-    The default ``step`` is the power of ten nearest to 1/180 of that time: 1 ms for offsets from 3 cm to 3 m on Earth.
+    The default ``step`` is the power of ten nearest to 1/1000 of that: 1 ms for offsets from 3 cm to 3 m on Earth.
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
