@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.mechanism.mobility_of_points import PointMobility
-from linkwise.mechanism.shapes import PLANE, ContactLaw, ContactPair, Shape, bumps
+from linkwise.mechanism.parts import Loop
+from linkwise.mechanism.shapes import PLANE, ContactLaw, ContactPair, Shape, bumps, is_implicit
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -34,7 +35,7 @@ class Defaults:
         dissipation = 20 / sqrt(g L)      slip_speed = 0.0005 sqrt(g L)
 
     So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h,
-    that of the file if none is given, the stiffness is M / (2 h^2) if that is less (``ContactPair.settling``).
+    that of the file if none is given, the stiffness is M / (1.5 h^2) if that is less (``ContactPair.settling``).
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):
@@ -59,7 +60,8 @@ class Defaults:
             slip_speed=SLIP_SPEED * speed,
             smoothing=SMOOTHING * SINK * length,
         )
-        return ContactPair(a, b, law, mass, carried, load).settling(step or self._mech.timestep or 0.0)
+        made = ContactPair(a, b, law, mass, carried, load)
+        return made.settling(step or self._mech.timestep or 0.0) if is_implicit(self._mech, made) else made
 
     def length(self, pair: ContactPair) -> float:
         """L of a pair."""
@@ -95,10 +97,12 @@ class Defaults:
 
     @cached_property
     def _heaps(self) -> dict[int, list[int]]:
-        """Root of a tree -> the roots of all trees that touch each other, directly or by others."""
-        heaps = {root: [root] for root in self._roots}
-        for names in self._pairs:
-            bodies = [self._mech.shape(name).placed(self._mech)[0] for name in names]
+        """Root of a tree -> the roots of all trees that touch each other or are tied, directly or by others."""
+        heaps, mech = {root: [root] for root in self._roots}, self._mech
+        touching = [[mech.shape(name).placed(mech)[0] for name in names] for names in self._pairs]
+        tied = [[mech.frame(name).body for name in (x.link_a, x.link_b)] for x in mech.loops if isinstance(x, Loop)]
+        mimics = [[i, mech.body_index(x.mimic.joint)] for i, x in enumerate(mech.bodies) if x.mimic]
+        for bodies in (*touching, *tied, *mimics):
             if min(bodies) < 0:
                 continue
             one, other = (heaps[self._roots[body]] for body in bodies)

@@ -226,9 +226,9 @@ class ContactPair:
         return replace(softer, law=replace(softer.law, damping=min(self.law.damping, self.mass / step)))
 
     def settling(self, step: float) -> ContactPair:
-        """The contact of implicit steps of this length: no stiffer than carried / (2 step^2).  What rests on it alone
-        is then at least four times as deep as it falls in a step; on a stiffer one it would rattle."""
-        return self._no_stiffer(0.5 * self.carried / step**2) if step > 0.0 else self
+        """The contact of implicit steps of this length: no stiffer than carried / (1.5 step^2).  What rests on it alone
+        is then at least three times as deep as it falls in a step; on a stiffer one it would rattle."""
+        return self._no_stiffer(self.carried / (1.5 * step**2)) if step > 0.0 else self
 
     def _no_stiffer(self, most: float) -> ContactPair:
         if not self.law.stiffness > most:
@@ -241,6 +241,12 @@ class ContactPair:
         """The same with friction that holds whatever is inside its cone, to its slip speed: its bound is what explicit
         methods can follow."""
         return replace(self, law=replace(self.law, damping=math.inf))
+
+
+def is_implicit(mech: Mechanism, pair: ContactPair) -> bool:
+    """Whether implicit steps take a contact implicitly: one with a plane or box that is fixed to the ground."""
+    other = mech.shape(pair.shape_b)
+    return by_parts(other) and other.placed(mech)[0] < 0
 
 
 def can_touch(mech: Mechanism, a: Shape, b: Shape) -> bool:

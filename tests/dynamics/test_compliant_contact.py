@@ -255,7 +255,7 @@ def test_default_numbers_follow_weight_size_and_gravity():
     np.testing.assert_allclose(mech.contact_step, 0.5 * math.sqrt(felt / pair.law.stiffness))
     assert mech.with_contact(step=1e-3).contact_pairs == mech.contact_pairs
     (long,) = mech.with_contact(step=1e-2).contact_pairs  # softer, so that it settles
-    np.testing.assert_allclose(long.law.stiffness, 1.0 / (2.0 * 1e-2**2))
+    np.testing.assert_allclose(long.law.stiffness, 1.0 / (1.5 * 1e-2**2))
     assert mech.without_contact().contact_step == np.inf
 
 

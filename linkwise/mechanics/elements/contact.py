@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanism import ContactPair, Mechanism
-from ...mechanism.shapes import by_parts
+from ...mechanism.shapes import is_implicit
 from ..algorithms.compliant_contact import Contacts
 from ..scalar import Scalar
 from .law import ForceLaw, Situation
@@ -32,13 +32,7 @@ class CompliantContact(ForceLaw):
 
     def corrects_steps(self, mech: Mechanism) -> bool:
         """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
-        return any(_with_the_ground(mech, pair) for pair in self.pairs)
+        return any(is_implicit(mech, pair) for pair in self.pairs)
 
     def energy(self, at: Situation) -> Scalar:
         return Contacts(at.tree, at.q, None, self.pairs, self.explicit_step).energy()
-
-
-def _with_the_ground(mech: Mechanism, pair: ContactPair) -> bool:
-    """Whether a pair resists changes of velocities (``Contacts.resistances``): against a plane or box of the ground."""
-    other = mech.shape(pair.shape_b)
-    return by_parts(other) and other.placed(mech)[0] < 0

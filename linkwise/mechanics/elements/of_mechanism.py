@@ -15,6 +15,7 @@ import numpy as np
 from ...mechanism import Actuator, Body, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from ...mechanism.elements import CONTACT_FRICTION, RECORDS, name_of
 from ...mechanism.scales import scales
+from ...mechanism.shapes import is_implicit
 from ..algorithms.dynamics import mass_matrix
 from ..joints.protocol import ANGLE, LENGTH
 from ..recursions.tree import build_tree
@@ -317,7 +318,7 @@ def record_laws(
         if implicit_step == 0.0:
             touching = tuple(pair.without_bound for pair in touching)
         elif implicit_step is not None:
-            touching = tuple(pair.settling(implicit_step) for pair in touching)
+            touching = tuple(pair.settling(implicit_step) if is_implicit(mech, pair) else pair for pair in touching)
         elif explicit_step is not None:
             touching = tuple(pair.softened(explicit_step) for pair in touching)
         yield CompliantContact(touching, explicit_step)
