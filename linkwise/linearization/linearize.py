@@ -65,7 +65,8 @@ def linearize(
     wrenches      (n_links, 6): external wrenches, constant in the link frames
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
-    projection    P of the underlying form: "orthogonal", I - H^+ H, or "independent", along the chosen coordinates
+    projection    P of the underlying form: "orthogonal", I - H^+ H in the coordinates as they are, or "independent",
+                  along the chosen coordinates, which depends on no unit
 
     q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of freedom.
     Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in general.
@@ -120,7 +121,7 @@ def rate_jacobian(
     rank: int | None = None,
 ) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
-    integration: [Df] of trees, [Df] P with the orthogonal projection P of closed mechanisms (4.4).
+    integration: [Df] of trees, [Df] P of closed mechanisms (4.4), P the projection of ``closed.project``.
 
     With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.  ``passive`` elements act, and no
     others of the mechanism.

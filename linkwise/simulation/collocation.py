@@ -74,14 +74,15 @@ def collocated(
     length: float,
     nodes: np.ndarray,
     guess: Callable[[np.ndarray], np.ndarray],
-    units: Sequence[np.ndarray],
+    velocity_size: int,
     both_ways: bool = False,
+    units: np.ndarray | float = 1.0,
 ) -> Arc:
     """The motion from (t, x) for ``length`` seconds; ``guess(times)`` is roughly x at these times after t.
 
     nodes       from -1 to 1, where the equations of motion are satisfied
-    units       of the positions in x, and of all behind them: by these, errors are compared
     both_ways   the polynomial is that of the motion for as long before t as after
+    units       of the numbers of x, by which errors are compared
     """
     half, known = (length, 0.0) if both_ways else (0.5 * length, -1.0)
     times, stages = half * (nodes - known), len(nodes)
@@ -95,16 +96,15 @@ def collocated(
         path = legendre.legint(to_coefficients @ slopes, lbnd=known, scl=half)
         path[0] += x
         states, before = inside @ path, states
-        changes.append(_largest(states - before, path, units))
+        changes.append(_largest((states - before) / units, path / units, velocity_size))
     errors = (states - motion.closed(states), path[-2:])
-    error = max(changes[-1], *(_largest(one, path, units) for one in errors))
+    error = max(changes[-1], *(_largest(one / units, path / units, velocity_size) for one in errors))
     return Arc(t, t + length, half, path, error)
 
 
-def _largest(difference: np.ndarray, path: np.ndarray, units: Sequence[np.ndarray]) -> float:
+def _largest(difference: np.ndarray, path: np.ndarray, velocity_size: int) -> float:
     """The largest difference of positions, relative to the way of all, or of velocities, relative to the largest."""
-    n, every = len(units[0]), np.concatenate(units)
-    difference, path = difference / every, path / every
+    n = path.shape[1] - velocity_size
     way, speed = np.abs(path[1:, :n]).sum(axis=0).max(initial=0.0), np.abs(path[:, n:]).sum(axis=0).max(initial=0.0)
     parts: Sequence[tuple[np.ndarray, float]] = ((difference[:, :n], way), (difference[:, n:], speed))
     return max(float(np.abs(part).max(initial=0.0)) / scale if scale else 0.0 for part, scale in parts)

@@ -15,6 +15,7 @@ from ..mechanism import Mechanism, MechanismError
 from .steps import ACTIVATION, PER_STEP, step_algorithm
 
 STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
+SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
 SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
 
@@ -53,9 +54,9 @@ class CompiledSteps:
 
     def _differ(self, states: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
         """(...): whether q, v, or activations if there are any, are not the same: lengths in units of the mechanism's
-        size, velocities compared with those of a fall through it."""
-        own, rate = units(self.mech), sizes(self.mech).rate
-        scales = ((own.positions, 1.0), (own.velocities, rate), (1.0, 1.0))
+        size."""
+        own, slow = units(self.mech), SLOW * sizes(self.mech).rate
+        scales = ((own.positions, 1.0), (own.velocities, slow), (1.0, 1.0))
         found = []
         for x, y, (unit, least) in zip(states, others, scales, strict=False):
             gap, size = (np.abs(z / unit).max(axis=-1, initial=0.0) for z in (x - y, y))

@@ -241,12 +241,12 @@ class SingularPositions:
         def guess(times: np.ndarray) -> np.ndarray:
             return self._states(x, self._path(q, v, a, times), v + a * times[:, None])
 
-        positions, rates = units(self.mech).positions, np.ones(len(x) - len(q))
-        rates[: len(v)] = units(self.mech).velocities
+        of_x = np.ones(len(x))
+        of_x[: len(q) + len(v)] = np.concatenate([units(self.mech).positions, units(self.mech).velocities])
         best: Arc | None = None
         for pairs in PAIRS:
             try:
-                arc = collocated(motion, t, x, length, nodes(pairs), guess, (positions, rates), both_ways)
+                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(x) - len(q), both_ways, of_x)
             except MechanismError:
                 return best
             if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):

@@ -58,24 +58,25 @@ def derivatives_at(at: State, rank: int | None = None) -> Three:
 
     def reference(near: Variations) -> Sequence[np.ndarray]:
         n = at.mech.nv
-        rates, p = near.rates[..., n:, :], near.positions.rows.shape[-2]
-        by_step, by_velocity = rates[..., :p] @ near.positions.rows, rates[..., p:] @ near.independent.rows
-        return by_step, by_velocity, near.independent.basis @ near.response
+        return *_by_all(near, near.rates[..., n:, :]), near.independent.basis @ near.response
 
     d_q, d_v, d_tau = _compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
     return d_q, d_v, d_tau
 
 
+def _by_all(near: Variations, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., k, nv) each: by steps of q and by changes of v, from those (..., k, 2 p) by independent coordinates that
+    take them to the nearest which loops allow."""
+    p = near.positions.rows.shape[-2]
+    return rates[..., :p] @ near.positions.rows, rates[..., p:] @ near.independent.rows
+
+
 def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P (4.4), P the
     projection of ``project``."""
-    if not at.mech.loops:
-        return variations(at).rates
 
     def reference(near: Variations) -> Sequence[np.ndarray]:
-        p = near.positions.rows.shape[-2]
-        halves = near.rates[..., :p] @ near.positions.rows, near.rates[..., p:] @ near.independent.rows
-        return (np.concatenate(halves, axis=-1),)
+        return (np.concatenate(_by_all(near, near.rates), axis=-1),)
 
     (whole,) = _compiled_or("closed_rate_jacobian", at, rank, reference)
     return whole

@@ -14,8 +14,9 @@ from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
 from .constraints import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
 from .contacts import by_kernel, loop_mask
-from .decomposition import Decomposition, times, transposed_times
+from .decomposition import decompose, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
+from .sizes import sizes
 
 Options = dict[str, Any]
 
@@ -53,7 +54,8 @@ def multipliers(
     """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
     for loops that are not ``active``.  Options are those of ``forward_dynamics``.
 
-    The least norm is that of moments, forces counting as moments at the size of their loop: it depends on no unit."""
+    The least norm is that of moments, forces counting by their moments at the longest offset that the mechanism has:
+    it depends on no unit."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
     def reference(*given: Any) -> Float64Array:
@@ -82,7 +84,7 @@ def loop_reactions(
             ground on feet that stand (``lw.hold_frames``)
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm, lengths in units of the loops' sizes (``multipliers``).  Links without mass are no
+    multipliers of least norm, forces counting as moments (``multipliers``).  Links without mass are no
     hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
     ``forward_dynamics``.
     """
@@ -173,7 +175,8 @@ def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | 
     at = terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
     jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
-    return jump, -decomposed_jacobian(mech, at.jacobian).solve_transposed(times(at.mass, jump))
+    svd = decomposed_jacobian(mech, at.jacobian)
+    return jump, -_least_multipliers(mech, at.jacobian, svd.rank, times(at.mass, jump))
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -214,16 +217,22 @@ def _reaction(
     tau: np.ndarray,
     mask: Float64Array | None,
     wrenches: Any,
-) -> tuple[np.ndarray, Decomposition]:
-    """M a + h - tau, and the decomposition of G, by NumPy's linear algebra."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """M a + h - tau, and G, by NumPy's linear algebra."""
     at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
-    svd = decomposed_jacobian(mech, at.jacobian, options.get("tolerance"), options.get("rank"))
-    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, svd
+    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
 
 
 def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
-    forces, svd = _reaction(mech, options, *given)
-    return -svd.solve_transposed(forces)
+    forces, jacobian = _reaction(mech, options, *given)
+    rank = decomposed_jacobian(mech, jacobian, options.get("tolerance"), options.get("rank")).rank
+    return -_least_multipliers(mech, jacobian, rank, forces)
+
+
+def _least_multipliers(mech: Mechanism, jacobian: np.ndarray, rank: Any, forces: np.ndarray) -> Float64Array:
+    """(..., m): lambda with G* lambda = forces, the least in units of moments, lengths those of the mechanism."""
+    own = sizes(mech)
+    return decompose(jacobian, 0.0, rank, own.multipliers, own.columns).solve_transposed(forces)
 
 
 def wrenches_of_joints(

@@ -34,6 +34,7 @@ class Sizes(NamedTuple):
 
     loops        (number of loops,): the longest lever arm of each loop, in metres; the mechanism's size for couplings
     rows         (m,): 1 / size of the loop for lengths, 1 for angles; couplings have the largest ratio 1
+    multipliers  (m,): the same with one size for all loops, the mechanism's: multipliers, divided by these, are moments
     columns      (nv,): the size for lengths, 1 for angles; velocities are ``columns`` times dimensionless ones
     structural   (m,): whether a constraint changes at all when the tree moves; planar loops have some that do not
     noise        dimensionless: what rounding of positions leaves of closed loops
@@ -43,6 +44,7 @@ class Sizes(NamedTuple):
 
     loops: np.ndarray
     rows: np.ndarray
+    multipliers: np.ndarray
     columns: np.ndarray
     structural: np.ndarray
     noise: float
@@ -66,28 +68,30 @@ def _measured(mech: Mechanism) -> Sizes:
     anywhere = np.where(lengths_of_q, tree.neutral(mech) + length * anywhere, anywhere)
     jacobian = kernel_function(mech, "constraint_jacobian", None)
     jacobians = jacobian(np.where(lengths_of_q, tree.neutral(mech), anywhere))
-    loops, rows, columns = np.full(len(mech.loops), length), np.ones(mech.n_constraints), np.zeros(mech.nv)
+    loops, columns = np.full(len(mech.loops), length), np.zeros(mech.nv)
+    rows, multipliers = np.ones((2, mech.n_constraints))
     for number, loop in enumerate(mech.loops):
         if isinstance(loop, Loop):
             at, are_lengths = mech.constraint_index(loop.name), _are_lengths(loop.kind)
             arm = float(np.abs(jacobians[:, at][:, are_lengths][..., ~lengths_of_v]).max(initial=0.0))
             loops[number] = arm if arm > NO_ARM * length else length
-            rows[at] = np.where(are_lengths, 1.0 / loops[number], 1.0)
+            rows[at], multipliers[at] = (np.where(are_lengths, 1.0 / size, 1.0) for size in (loops[number], length))
             columns = np.where(jacobians[:, at].any(axis=(0, 1)), np.maximum(columns, loops[number]), columns)
     columns = np.where(lengths_of_v, np.where(columns > 0.0, columns, length), 1.0)
     for loop in mech.loops:
         if not isinstance(loop, Loop):  # a coupling, in the units of its joints
             at = mech.constraint_index(loop.name)
-            rows[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
+            rows[at] = multipliers[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
     noise = 16.0 * np.finfo(float).eps * _longest(_offsets(mech)) / loops.min(initial=np.inf)
     rate = math.sqrt(float(np.linalg.norm(mech.gravity)) / length)
-    return Sizes(loops, rows, columns, jacobian(anywhere).any(axis=(0, 2)), noise, rate)
+    return Sizes(loops, rows, multipliers, columns, jacobian(anywhere).any(axis=(0, 2)), noise, rate)
 
 
 def constraint_units(mech: Mechanism) -> ConstraintUnits:
     """The same for compiled kernels."""
     own = sizes(mech)
-    return ConstraintUnits(tuple(own.rows.tolist()), tuple(own.columns.tolist()), own.rate)
+    rows, columns, multipliers = (tuple(x.tolist()) for x in (own.rows, own.columns, own.multipliers))
+    return ConstraintUnits(rows, columns, multipliers, own.rate)
 
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:

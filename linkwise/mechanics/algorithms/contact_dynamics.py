@@ -177,8 +177,9 @@ class HeldMotion(ClosedMotion):
     ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
         cluster, loops = dynamics.cluster, self.at.tree.mechanism.loops
         active = [self.active[k] for k in cluster.loops for _ in range(loops[k].n_constraints)]
-        weights = [self.fronts.units.row(r) for r in cluster.rows]
-        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, weights, tau, self.ground)
+        units = self.fronts.units
+        both = [units.row(r) for r in cluster.rows], [units.multiplier(r) for r in cluster.rows]
+        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, both, tau, self.ground)
         self.held[cluster] = found[0]
         return found
 

@@ -17,6 +17,7 @@ from .dynamics import inverse_dynamics, mass_matrix
 from .loop_constraints import constraints
 
 EQUAL = 1e-9  # relative: squares of lengths that differ by less are equal
+HARDLY_DETERMINED = 1e-7  # per unit of motion: a coordinate that moves less hardly says how the mechanism moves
 Vector = list[Scalar]
 
 
@@ -188,7 +189,9 @@ class Inverse:
         places = range(len(matrix))
         scaled = ([x * unit for x in row] for row, unit in zip(matrix, units, strict=True))
         rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(scaled)}
-        solution = eliminate(rows, places, [Front(tuple(places), tuple(places), len(places))])
+        solution = eliminate(
+            rows, places, [Front(tuple(places), tuple(places), len(places))], vanishing=HARDLY_DETERMINED
+        )
         self.reliability = solution.reliability
         columns = [solution.closing({i: units[k] if i == k else 0.0 for i in places}) for k in places]
         self.columns = [[column[i] for i in places] for column in columns]

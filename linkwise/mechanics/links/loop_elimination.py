@@ -57,11 +57,13 @@ class ConstraintUnits:
 
     rows      by constraint: 1 over a length for lengths
     columns   by coordinate: a length for lengths
+    multipliers   by constraint, as ``rows``, but with one length for all: multipliers over these are compared
     rate      per second: of a fall through the mechanism's size; slow is what is much slower.  0 without gravity
     """
 
     rows: tuple[float, ...] = ()
     columns: tuple[float, ...] = ()
+    multipliers: tuple[float, ...] = ()
     rate: float = 0.0
 
     def row(self, r: int) -> float:
@@ -69,6 +71,9 @@ class ConstraintUnits:
 
     def column(self, c: int) -> float:
         return self.columns[c] if self.columns else 1.0
+
+    def multiplier(self, r: int) -> float:
+        return self.multipliers[r] if self.multipliers else 1.0
 
     def square_of_constraints(self, values: Sequence[Scalar]) -> tuple[Scalar, float]:
         """The sum of squares of numbers of all constraints, dimensionless but for a factor, and that factor: the sum is
@@ -457,14 +462,15 @@ def eliminate(
     fronts: Sequence[Front],
     units: ConstraintUnits | None = None,
     threshold: float = 1e-8,
+    vanishing: float = VANISHING,
 ) -> Solution:
     """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold``
-    is that of vanishing pivots, relative to the largest of the front."""
+    is that of vanishing pivots, relative to the largest of the front, ``vanishing`` that of the only one."""
     entering = {r: rows[r] for front in fronts for r in front.rows}
     gauge = _Gauge(units or ConstraintUnits(), entering, columns)
     entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}
     steps: list[RowStep] = []
-    progress = _progress(entered, fronts, threshold, VANISHING * gauge.pivot, steps)
+    progress = _progress(entered, fronts, threshold, vanishing * gauge.pivot, steps)
     pivots = [pivot for one in progress for pivot in one.pivots]
     free = [c for c in columns if c not in {pivot.slot for pivot in pivots}]
     spares = [pivot for pivot in pivots if not is_zero(pivot.indicator)]

@@ -25,14 +25,12 @@ class Orthogonal:
     parts         what is left of each vector after those before it: the columns of U, orthogonal to each other
     reciprocal    1 / |part|^2; 0 of vectors that depend on others or are not active: they have no part in anything
     coefficients  T by rows, above the diagonal, which is 1 where vectors count
-    weights       what makes vectors comparable: each times its weight
     doubt         0 where it is clear which vectors count, 1 or more where it is not
     """
 
     parts: Matrix
     reciprocal: list[Scalar]
     coefficients: Matrix
-    weights: Sequence[float]
     doubt: Scalar
 
     def split(self, x: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -54,10 +52,11 @@ class Orthogonal:
             scaled.append(product - dot([row[j] for row in self.coefficients[:j]], scaled))
         return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
 
-    def least_combination(self, y: Sequence[Scalar]) -> list[Scalar]:
-        """The x such that V x = U y of which x over weights is the shortest: in the space of the rows of T, which are
+    def least_combination(self, y: Sequence[Scalar], units: Sequence[float] | None = None) -> list[Scalar]:
+        """The x such that V x = U y of which x over ``units`` is the shortest: in the space of the rows of T, which are
         made orthogonal in turn, from the last to the first, as that keeps their zeros."""
-        order, weights = range(len(self.parts))[::-1], self.weights
+        order = range(len(self.parts))[::-1]
+        weights = _without_the_usual([1.0] * len(order) if units is None else units)
         rows = [
             [
                 *[0.0] * k,
@@ -97,7 +96,7 @@ def orthogonalized(
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
         doubt = doubt + select(counts, select(weighed < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
         parts.append(rest)
-    return Orthogonal(parts, reciprocal, coefficients, weights, doubt)
+    return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 
 def _without_the_usual(weights: Sequence[float]) -> list[float]:

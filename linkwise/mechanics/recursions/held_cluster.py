@@ -38,6 +38,7 @@ class HeldCluster:
     that order, as it keeps the zeros of branches.
 
     loops       W made orthogonal
+    units       of multipliers, by which the least are meant
     drive       x for a parent at rest
     kept        w, in Q
     gain        R^-1 F*, by columns
@@ -46,6 +47,7 @@ class HeldCluster:
     dynamics: ClusterDynamics
     factor: Factor
     loops: Orthogonal
+    units: Sequence[float]
     drive: Split
     kept: list[Scalar]
     gain: list[Split]
@@ -60,7 +62,8 @@ class HeldCluster:
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
         """Those of least norm, dimensionless, where loops are redundant; zero of loops that let go."""
-        return self.loops.least_combination([a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
+        wanted = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
+        return self.loops.least_combination(wanted, self.units)
 
     def _answer(self, parent: Motion, part: int) -> list[Scalar]:
         """Either part of x = R^-1 (tau - h - F* alpha)."""
@@ -75,13 +78,13 @@ def hold_cluster(
     dynamics: ClusterDynamics,
     rows: Sequence[Row],
     active: Sequence[Scalar],
-    weights: Sequence[float],
+    units: tuple[Sequence[float], Sequence[float]],
     tau: Mapping[int, Scalar],
     ground: Motion,
 ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
     """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
-    ``active`` is not 0 but 1, dimensionless if multiplied by ``weights``; ``ground`` is the acceleration of the ground.
-    With it what is left on the parent, for a parent that is not the ground."""
+    ``active`` is not 0 but 1, in ``units`` of constraints and of multipliers; ``ground`` is the acceleration of the
+    ground.  With it what is left on the parent, for a parent that is not the ground."""
     places = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
@@ -91,14 +94,14 @@ def hold_cluster(
     doubt: Scalar = 0.0
     for pivot, c in zip(factor.pivots, places, strict=True):
         doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
-    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active, weights)
+    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active, units[0])
     drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in places]))
     kept = loops.with_products([-row.at(BIAS) for row in rows])
     gain: list[Split] = []
     if hangs_on_link:
         columns = zip(*(on_parent[c].flat() for c in places), strict=True)
         gain = [loops.split(factor.half_inverse(list(column))) for column in columns]
-    held = HeldCluster(dynamics, factor, loops, drive, kept, gain, doubt + loops.doubt)
+    held = HeldCluster(dynamics, factor, loops, units[1], drive, kept, gain, doubt + loops.doubt)
     if not hangs_on_link:
         return held, None, None
     assert whole is not None

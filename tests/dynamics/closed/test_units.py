@@ -40,6 +40,7 @@ class In:
 
     def __init__(self, state: State, units: Units):
         self.si, self.units, self.is_regular = state.mech, units, state.is_regular
+        self.si_q = state.q
         self.mech = state.mech if units is SI else units.mechanism(state.mech)
         self.q, self.v = units.q(state.mech, state.q), units.v(state.mech, state.v)
         self.tau = units.tau(state.mech, state.tau)
@@ -50,6 +51,10 @@ class In:
     def changes(self, size: float, count: int = 1) -> np.ndarray:
         """(count, nv): random changes of coordinates."""
         return size * self.units.of_v(self.si) * np.random.default_rng(5).normal(size=(count, self.si.nv))
+
+    def independent(self) -> lw.StateSpace:
+        """The linear model in SI units, whose coordinates describe the motion well."""
+        return lw.linearize(self.si, self.si_q)
 
     # -- results in SI units ------------------------------------------------------------------------------
 
@@ -143,7 +148,7 @@ def inverse_dynamics(at: In) -> list[np.ndarray]:
         _along(at, lw.closed.inverse_dynamics(at.mech, at.q, at.v, a)),
         _along(at, lw.closed.static_forces(at.mech, at.q)),
     ]
-    independent = lw.linearize(at.mech, at.q).independent
+    independent = at.independent().independent
     if set(independent) <= set(at.mech.joint_names):
         found.append(at.forces(lw.closed.inverse_dynamics(at.mech, at.q, at.v, a, independent)))
         found.append(at.forces(lw.closed.static_forces(at.mech, at.q, independent)))
@@ -177,7 +182,7 @@ def charts(at: In) -> list[np.ndarray]:
     """The configuration a little along the chart, found by Newton's iteration, and its condition."""
     if at.mech.is_nonholonomic:
         return []
-    rows = lw.linearize(at.mech, at.q).rows
+    rows = at.independent().rows
     chart = lw.closed.local_parametrization(at.mech, at.q, rows)
     units = np.abs(rows) @ at.units.of_v(at.si)
     y = 1e-2 * units
@@ -194,17 +199,17 @@ def derivatives(at: In) -> list[np.ndarray]:
 
 
 def linear_models(at: In) -> list[np.ndarray]:
-    """In coordinates of joints, the same ones in all units."""
-    model = lw.linearize(at.mech, *at.state())
-    by_step, by_rate = np.split(np.array(model.A), [len(model.independent)], axis=1)
+    """In the same coordinates in all units; those of positions cannot be given beside constraints on velocities."""
+    if at.mech.is_nonholonomic:
+        return []
+    model = lw.linearize(at.mech, *at.state(), independent=at.independent().rows)
     units = np.abs(model.rows) @ at.units.of_v(at.si)
-    rates = units if model.rate_rows is None else np.abs(model.rate_rows) @ at.units.of_v(at.si)
-    scale = np.concatenate([units, rates / at.units.time])
-    a = np.concatenate([by_step, by_rate], axis=1) * scale / scale[:, None] * at.units.time
+    scale = np.concatenate([units, units / at.units.time])
+    a = np.array(model.A) * scale / scale[:, None] * at.units.time
     b = np.array(model.B) * at.units.tau(at.si, np.ones(at.si.nv)) / scale[:, None] * at.units.time
     tangent = np.array(model.tangent) * scale
     tangent /= np.concatenate([at.units.of_v(at.si), at.units.v(at.si, np.ones(at.si.nv))])[:, None]
-    return [a, b, tangent, np.array([ord(c) for name in model.independent for c in name], dtype=float)]
+    return [a, b, tangent]
 
 
 def rollouts(at: In) -> list[np.ndarray]:
@@ -213,7 +218,7 @@ def rollouts(at: In) -> list[np.ndarray]:
 
 
 def simulations(at: In) -> list[np.ndarray]:
-    """In steps that are given, and in steps by tolerances, tight ones for numbers of these units."""
+    """In steps that are given: tolerances are no matter of constraints."""
     duration, tau = STEPS * STEP * at.units.time, at.tau
     fixed = lw.simulate(at.mech, at.q, at.v, duration, lambda t, q, v: tau, method="rk4", step=STEP * at.units.time)
     return [at.positions(fixed.q[-1]), at.velocities(fixed.v[-1])]
