@@ -77,6 +77,8 @@ from .dynamics.identification import regressor as regressor
 from .dynamics.identification import rotor_inertias as rotor_inertias
 from .dynamics.passive import Passive as Passive
 from .dynamics.physical_bodies import physical_parameters as physical_parameters
+from .dynamics.placing import place_on_ground as place_on_ground
+from .dynamics.state_checks import check_state as check_state
 from .dynamics.trees import acceleration_parts as acceleration_parts
 from .dynamics.trees import bias_force as bias_force
 from .dynamics.trees import center_of_mass as center_of_mass
@@ -146,6 +148,7 @@ from .mechanism.checks import MechanismError as MechanismError
 from .mechanism.checks import MechanismWarning as MechanismWarning
 from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
 from .mechanism.checks import OmissionWarning as OmissionWarning
+from .mechanism.checks import PenetrationWarning as PenetrationWarning
 from .mechanism.dh import from_dh as from_dh
 from .mechanism.dh_tables import DHTable as DHTable
 from .mechanism.dh_tables import dh_table as dh_table
@@ -231,6 +234,7 @@ __all__ = [
     "Note",
     "OmissionWarning",
     "Passive",
+    "PenetrationWarning",
     "PinInSlot",
     "Planar",
     "Prismatic",
@@ -263,6 +267,7 @@ __all__ = [
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
     "centroidal_momentum_rate",
+    "check_state",
     "closed",
     "compile",
     "computed_torque",
@@ -342,6 +347,7 @@ __all__ = [
     "operational_space_control",
     "operators",
     "physical_parameters",
+    "place_on_ground",
     "pose",
     "potential_energy",
     "progress",

@@ -71,8 +71,8 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
     """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
 
     Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
-    leave a choice the forces are those of least norm, a force counting as a torque at the size of
-    its loop, and where the actuated joints cannot hold the mechanism those that come nearest.
+    leave a choice the forces are those of least norm, a force counting as a torque at the
+    mechanism's length, and where the actuated joints cannot hold the mechanism those that come nearest.
     """
     load = gravity_force(mech, q)
     if mech.loops:
@@ -87,7 +87,7 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
 
 
 def _motions(mech: Mechanism, q: Any) -> np.ndarray:
-    """(..., nv, p): an orthonormal basis of the motions that loops allow, lengths in units of the loops' sizes."""
+    """(..., nv, p): an orthonormal basis of the motions that loops allow, lengths in units of the mechanism's."""
     basis, units = closed.null_space(mech, q), velocity_units(mech)
     return np.linalg.qr(basis / units[:, None])[0] if (units != 1.0).any() else basis
 

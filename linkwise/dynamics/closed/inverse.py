@@ -52,8 +52,8 @@ def inverse_dynamics(
                    ``static_forces``.  Degrees of freedom beyond the independent ones, such as the rotation of a rod
                    between two balls, follow freely if the joints that are not actuated leave just one way
     weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                   given wherever loops leave a choice.  By default forces are compared with torques at the size of
-                   their loops, so that the result does not depend on the unit of length; a ``MechanismWarning``
+                   given wherever loops leave a choice.  By default forces are compared with torques at the length of
+                   the mechanism, so that the result does not depend on the unit of length; a ``MechanismWarning``
                    names the coordinates that share a load by both
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k

@@ -90,8 +90,8 @@ def _measured(mech: Mechanism) -> Sizes:
 def constraint_units(mech: Mechanism) -> ConstraintUnits:
     """The same for compiled kernels."""
     own = sizes(mech)
-    rows, columns, multipliers = (tuple(x.tolist()) for x in (own.rows, own.columns, own.multipliers))
-    return ConstraintUnits(rows, columns, multipliers, own.rate)
+    own_units = (own.rows, own.columns, own.multipliers, units(mech).velocities)
+    return ConstraintUnits(*(tuple(x.tolist()) for x in own_units), own.rate)
 
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:

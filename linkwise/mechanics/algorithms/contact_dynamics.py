@@ -2,7 +2,7 @@
 
 Where it is in doubt which constraints are independent, results are not numbers.
 
-Where forces are not unique, the least are taken, a force counting as a torque at the size of its loop
+Where forces are not unique, the least are taken, a force counting as a torque at the mechanism's length
 (``ConstraintUnits``).
 """
 
@@ -93,10 +93,10 @@ def inverse_dynamics(
     """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
     loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load.
 
-    Velocities are counted in units of their columns, so that forces times these are all moments.
+    Velocities are counted in units of the mechanism's length, so that forces times these are all moments.
     """
     mech = tree.mechanism
-    columns = [units.column(c) for c in range(mech.nv)]
+    columns = [units.force(c) for c in range(mech.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
     vectors = [[_times(row.at(c), unit) for c, unit in enumerate(columns)] for row in rows]
     on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]

@@ -58,12 +58,14 @@ class ConstraintUnits:
     rows      by constraint: 1 over a length for lengths
     columns   by coordinate: a length for lengths
     multipliers   by constraint, as ``rows``, but with one length for all: multipliers over these are compared
+    forces    by coordinate, as ``columns``, but with one length for all: joint forces times these are compared
     rate      per second: of a fall through the mechanism's size; slow is what is much slower.  0 without gravity
     """
 
     rows: tuple[float, ...] = ()
     columns: tuple[float, ...] = ()
     multipliers: tuple[float, ...] = ()
+    forces: tuple[float, ...] = ()
     rate: float = 0.0
 
     def row(self, r: int) -> float:
@@ -71,6 +73,9 @@ class ConstraintUnits:
 
     def column(self, c: int) -> float:
         return self.columns[c] if self.columns else 1.0
+
+    def force(self, c: int) -> float:
+        return self.forces[c] if self.forces else 1.0
 
     def multiplier(self, r: int) -> float:
         return self.multipliers[r] if self.multipliers else 1.0
