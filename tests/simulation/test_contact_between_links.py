@@ -56,6 +56,16 @@ def test_one_ball_rests_on_the_other_by_its_weight():
     assert (np.diff(sunk[1:]) > 0.0).all() and sunk.max() < 1e-3
 
 
+def test_bodies_that_would_sink_far_into_each_other_are_warned_of():
+    """Contact between moving links is explicit: long steps make it soft, which a heavy body on a light one shows."""
+    mech = balls(-9.81)
+    with pytest.warns(lw.MechanismWarning, match="'low/high'.*gives way by 0.0.* between moving links are explicit"):
+        lw.rollout(mech, None, None, None, 2e-2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.rollout(mech, None, None, None, 2e-3, 2)
+
+
 def test_axes_of_capsules_that_meet_push_nowhere():
     mech = balls(0.0).without_contact("floor")
     points = lw.contact_points(mech, [0.2, 0.0], [0.0, 0.0])  # the middles of both balls in one place
