@@ -1,7 +1,7 @@
 """Units in which forces and torques are compared where mechanics leaves their distribution open.
 
-A force counts as a torque with the length of the mechanism (``sizes.units``) as lever arm, so that the least forces are the same in
-metres and in millimetres.
+A force counts as a torque with the length of the mechanism (``sizes.units``) as lever arm, so that the least forces are
+the same in metres and in millimetres.
 """
 
 from __future__ import annotations

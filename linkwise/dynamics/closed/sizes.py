@@ -90,8 +90,9 @@ def _measured(mech: Mechanism) -> Sizes:
 def constraint_units(mech: Mechanism) -> ConstraintUnits:
     """The same for compiled kernels."""
     own = sizes(mech)
-    own_units = (own.rows, own.columns, own.multipliers, units(mech).velocities)
-    return ConstraintUnits(*(tuple(x.tolist()) for x in own_units), own.rate)
+    arrays = (own.rows, own.columns, own.multipliers, units(mech).velocities)
+    rows, columns, multipliers, forces = (tuple(x.tolist()) for x in arrays)
+    return ConstraintUnits(rows, columns, multipliers, forces, own.rate)
 
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
