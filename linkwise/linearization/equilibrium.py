@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..dynamics.closed.assembly import assemble, generic_rank
 from ..dynamics.closed.constraints import moved_by
 from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import mixes_units, warn_of_mixed_units
+from ..dynamics.closed.force_units import mixes_units, velocity_units, warn_of_mixed_units
 from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
@@ -280,7 +280,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     search = Search.around(at, np.arange(mech.nv), (), _energy(at), tolerance)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
-    each = search.energy / (np.abs(driving) @ search.units)  # unit forces of the actuated joints
+    each = search.energy / (np.abs(driving) @ velocity_units(mech))  # unit forces of the actuated joints
     by_forces = null.T @ (search.units[:, None] * driving.T * each / search.energy)
     forces = at.tau + driving.T @ (each * decompose(by_forces).solve(null.T @ loose.forces))
     places = np.abs(driving).argmax(axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import mixes_units
+from ..dynamics.closed.force_units import mixes_units, velocity_units
 from ..dynamics.closed.variations import State
 from ..mechanism import Mechanism, MechanismError
 from .actuated import Driven, driven
@@ -36,7 +36,7 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     by_inputs = search.units[:, None] * _by_inputs(mech, elements, at) / search.energy
     effect = np.ones(mech.n_ctrl)
     if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
-        effect = np.linalg.norm(by_inputs, axis=0)
+        effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
         effect = np.where(effect > 0.0, effect, 1.0)
     driving = null.T @ by_inputs / effect
     free = np.array([one.dynamics != "integrator" for one in mech.actuators])

@@ -221,6 +221,8 @@ class Adaptive:
         here, change = size(x), size(rates) * unit
         guess = FIRST_STEP * unit if min(here, change) < 1e-5 else 0.01 * here / change * unit
         guess = min(guess, end - t, self._options["max_step"])
+        if not guess > 0.0:  # velocities beyond all bounds: the solver says so
+            return FIRST_STEP * unit
         bend = size(self._rates(t + guess, x + guess * rates) - rates) * unit**2 / guess
         steepest = max(change, bend)
         if steepest <= 1e-15:

@@ -66,6 +66,7 @@ def test_every_array_function_compiles():
     compiled = {function.__name__ for function in COMPILED if getattr(lw, function.__name__, None) is function}
     assert public - compiled == {
         *("base_parameters", "dh_table", "inertial_parameters", "physical_parameters", "rotor_inertias"),  # of no state
+        *("check_state", "place_on_ground"),
         *(
             "from_dh",
             "load",

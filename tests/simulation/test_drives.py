@@ -12,6 +12,7 @@ from scipy.interpolate import CubicSpline
 import linkwise as lw
 from linkwise.mechanism.plain_data import from_data, to_data
 from linkwise.simulation.drive_checks import warn_of_drives
+from linkwise.viewer.coordinates import Units
 from linkwise.viewer.trajectory import _states as trajectory_states
 from tests.oracle import rolling
 
@@ -45,7 +46,7 @@ def test_shaken_pendulum(mech):
     assert motion.v[:, 0] == pytest.approx(0.6 * np.cos(3.0 * times), abs=1e-13)
     assert motion.a[:, 0] == pytest.approx(-1.8 * np.sin(3.0 * times), abs=1e-13)
     assert motion.constraint_error.max() < 1e-14 and motion.velocity_error.max() < 1e-13
-    shown = trajectory_states(motion, None)
+    shown = trajectory_states(motion, None, Units())
     assert not shown.conserves and shown.velocity_error.max() < 1e-13
     assert motion.loop_reactions.shape == (21, 1, 6)
     # At the slide, what the drive does not: weight and inertia of cart and bob across it.

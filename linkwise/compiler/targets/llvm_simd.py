@@ -105,8 +105,8 @@ def _unread(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[int]:
 
 
 def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
-    """``void @heed_unread(ptr scratch)``: results of states in which an unread input is not a number are none.  The
-    inputs are added up: one instruction each for a group of states, and a branch that is hardly ever taken."""
+    """``void @heed_unread(ptr scratch)``: results of states in which an unread input is not a number are none.  Two
+    inputs are compared at a time, for a group of states, and a branch is hardly ever taken."""
     vector = scratch.vector
     real, boolean, step = vector.real, vector.boolean, vector.bytes
     lines = [f"define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{"]
@@ -115,22 +115,25 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
             f"  %unread{i}.at = getelementptr i8, ptr %scratch, i64 {slot * step}",
             f"  %unread{i} = load {real}, ptr %unread{i}.at",
         ]
-        if i:
-            before = f"%sum{i - 1}" if i > 1 else "%unread0"
-            lines.append(f"  %sum{i} = fadd {real} {before}, %unread{i}")
-    total = f"%sum{len(unread) - 1}" if len(unread) > 1 else "%unread0"
+    unknown = ""
+    for i in range(0, len(unread), 2):
+        other = min(i + 1, len(unread) - 1)
+        lines.append(f"  %pair{i} = fcmp uno {real} %unread{i}, %unread{other}")
+        if unknown:
+            lines.append(f"  %any{i} = or {boolean} {unknown}, %pair{i}")
+        unknown = f"%any{i}" if unknown else f"%pair{i}"
     lines += [
-        f"  %unknown = fcmp uno {real} {total}, {total}",
-        f"  %lanes = bitcast {boolean} %unknown to i{vector.lanes}",
+        f"  %lanes = bitcast {boolean} {unknown} to i{vector.lanes}",
         f"  %none = icmp eq i{vector.lanes} %lanes, 0",
         '  br i1 %none, label %done, label %spread, !prof !{!"branch_weights", i32 1000000, i32 1}',
         "spread:",
+        f"  %nan = fdiv {real} zeroinitializer, zeroinitializer",
     ]
     for i, slot in enumerate(scratch.varying):
         lines += [
             f"  %result{i}.at = getelementptr i8, ptr %scratch, i64 {slot * step}",
             f"  %result{i} = load {real}, ptr %result{i}.at",
-            f"  %marked{i} = select {boolean} %unknown, {real} {total}, {real} %result{i}",
+            f"  %marked{i} = select {boolean} {unknown}, {real} %nan, {real} %result{i}",
             f"  store {real} %marked{i}, ptr %result{i}.at",
         ]
     return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}", ""])

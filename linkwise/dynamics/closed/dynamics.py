@@ -16,6 +16,7 @@ from ...compiler.store import WRENCHES, float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, inertia_error
+from ...mechanism.scales import scales
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
@@ -280,7 +281,8 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
     svd = decompose(inertia, SINGULAR_TOLERANCE)
     y = svd.solve(driving)
     left = np.abs(times(inertia, y) - driving).max(axis=-1, initial=0.0)
-    if np.any(left > LOOPS.acceleration * np.abs(sizes(mech).columns * force).max(axis=-1, initial=0.0)):
+    most = np.abs(sizes(mech).columns * force).max(axis=-1, initial=0.0) + scales(mech).moment
+    if np.any(left > LOOPS.acceleration * most):
         raise MechanismError(
             f"{left.max():.3g} of the forces on mechanism {mech.name!r} drives something that has no inertia: give it "
             "mass and inertia, or the forces that hold it still (closed.static_forces)"
