@@ -25,6 +25,7 @@ DRIVEN_WIDTH = 9.2  # inches, with a third column for forces
 FEW = 400  # samples: curves through fewer show corners
 ROUND_OFF = 1e-12  # of the largest value, or of 1 rad, 1 m, ...: curves that vary less are shown as constants
 TITLES = {ANGLE: "angle", LENGTH: "distance", QUATERNION: "quaternion", OTHER: "coordinate"}
+RADIANS = Units()
 DASHES = (":", "--", "-.", "-")  # of events
 
 
@@ -53,7 +54,7 @@ class States:
     drive_forces: Mapping[str, np.ndarray] = field(default_factory=dict)
     a: np.ndarray | None = None
     over: str = "time (s)"
-    units: Units = Units()
+    units: Units = RADIANS
 
 
 @style.styled
@@ -140,7 +141,7 @@ class _Panels:
             self.figure.legend(handles=keys, loc="outside upper center", ncols=min(len(keys), 3))
 
 
-def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units) -> States:
+def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) -> States:
     if isinstance(trajectory, lw.closed.DrivenMotion):
         return _driven_states(trajectory, units)
     missing = [name for name in ("t", "q", "v") if not hasattr(trajectory, name)]

@@ -50,7 +50,7 @@ def test_one_paper_in_a_new_folder(run, here):
     page = Page((folder / "index.html").read_text(encoding="utf-8"))
     numbers = [entry.number for entry in PAPERS["saha1999"].entries if entry.number.startswith("Figure")]
     assert numbers == ["Figure 4", "Figure 5", "Figure 6", "Figure 7", "Figure 8", "Figure 9"]
-    assert page.images == [f"saha1999/figure_{n}.png" for n in (4, 5, 6, 7, 8, 9)]
+    assert page.images == [f"saha1999/figure_{n}.png" for n in (4, 5, 6, 7, 8, "8_2", 9)]
     for image in page.images:
         picture = (folder / image).read_bytes()
         assert picture.startswith(b"\x89PNG") and len(picture) > 15_000
