@@ -212,7 +212,7 @@ def project(
     v: ByJoint | None,
     energy: ArrayLike | None = None,
     tolerance: float = LOOPS.closed,
-    largest: float = 0.1,
+    largest: float = 0.2,
     rank: Any = None,
     aim: float | None = None,
 ) -> tuple[Float64Array, Float64Array]:
