@@ -57,9 +57,13 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
     help="What is integrated: joint, momentum (fixed steps also symplectic_euler, stormer_verlet, implicit_midpoint), "
     "nu, xi, independent.",
 )
-@click.option("--step", type=float, help="Fixed step (0.001 s), or the longest step of adaptive methods.")
 @click.option(
-    "--tolerance", type=float, default=1e-9, show_default=True, help="Relative and absolute, of adaptive methods."
+    "--step", type=float, help="Fixed step (0.001 s at usual sizes), or the longest step of adaptive methods."
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    help="Relative and absolute, of adaptive methods; by default 1e-9, the absolute one in the mechanism's own units.",
 )
 @click.option("--every", type=float, default=0.01, show_default=True, help="Seconds between rows of the result.")
 @control_options
@@ -77,7 +81,7 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 @click.pass_context
 def simulate(
     context: click.Context, found: Loaded, duration: float | None, positions: Sequence[str], velocities: Sequence[str],
-    start: str | None, degrees: bool, method: str | None, variables: str, step: float | None, tolerance: float,
+    start: str | None, degrees: bool, method: str | None, variables: str, step: float | None, tolerance: float | None,
     every: float, torques: str | None, kp: Sequence[str], kd: Sequence[str], target: Sequence[str], hold_gravity: bool,
     follow: str | None, regulator: str | None, saturate: bool, acting: str | None, passive: bool,
     limits: float | None, limit_damping: float | None, ctrl: Sequence[str], output: str | None, plot: str | None,
@@ -111,7 +115,8 @@ def simulate(
         raise click.UsageError(f"--duration must be positive, got {duration:g}")
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
-    options: dict[str, Any] = {"method": method, "rtol": tolerance, "atol": tolerance, "output_step": every}
+    options: dict[str, Any] = {"method": method, "output_step": every}
+    options |= {} if tolerance is None else {"rtol": tolerance, "atol": tolerance}
     options |= {"coordinates": variables} if step is None else {"coordinates": variables, "step": step}
     options |= {"ctrl": controls(mech, ctrl), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
