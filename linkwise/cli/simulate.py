@@ -57,11 +57,13 @@ INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
     help="What is integrated: joint, momentum (fixed steps also symplectic_euler, stormer_verlet, implicit_midpoint), "
     "nu, xi, independent.",
 )
-@click.option("--step", type=float, help="Fixed step (0.001 s), or the longest step of adaptive methods.")
+@click.option(
+    "--step", type=float, help="Fixed step (0.001 s at usual sizes), or the longest step of adaptive methods."
+)
 @click.option(
     "--tolerance",
     type=float,
-    help="Relative and absolute, of adaptive methods.  [default: 1e-9, in units of the mechanism's size]",
+    help="Relative and absolute, of adaptive methods; by default 1e-9, the absolute one in the mechanism's own units.",
 )
 @click.option("--every", type=float, default=0.01, show_default=True, help="Seconds between rows of the result.")
 @control_options

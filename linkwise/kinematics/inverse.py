@@ -29,12 +29,11 @@ from ..mechanism.scales import scales
 from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
 from .lanes import NEAR, Lanes
-from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets
+from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets, tolerances
 from .wrapping import wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and lengths over all joints: what linear models are good for at most
-TOLERANCE = 1e-8  # of angles, and of the mechanism's length
 CHUNK, LONG_CHUNK = 8, 14  # iterations until states are looked at: what most need from a near guess, or from any
 LANES, COPIES = 256, 24  # states that are worth a call: fewer are tried from up to so many guesses at once
 NEAREST = 4  # attempts from the nearest guess; those that are left then start anywhere
@@ -191,11 +190,6 @@ def _in_closed_form(
     shape = (*batch, mech.nq)
     found = q.reshape(shape), reached.reshape(batch), error.max(axis=-1).reshape(batch)
     return InverseKinematics(mech, *found, none, once, tolerance)
-
-
-def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
-    """(2,): of distances and of angles."""
-    return TOLERANCE * np.array([scales(mech).length, 1.0]) if tolerance is None else np.full(2, float(tolerance))
 
 
 def refined(

@@ -14,9 +14,11 @@ from ..dynamics.states import Float64Array, common_batch, real_numbers
 from ..dynamics.trees import center_of_mass, frame_pose
 from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.scales import scales
 
 FORMS = "a pose (..., 4, 4) or (rotation, position), a position (..., 3) or a linkwise.FrameTarget"
 AXES = "xyz"
+TOLERANCE = 1e-8  # of angles, and of the mechanism's length
 Goals = tuple[Goal | CenterOfMassGoal, ...]
 
 
@@ -130,6 +132,11 @@ def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Fl
     goals = tuple(goal for goal in found if isinstance(goal, Goal))
     one = len(goals) == 1 and numbers.shape[-1] == 12
     return goals, as_poses(numbers) if one else None
+
+
+def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
+    """(2,): of distances and of angles to targets; None for ``TOLERANCE`` in units of the mechanism."""
+    return TOLERANCE * np.array([scales(mech).length, 1.0]) if tolerance is None else np.full(2, float(tolerance))
 
 
 def as_poses(numbers: np.ndarray) -> Float64Array:

@@ -33,9 +33,9 @@ MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all
 ABSOLUTE = 1e-9  # the absolute tolerance where none is given, in units of the mechanism
 FIRST_STEP = 1e-6  # of the time unit, where the state or its rates are zero
 # A motion stalls where so many evaluations bring it on by less than this share of the time that is left, and by less
-# than this part of its time unit, about 1 s for an arm: steps of explicit methods are then 25 ns and less,
-# forty thousand times in a row, where stops and dry friction of the lightest links ask for microseconds; what goes on
-# like this takes 5e9 evaluations, half a day.  Where forces jump to and fro, steps are of 1 ns and less.
+# than this part of its time unit.  That unit is about 1 s for an arm: steps of explicit methods are then 25 ns and
+# less, forty thousand times in a row, where stops and dry friction of the lightest links ask for microseconds; what
+# goes on like this takes 5e9 evaluations, half a day.  Where forces jump to and fro, steps are of 1 ns and less.
 PATIENCE = 500_000
 LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
 # It is hopeless long before where it would take 1e17 evaluations.

@@ -97,12 +97,9 @@ def simulate(
     control         joint forces: None (zero); ``control(t, q, v) -> tau`` or {joint: force}, or ``lw.held(control,
                     period)``, asked at a rate; an array (nv,), constant; or (steps, nv), held for equal times each
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
-                    and ``atol``, their steps no longer than ``step``; "rk4" and "semi_implicit": steps of ``step``
-                    (1 ms by default for mechanisms of usual size, see below; adjusted to a whole number of them),
-                    batches of states (..., nq) allowed.  None for "radau" where friction of contacts acts, which
-                    implicit methods let hold, else "dop853"
-    atol            the absolute tolerance of all numbers that are integrated; None: 1e-9 in the mechanism's own units,
-                    the length of its longest offset and the period of a pendulum of that length
+                    and ``atol`` (None: 1e-9 in the mechanism's own units), no steps longer than ``step``; "rk4" and
+                    "semi_implicit": steps of ``step`` (1 ms by default where offsets are 3 cm to 3 m), batches
+                    (..., nq) allowed.  None: "radau" where friction of contacts acts, which it lets hold, or "dop853"
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
                     positions are passed on arcs, with closed loops, whatever it is
@@ -122,7 +119,6 @@ def simulate(
     formulation     method of ``closed.forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 
-    The default ``step`` is the power of ten nearest to 1/1000 of that: 1 ms for offsets from 3 cm to 3 m on Earth.
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
@@ -137,9 +133,7 @@ def simulate(
     if mech.loops and stabilization is None:  # which leaves them as they are
         closed.warn_if_open(now, closed.position_error(now, q))
     _check_activation(forces := Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl), coordinates)
-    settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy)
-    forces.time_unit = scales(mech).time_of(corrected[1], duration)
-    settings = settings.found(time_unit=forces.time_unit)
+    settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy, duration)
     system = _system(mech, settings, forces, manifold, independent)
     x = _with_activation(system, system.start(*corrected), activation)
     state = system.state(x)
@@ -170,7 +164,7 @@ def resumed(
     ctrl = _kept("ctrl", ctrl, settings.ctrl)
     acting = resolved(mech, before.passive, *_fixed_steps(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
-    forces.time_unit = settings.time_unit or scales(mech).time_of(end.v, duration)
+    settings = settings.found(time_unit=settings.time_unit or scales(mech).time_of(end.v, duration))
     manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
     system = _system(mech, settings, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
@@ -281,12 +275,13 @@ def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Ma
 
 
 def _onto_manifold(
-    mech: Mechanism, settings: Settings, q: np.ndarray, v: np.ndarray, keep_energy: bool
+    mech: Mechanism, settings: Settings, q: np.ndarray, v: np.ndarray, keep_energy: bool, duration: float
 ) -> tuple[Settings, Manifold, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
     batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
     usual = positions.usual_conditioning if mech.loops and q.size else None
-    settings = settings.found(rank=positions.rank, usual_conditioning=usual)
+    time_unit = scales(mech).time_of(v, duration)
+    settings = settings.found(rank=positions.rank, usual_conditioning=usual, time_unit=time_unit)
     manifold = _manifold(mech, settings, batch)
     try:
         q, v = manifold.settled(q, v)
@@ -306,6 +301,7 @@ def _system(
     manifold: Manifold,
     independent: Any,
 ) -> System:
+    forces.time_unit = settings.time_unit or 1.0
     if mech.waits_for_time:
         return DrivenVelocities(mech, forces, manifold)
     if settings.coordinates == "joint":

@@ -313,8 +313,6 @@ def test_motions_of_loops_in_independent_coordinates(units):
     here = lw.simulate(mech, q, None, 0.2, coordinates="independent")
     there = lw.simulate(other, units.q(mech, q), None, 0.2 * units.time, coordinates="independent")
     close(here.q[-1], there.q[-1], 1e-8)  # within the tolerance of integration
-    if units.time == 1.0:
-        assert len(here.t) == len(there.t) and here.evaluations == there.evaluations
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
