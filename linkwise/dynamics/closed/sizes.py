@@ -17,7 +17,7 @@ import numpy as np
 from ...compiler.store import kernel_function, stored
 from ...mechanics.jet import jet, parts
 from ...mechanics.joints import LENGTH, LoopKind
-from ...mechanics.links.loop_elimination import ConstraintUnits
+from ...mechanics.links.constraint_units import ConstraintUnits
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism
 from .. import trees as tree
