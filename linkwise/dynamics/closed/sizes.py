@@ -17,7 +17,7 @@ import numpy as np
 from ...compiler.store import kernel_function, stored
 from ...mechanics.jet import jet, parts
 from ...mechanics.joints import LENGTH, LoopKind
-from ...mechanics.links.loop_elimination import ConstraintUnits
+from ...mechanics.links.constraint_units import ConstraintUnits
 from ...mechanics.spatial import Matrix3, Vector3
 from ...mechanism import Loop, Mechanism
 from .. import trees as tree
@@ -154,9 +154,9 @@ def _are_lengths(kind: LoopKind) -> np.ndarray:
 
 
 def _length(mech: Mechanism) -> float:
-    """The longest offset that is written down; without any, the longest distance from an origin to a centre of mass,
-    radius of gyration, travel of a sliding joint, or 1."""
-    measures = (_offsets, _mass_centres, _radii_of_gyration, _travels)
+    """The longest offset that is written down; without any, how far the mass of a link is from its origin, the longest
+    travel of a sliding joint, or 1."""
+    measures = (_offsets, _reaches, _travels)
     return next((length for measure in measures if (length := _longest(measure(mech)))), 1.0)
 
 
@@ -173,12 +173,13 @@ def _offsets(mech: Mechanism) -> Iterator[float]:
     return (float(np.linalg.norm(position)) for position in positions)
 
 
-def _mass_centres(mech: Mechanism) -> Iterator[float]:
-    return (float(np.linalg.norm(body.com)) for body in mech.bodies if body.mass > 0.0)
-
-
-def _radii_of_gyration(mech: Mechanism) -> Iterator[float]:
-    return (math.sqrt(0.5 * float(np.trace(body.inertia)) / body.mass) for body in mech.bodies if body.mass > 0.0)
+def _reaches(mech: Mechanism) -> Iterator[float]:
+    """Of links: the distance to the mass centre, and the radius of gyration about it."""
+    massive = (body for body in mech.bodies if body.mass > 0.0)
+    return (
+        float(np.linalg.norm(body.com)) + math.sqrt(0.5 * max(float(np.trace(body.inertia)), 0.0) / body.mass)
+        for body in massive
+    )
 
 
 def _travels(mech: Mechanism) -> Iterator[float]:

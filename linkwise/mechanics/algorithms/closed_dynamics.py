@@ -8,9 +8,10 @@ from typing import Protocol
 
 from ...mechanism.clusters import Cluster, clusters
 from ..links.articulation import Articulation, articulate, force_to_parent
+from ..links.constraint_units import ConstraintUnits
 from ..links.forces import gyroscopic_force
 from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
-from ..links.loop_elimination import ConstraintUnits, Fronts, Row, Solution, eliminate
+from ..links.loop_elimination import Fronts, Row, Solution, eliminate
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
 from ..recursions.sweep import base_to_tip, sweep_over

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
-from ..links.loop_elimination import BIAS, ConstraintUnits, Fronts, Row
+from ..links.constraint_units import ConstraintUnits
+from ..links.loop_elimination import BIAS, Fronts, Row
 from ..links.orthogonalization import SUFFICIENT, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply

@@ -9,8 +9,9 @@ from functools import reduce
 
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.clusters import clusters
+from ..links.constraint_units import ConstraintUnits
 from ..links.factor import Factor
-from ..links.loop_elimination import ConstraintUnits, Front, Fronts, Row, Solution, eliminate
+from ..links.loop_elimination import Front, Fronts, Row, Solution, eliminate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt, transposed
 from .dynamics import inverse_dynamics, mass_matrix

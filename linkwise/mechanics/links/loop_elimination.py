@@ -15,12 +15,12 @@ Pivots are compared, and least squares taken, in dimensionless constraints and c
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
 from ..scalar import Scalar, dot, is_constant, is_zero, select
+from .constraint_units import ConstraintUnits, Gauge, scaled
 
 # Pivots relative to the largest that suffice: the largest of all entries lose no more digits than the problem does;
 # fixed ones were large when fronts were chosen, and where they are not errors grow from front to front.
@@ -51,58 +51,6 @@ class Front:
 
 
 @dataclass(frozen=True)
-class ConstraintUnits:
-    """What makes constraints and coordinates dimensionless: ``rows[r] * g``, ``rows[r] * G * columns[c]``,
-    ``v / columns[c]``; without numbers all are dimensionless as they are.
-
-    rows      by constraint: 1 over a length for lengths
-    columns   by coordinate: a length for lengths
-    multipliers   by constraint, as ``rows``, but with one length for all: multipliers over these are compared
-    forces    by coordinate, as ``columns``, but with one length for all: joint forces times these are compared
-    rate      per second: of a fall through the mechanism's size; slow is what is much slower.  0 without gravity
-    """
-
-    rows: tuple[float, ...] = ()
-    columns: tuple[float, ...] = ()
-    multipliers: tuple[float, ...] = ()
-    forces: tuple[float, ...] = ()
-    rate: float = 0.0
-
-    def row(self, r: int) -> float:
-        return self.rows[r] if self.rows else 1.0
-
-    def column(self, c: int) -> float:
-        return self.columns[c] if self.columns else 1.0
-
-    def force(self, c: int) -> float:
-        return self.forces[c] if self.forces else 1.0
-
-    def multiplier(self, r: int) -> float:
-        return self.multipliers[r] if self.multipliers else 1.0
-
-    def square_of_constraints(self, values: Sequence[Scalar]) -> tuple[Scalar, float]:
-        """The sum of squares of numbers of all constraints, dimensionless but for a factor, and that factor: the sum is
-        ``factor`` squared times the dimensionless one."""
-        return _sum_of_squares(values, [self.row(r) for r in range(len(values))])
-
-    def square_of_velocities(self, values: Mapping[int, Scalar]) -> tuple[Scalar, float]:
-        """The same of numbers by coordinate, such as velocities."""
-        return _sum_of_squares(list(values.values()), [1.0 / self.column(c) for c in values])
-
-
-def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[Scalar, float]:
-    """The sum of squares of units times values, without the unit that most of them have; and 1 over that."""
-    counts = Counter(unit for x, unit in zip(values, units, strict=True) if not is_zero(x))
-    usual = max(counts, key=lambda unit: counts[unit], default=1.0)
-    total: Scalar = 0.0
-    for unit in counts:
-        own = [x for x, other in zip(values, units, strict=True) if other == unit]
-        square = dot(own, own)
-        total = total + (square if unit == usual else square * (unit / usual) ** 2)
-    return total, 1.0 / usual
-
-
-@dataclass(frozen=True)
 class Fronts:
     """How the loops of a mechanism are eliminated.
 
@@ -130,7 +78,7 @@ class Row:
 
     def scaled(self, factor: float, columns: Mapping[int, float]) -> Row:
         """The row times a factor, for coordinates in units of ``columns``."""
-        numbers = {c: _times(x, factor * columns.get(c, 1.0)) for c, x in self.numbers.items()}
+        numbers = {c: scaled(x, factor * columns.get(c, 1.0)) for c, x in self.numbers.items()}
         return Row(numbers, numbers[BIAS])
 
     def subtract(self, factor: Scalar, other: Row, without: int | None = None) -> None:
@@ -197,42 +145,6 @@ class _Pivot:
     exchanges: list[Exchange]
 
 
-class _Gauge:
-    """Factors that make constraints and coordinates dimensionless, but for factors that all of them share: as few
-    numbers as possible are multiplied.
-
-    rows, columns   the factors; those of columns by coordinate
-    pivot           of all entries: pivots are ``1 / pivot`` times dimensionless ones
-    column          of all coordinates: they are ``column`` times dimensionless ones
-    """
-
-    def __init__(self, units: ConstraintUnits, rows: Mapping[int, Row], columns: Sequence[int]):
-        entries = [(r, c) for r, row in rows.items() for c, x in row.numbers.items() if c >= 0 and not is_constant(x)]
-        own = _most(units.row(r) for r, _ in entries)
-        usual = _most(units.column(c) for _, c in entries)
-        self.rows = {r: units.row(r) / own for r in rows}
-        self.columns = {c: units.column(c) / usual for c in columns}
-        self.pivot, self.column = 1.0 / (own * usual), 1.0 / usual
-
-    def coordinates(self, numbers: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """Numbers by coordinate, as accelerations are."""
-        return {c: _times(x, self.columns[c]) for c, x in numbers.items()}
-
-    def dimensionless(self, numbers: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """The inverse of ``coordinates``."""
-        return {c: _times(x, 1.0 / self.columns[c]) for c, x in numbers.items()}
-
-
-def _most(units: Iterable[float]) -> float:
-    """The unit that most numbers have."""
-    counts = Counter(units)
-    return max(counts, key=lambda unit: counts[unit], default=1.0)
-
-
-def _times(x: Scalar, factor: float) -> Scalar:
-    return x if factor == 1.0 or is_zero(x) else x * factor
-
-
 @dataclass(frozen=True)
 class Solution:
     """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
@@ -261,13 +173,13 @@ class Solution:
     rows: Mapping[int, Row]
     steps: Sequence[RowStep]
     pivots: Sequence[_Pivot]
-    gauge: _Gauge
+    gauge: Gauge
     plain_basis: Mapping[int, list[Scalar]]
     plain_offset: Mapping[int, Scalar]
 
     def closing(self, rates: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """L x by coordinate: what changes the constraints by ``rates`` x, with the independent coordinates at rest."""
-        numbers = {row: _times(-rates[r], self.gauge.rows[r]) for r, row in self.rows.items()}
+        numbers = {row: scaled(-rates[r], self.gauge.rows[r]) for r, row in self.rows.items()}
         for step in self.steps:
             step.apply(numbers)
         found: dict[int, Scalar] = dict.fromkeys(self.basis, 0.0)
@@ -291,7 +203,7 @@ class Solution:
                     left[c] = left[c] - multiplier * x
         for step in reversed(self.steps):
             step.apply_adjoint(found)
-        return {r: _times(found.get(row, 0.0), self.gauge.rows[r]) for r, row in self.rows.items()}
+        return {r: scaled(found.get(row, 0.0), self.gauge.rows[r]) for r, row in self.rows.items()}
 
 
 class _Progress:
@@ -472,7 +384,7 @@ def eliminate(
     """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold``
     is that of vanishing pivots, relative to the largest of the front, ``vanishing`` that of the only one."""
     entering = {r: rows[r] for front in fronts for r in front.rows}
-    gauge = _Gauge(units or ConstraintUnits(), entering, columns)
+    gauge = Gauge(units or ConstraintUnits(), {r: row.numbers for r, row in entering.items()}, columns)
     entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}
     steps: list[RowStep] = []
     progress = _progress(entered, fronts, threshold, vanishing * gauge.pivot, steps)
@@ -494,7 +406,7 @@ def eliminate(
     made = [one for one in progress if one.pivots]
     last = [one for k, one in enumerate(progress) if one.pivots and k not in inner]
     return Solution(
-        {c: [_times(x, gauge.columns[c]) for x in row] for c, row in basis.items()},
+        {c: [scaled(x, gauge.columns[c]) for x in row] for c, row in basis.items()},
         gauge.coordinates(offset),
         len(free),
         tuple(pivot.indicator for pivot in spares),

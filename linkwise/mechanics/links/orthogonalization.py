@@ -7,12 +7,12 @@ batch anew; so the code has no branches.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from ..scalar import Matrix, Scalar, dot, is_zero, select
+from .constraint_units import most_common, scaled
 
 DEPENDENT = 1e-10  # of the largest vector: if less is left of one, the others imply it but for round-off
 SUFFICIENT = 1e-5  # if more is left, it counts without doubt
@@ -61,13 +61,13 @@ class Orthogonal:
             [
                 *[0.0] * k,
                 select(0.0 < self.reciprocal[k], 1.0, 0.0),
-                *(_times(x, weights[j] / weights[k]) for j, x in enumerate(self.coefficients[k][k + 1 :], start=k + 1)),
+                *(scaled(x, weights[j] / weights[k]) for j, x in enumerate(self.coefficients[k][k + 1 :], start=k + 1)),
             ]
             for k in order
         ]
         turned = orthogonalized(rows)
-        found = turned.within(turned.with_products([_times(y[k], 1.0 / weights[k]) for k in order]))
-        return [_times(x, weight) for x, weight in zip(found, weights, strict=True)]
+        found = turned.within(turned.with_products([scaled(y[k], 1.0 / weights[k]) for k in order]))
+        return [scaled(x, weight) for x, weight in zip(found, weights, strict=True)]
 
 
 def orthogonalized(
@@ -79,7 +79,7 @@ def orthogonalized(
     depend on others is decided by vectors times ``weights``."""
     active = [1.0] * len(vectors) if active is None else active
     weights = _without_the_usual([1.0] * len(vectors) if weights is None else weights)
-    squares = [_times(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
+    squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
     reciprocal: list[Scalar] = []
@@ -91,7 +91,7 @@ def orthogonalized(
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
         left = dot(rest, rest)
-        weighed = _times(left, weights[j] ** 2)
+        weighed = scaled(left, weights[j] ** 2)
         counts = largest * DEPENDENT**2 < weighed * active[j]
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
         doubt = doubt + select(counts, select(weighed < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
@@ -101,13 +101,8 @@ def orthogonalized(
 
 def _without_the_usual(weights: Sequence[float]) -> list[float]:
     """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
-    counts = Counter(weights)
-    usual = max(counts, key=lambda weight: counts[weight], default=1.0)
+    usual = most_common(weights)
     return [weight / usual for weight in weights]
-
-
-def _times(x: Scalar, factor: float) -> Scalar:
-    return x if factor == 1.0 or is_zero(x) else x * factor
 
 
 def _minus(x: Sequence[Scalar], factor: Scalar, y: Sequence[Scalar]) -> list[Scalar]:
