@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,15 +101,25 @@ class Constrained:
 
     def constraint_index(self, loop: str) -> slice:
         """Where the constraints of the named loop or coupling are among all."""
-        start = 0
-        for one in self.loops:
-            if one.name == loop:
-                return slice(start, start + one.n_constraints)
-            start += one.n_constraints
-        raise MechanismError(
-            f"mechanism {self.name!r} has no loop {loop!r}: "
-            + checks.did_you_mean(loop, [one.name for one in self.loops])
-        )
+        return self._rows_of_loops[self.loop_index(loop)]
+
+    def loop_index(self, loop: str) -> int:
+        """Index of the named loop or coupling among ``loops``."""
+        if loop not in self._loop_numbers:
+            raise MechanismError(
+                f"mechanism {self.name!r} has no loop {loop!r}: "
+                + checks.did_you_mean(loop, [one.name for one in self.loops])
+            )
+        return self._loop_numbers[loop]
+
+    @cached_property
+    def _loop_numbers(self) -> dict[str, int]:
+        return {loop.name: number for number, loop in enumerate(self.loops)}
+
+    @cached_property
+    def _rows_of_loops(self) -> tuple[slice, ...]:
+        ends = [0, *accumulate(loop.n_constraints for loop in self.loops)]
+        return tuple(slice(start, end) for start, end in pairwise(ends))
 
     def loop_hint(self, name: str) -> str:
         """What to do where a joint of the tree was asked for and ``name`` is that of a loop; nothing if it is not."""

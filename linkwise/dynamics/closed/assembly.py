@@ -180,12 +180,13 @@ def _searched(
     kept: Sequence[int],
 ) -> np.ndarray:
     """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
-    around ``start``, then any."""
-    mech, columns = equations.mech, equations.sizes.columns
+    around ``start``, then any; of parts that share no coordinate each by itself."""
+    mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
     starts, found = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
     rng = np.random.default_rng(0)
     for further in range(1, tries):
-        failed = np.flatnonzero(~_is_assembled(equations, found, tolerance))
+        is_open = ~_are_assembled(equations, found, tolerance)  # (states, parts)
+        failed = np.flatnonzero(is_open.any(axis=-1))
         if not len(failed):
             break
         if further <= AROUND:
@@ -194,15 +195,18 @@ def _searched(
             change = tree.difference(mech, starts[failed], random_configurations(mech, rng, 1)[0])
         guess = tree.integrate(mech, starts[failed], free * change, 1.0)
         guess[..., kept] = starts[failed][..., kept]
+        is_open = is_open[failed]
+        guess = np.where(parts.at_places(is_open), guess, found[failed])  # the others stay where they are
         there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns, kept)
-        assembled = _is_assembled(equations, there, tolerance)
-        found[failed[assembled]] = there[assembled]
+        found[failed] = np.where(
+            parts.at_places(is_open & _are_assembled(equations, there, tolerance)), there, found[failed]
+        )
     return found.reshape(q.shape)
 
 
-def _is_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:
-    """(...): whether all loops are closed and none back to back."""
-    return equations.is_closed(q, tolerance) & equations.is_aligned(q)
+def _are_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:
+    """(..., parts): whether all loops of each part are closed and none back to back."""
+    return equations.are_closed(q, tolerance) & equations.are_aligned(q)
 
 
 @compile_instead("'closed_projection', for loops that are nearly closed, which also says how far it can be relied on")

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiler.store import kernel_function
+from ...compiler.store import kernel_function, stored
 from ...mechanism import Mechanism
+from ...mechanism.clusters import clusters
 from .. import trees as tree
-from .decomposition import decompose, times
+from .decomposition import decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
 
@@ -33,6 +34,81 @@ class RoundedBlock(NamedTuple):
     columns: np.ndarray
     rank: int
     closure: float
+
+
+class Parts:
+    """Constraints that share no coordinate with others, and the coordinates that they depend on: each part is closed
+    for itself, whatever the others do.
+
+    count     of the parts
+    loops     (count, number of loops): which loops are theirs
+    columns   (nv,): which part a coordinate belongs to, ``count`` for those that no constraint depends on
+    places    (nq,): the same of the numbers of q
+    """
+
+    def __init__(self, mech: Mechanism, more: Sequence[Sequence[int]] = ()):
+        """``more`` are places in v that further rows, after those of the loops, depend on, one list for each."""
+        tied = [({*own.rows}, {*own.coordinates}, {*own.loops}) for own in clusters(mech) if own.rows]
+        for k, touched in enumerate(more):
+            others = [part for part in tied if part[1].isdisjoint(touched)]
+            joined = [part for part in tied if not part[1].isdisjoint(touched)]
+            rows, columns, loops = (
+                (set[int]().union(*sets) for sets in zip(*joined, strict=True)) if joined else [set()] * 3
+            )
+            tied = [*others, ({*rows, mech.n_constraints + k}, {*columns, *touched}, loops)]
+        self.count = len(tied)
+        self._rows = [np.array(sorted(rows)) for rows, _, _ in tied]
+        self._columns = [np.array(sorted(columns), dtype=int) for _, columns, _ in tied]
+        self._row_order, self._row_starts = _ordered(self._rows)
+        self._column_order, self._column_starts = _ordered(self._columns)
+        self.columns, self.places = np.full(mech.nv, self.count), np.full(mech.nq, self.count)
+        self.loops = np.zeros((self.count, len(mech.loops)), dtype=bool)
+        for number, (_, columns, loops) in enumerate(tied):
+            self.columns[list(columns)], self.loops[number, list(loops)] = number, True
+        for body in mech.bodies:
+            self.places[mech.q_index(body.joint)] = self.columns[mech.v_index(body.joint).start]
+
+    def norms(self, error: np.ndarray) -> np.ndarray:
+        """(..., count): of the parts of an error (..., m)."""
+        if not self.count:
+            return np.zeros((*error.shape[:-1], 0))
+        return np.sqrt(np.add.reduceat(error[..., self._row_order] ** 2, self._row_starts, axis=-1))
+
+    def largest(self, change: np.ndarray) -> np.ndarray:
+        """(..., count): the largest number of each part of a change (..., nv)."""
+        return np.maximum.reduceat(np.abs(change[..., self._column_order]), self._column_starts, axis=-1)
+
+    def at_columns(self, values: np.ndarray) -> np.ndarray:
+        """(..., nv): the value (..., count) of its part for every coordinate, 0 for those of none."""
+        return _with_zero(values)[..., self.columns]
+
+    def at_places(self, values: np.ndarray) -> np.ndarray:
+        """(..., nq): the same for every number of q."""
+        return _with_zero(values)[..., self.places]
+
+    def damped(self, error: np.ndarray, jacobian: np.ndarray, damping: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """(..., nv): steps of Levenberg and Marquardt of the parts ``which`` (count,), 0 for others; ``damping`` is
+        (..., count)."""
+        change = np.zeros((*error.shape[:-1], jacobian.shape[-1]))
+        alike: dict[tuple[int, int], list[int]] = {}
+        for number in np.flatnonzero(which).tolist():
+            alike.setdefault((len(self._rows[number]), len(self._columns[number])), []).append(number)
+        for numbers in alike.values():
+            rows, columns = (np.array([own[k] for k in numbers]) for own in (self._rows, self._columns))
+            own = decompose(jacobian[..., rows[:, :, None], columns[:, None, :]])
+            change[..., columns] = own.damped(error[..., rows], damping[..., numbers])
+        return change
+
+
+def _ordered(members: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Members one after the other, and where each begins."""
+    order = np.concatenate([np.zeros(0, dtype=int), *members])
+    return order, np.cumsum([0, *map(len, members)])[:-1]
+
+
+def _with_zero(values: np.ndarray) -> np.ndarray:
+    """(..., n + 1): values (..., n) with a zero at the end."""
+    return np.append(values, np.zeros((*values.shape[:-1], 1), dtype=values.dtype), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +139,18 @@ class LoopEquations:
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(..., m), (..., m, nv): g and G, both without rounding."""
         error, jacobian = self.error(q), kernel_function(self.mech, "constraint_jacobian", None)(q)
-        jacobian = self.sizes.rows[:, None] * jacobian * self.sizes.columns
-        if not self.blocks:
-            return error, jacobian
-        kept = self._independent_part(jacobian)
-        return times(kept, error), kept @ jacobian
+        jacobian *= self.sizes.rows[:, None]  # in place: many loops make it large
+        jacobian *= self.sizes.columns
+        return self._without_rounding(jacobian, error[..., None])[..., 0], self._without_rounding(jacobian, jacobian)
+
+    @property
+    def parts(self) -> Parts:
+        """What is closed for itself."""
+        return stored(self.mech.structure, Parts, lambda: Parts(self.mech.structure))
+
+    def residual(self, q: np.ndarray) -> np.ndarray:
+        """(..., m): g without rounding."""
+        return self.at(q)[0] if self.blocks else self.error(q)
 
     def with_dimensions(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same as ``at`` in metres and sines of angles, by the velocities as they are."""
@@ -81,25 +164,36 @@ class LoopEquations:
         if not self.blocks:
             return columns
         scale = self.sizes.rows[:, None]
-        kept = self._independent_part(scale * jacobian * self.sizes.columns)
-        return (kept @ (scale * columns)) / scale
+        return self._without_rounding(scale * jacobian * self.sizes.columns, scale * columns) / scale
 
-    def _independent_part(self, jacobian: np.ndarray) -> np.ndarray:
-        """(..., m, m): U1 U1*, the projection on the range of the nearest matrix of the rank that each block has."""
-        kept = np.broadcast_to(np.eye(len(self.sizes.rows)), (*jacobian.shape[:-1], jacobian.shape[-2])).copy()
+    def _without_rounding(self, jacobian: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(..., m, k): U1 U1* times columns, the projection on the range of the nearest matrix of the rank that each
+        block of G has; the other rows as they are.  All dimensionless."""
+        if not self.blocks:
+            return columns
+        found = np.array(np.broadcast_to(columns, (*jacobian.shape[:-1], columns.shape[-1])))
         for block in self.blocks:
             u = decompose(jacobian[..., block.rows[:, None], block.columns], 0.0).u[..., : block.rank]
-            kept[..., block.rows[:, None], block.rows] = u @ np.swapaxes(u, -1, -2)
-        return kept
+            found[..., block.rows, :] = u @ (np.swapaxes(u, -1, -2) @ columns[..., block.rows, :])
+        return found
 
     def open_by(self, q: np.ndarray) -> np.ndarray:
-        """(...): the norm of g without rounding."""
-        return np.linalg.norm(self.at(q)[0] if self.blocks else self.error(q), axis=-1)
+        """(...): the norm of g without rounding, of the part that is open the furthest."""
+        return self.parts.norms(self.residual(q)).max(axis=-1, initial=0.0)
 
     def is_closed(self, q: np.ndarray, tolerance: float) -> np.ndarray:
         """(...): whether all loops are, to the tolerance or to what rounding leaves, of positions and of data."""
-        closed: np.ndarray = np.asarray(self.open_by(q) <= max(tolerance, self.sizes.noise))
-        return np.logical_and(closed, self.is_nearly_closed(q))
+        return np.asarray(self.are_closed(q, tolerance).all(axis=-1))
+
+    def are_closed(self, q: np.ndarray, tolerance: float) -> np.ndarray:
+        """(..., parts): whether all loops of each part are closed."""
+        closed = self.parts.norms(self.residual(q)) <= max(tolerance, self.sizes.noise)
+        error = self.error(q) if self.blocks else None
+        for block in self.blocks:
+            assert error is not None
+            near = np.linalg.norm(error[..., block.rows], axis=-1) <= block.closure
+            closed[..., self.parts.columns[block.columns[0]]] &= near
+        return closed
 
     def alignments(self, q: np.ndarray) -> np.ndarray:
         """(..., loops): cosines of the angles between the two sides; where loops are closed 1, or -1 back to back."""
@@ -107,9 +201,9 @@ class LoopEquations:
             return np.ones((*q.shape[:-1], 0))
         return kernel_function(self.mech, "loop_alignments", q)(q)
 
-    def is_aligned(self, q: np.ndarray) -> np.ndarray:
-        """(...): whether no loop is back to back."""
-        return np.all(self.alignments(q) > 0.0, axis=-1)
+    def are_aligned(self, q: np.ndarray) -> np.ndarray:
+        """(..., parts): whether no loop of each part is back to back."""
+        return np.asarray(~(~(self.alignments(q) > 0.0) @ self.parts.loops.T))
 
     def is_nearly_closed(self, q: np.ndarray) -> np.ndarray:
         """(...): whether the error of every rounded block is no more than its data explain."""
@@ -135,7 +229,8 @@ def closed_by(
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a dimensionless
     coordinate by more than half a unit.  Below the tolerance it goes on to ``aim`` while the error halves.  Steps are
-    the shortest with coordinates in units of ``metric`` (nv,).  Far from closed, constraints that are redundant but for
+    the shortest with coordinates in units of ``metric`` (nv,).  Parts that share no coordinate do not wait for each
+    other.  Far from closed, constraints that are redundant but for
     rounding say as much as others and are needed: they are left out where the error is what they can be satisfied to.
     """
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
@@ -155,34 +250,38 @@ def _iterated(
     metric: np.ndarray | float,
     kept: Sequence[int],
 ) -> np.ndarray:
+    shape, q = q.shape, np.array(q, dtype=float).reshape(-1, q.shape[-1])
     tolerance = max(tolerance, equations.sizes.noise)
-    units = metric / equations.sizes.columns
-    size = equations.open_by(q)
+    units, parts = metric / equations.sizes.columns, equations.parts
+    size = parts.norms(equations.residual(q))
     damping = np.ones_like(size)
-    earlier, settled = size, np.zeros(size.shape, dtype=bool)
+    earlier, settled = size.copy(), np.zeros(size.shape, dtype=bool)
     for iteration in range(max_steps):
         if iteration and iteration % PATIENCE == 0:
-            earlier, settled = size, settled | (size > 0.5 * earlier)
+            earlier, settled = size.copy(), settled | (size > 0.5 * earlier)
         active = (size > aim) & (damping < HOPELESS) & ~settled
-        if not np.any(active):
+        states = np.flatnonzero(active.any(axis=-1))
+        if not len(states):
             break
-        error, jacobian = equations.at(q)
+        here, going = q[states], active[states]
+        error, jacobian = equations.at(here)
         jacobian[..., np.flatnonzero(~equations.mech.holonomic_rows), :] = 0.0  # a search may go where no wheel rolls
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
-        jacobian = jacobian * (units * free)
+        jacobian *= units * free
         if len(kept):
-            jacobian = jacobian @ _leaving(equations, q, units * free, kept)
-        change = -units * decompose(jacobian).damped(error, damping * size)
-        largest = np.abs(change).max(axis=-1, initial=0.0, keepdims=True)
-        change *= np.minimum(1.0, LARGEST_STEP / np.maximum(largest, LARGEST_STEP)) * active[..., None] * free
-        moved = tree.integrate(equations.mech, q, equations.sizes.columns * change, 1.0)
-        moved[..., kept] = q[..., kept]
-        size_there = equations.open_by(moved)
-        better = active & (size_there < np.where(size <= tolerance, 0.5, 1.0) * size)
-        settled = settled | (active & ~better & (size <= tolerance))
-        q, size = np.where(better[..., None], moved, q), np.where(better, size_there, size)
-        damping = np.where(better, damping * 0.2, np.where(active, np.maximum(damping * 10.0, 1e-3), damping))
-    return q
+            jacobian = jacobian @ _leaving(equations, here, units * free, kept)
+        change = -units * parts.damped(error, jacobian, (damping * size)[states], np.any(going, axis=0))
+        shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(parts.largest(change), LARGEST_STEP))
+        change *= parts.at_columns(shorter * going) * free
+        moved = tree.integrate(equations.mech, here, equations.sizes.columns * change, 1.0)
+        moved[..., kept] = here[..., kept]
+        there, before = parts.norms(equations.residual(moved)), size[states]
+        better = going & (there < np.where(before <= tolerance, 0.5, 1.0) * before)
+        settled[states] |= going & ~better & (before <= tolerance)
+        q[states], size[states] = np.where(parts.at_places(better), moved, here), np.where(better, there, before)
+        stiffer = np.where(going, np.maximum(damping[states] * 10.0, 1e-3), damping[states])
+        damping[states] = np.where(better, damping[states] * 0.2, stiffer)
+    return q.reshape(shape)
 
 
 def _leaving(equations: LoopEquations, q: np.ndarray, units: np.ndarray, kept: Sequence[int]) -> np.ndarray:

@@ -11,6 +11,8 @@ from scipy.linalg.lapack import dgesdd, dgesv
 from ...mechanism import MechanismError
 from .tolerances import LOOPS
 
+LARGE = 4096  # numbers of a matrix: a smaller one is decomposed sooner than looked at
+
 
 class Decomposition(NamedTuple):
     """The singular values of a matrix A, one or a batch, of dimensionless rows and columns: R A C = U S V* with
@@ -123,7 +125,8 @@ def decompose(
     more than ``rank`` of them kept.  ``rows`` (m,) and ``columns`` (n,) make the matrix dimensionless; constraint
     Jacobians are decomposed by ``constraints.decomposed_jacobian``, which knows them.
 
-    A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.
+    A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.  Rows and
+    columns that share no number with the others, as those of loops in separate clusters, are decomposed for themselves.
     """
     if rows is not None:
         matrix = rows[:, None] * matrix
@@ -175,11 +178,56 @@ def _scaled(x: np.ndarray, by: np.ndarray | None) -> np.ndarray:
 def _svd(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U, S and V*.  One matrix goes to LAPACK without NumPy, whose way to the same routine costs more than a
     decomposition of this size."""
+    if matrix.shape[-2] * matrix.shape[-1] > LARGE and len(blocks := _blocks(matrix)) > 1:
+        return _svd_by_blocks(matrix, blocks)
     if matrix.ndim > 2 or not matrix.size:
         return np.linalg.svd(matrix)
     u, s, vt, failed = dgesdd(matrix)
     if failed:
         raise np.linalg.LinAlgError("SVD did not converge")
+    return u, s, vt
+
+
+def _blocks(matrix: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows and columns of (..., m, n) that share no number other than zero with other rows and columns; one of the two
+    is empty for a row or column of zeros."""
+    from scipy.sparse import bmat, csr_array  # here: most matrices are small, and importing it takes long
+    from scipy.sparse.csgraph import connected_components
+
+    m = matrix.shape[-2]
+    is_there = csr_array((matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))))
+    count, label = connected_components(bmat([[None, is_there], [is_there.T, None]]), directed=False)
+    order, sizes = np.argsort(label, kind="stable"), np.bincount(label, minlength=count)
+    members = np.split(order, np.cumsum(sizes)[:-1])
+    return [(own[own < m], own[own >= m] - m) for own in members]
+
+
+def _svd_by_blocks(
+    matrix: np.ndarray, blocks: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, S and V* of a matrix that is zero outside of blocks, which are decomposed in batches of one shape."""
+    *batch, m, n = matrix.shape
+    shapes: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
+    for rows, columns in blocks:
+        shapes.setdefault((len(rows), len(columns)), []).append((rows, columns))
+    rank = sum(min(shape) * len(alike) for shape, alike in shapes.items())  # all others are zero
+    u, vt, s = np.zeros((*batch, m, m)), np.zeros((*batch, n, n)), np.zeros((*batch, min(m, n)))
+    counted, left, right = 0, rank, rank  # numbers of singular vectors so far
+    for (rows_each, columns_each), alike in shapes.items():
+        rows, columns = (np.array(part).reshape(len(alike), -1) for part in zip(*alike, strict=True))
+        own_u, own_s, own_vt = np.linalg.svd(matrix[..., rows[:, :, None], columns[:, None, :]])
+        both, k = min(rows_each, columns_each), len(alike)
+        of_values = counted + np.arange(k * both).reshape(k, both)
+        own_left = left + np.arange(k * (rows_each - both)).reshape(k, -1)
+        own_right = right + np.arange(k * (columns_each - both)).reshape(k, -1)
+        s[..., of_values.ravel()] = own_s.reshape(*batch, of_values.size)
+        u[..., rows[:, :, None], np.concatenate([of_values, own_left], axis=1)[:, None, :]] = own_u
+        vt[..., np.concatenate([of_values, own_right], axis=1)[:, :, None], columns[:, None, :]] = own_vt
+        counted, left, right = counted + of_values.size, left + own_left.size, right + own_right.size
+    order = np.argsort(-s[..., :rank], axis=-1, kind="stable")
+    s[..., :rank] = np.take_along_axis(s[..., :rank], order, axis=-1)
+    u[..., :rank] = np.take_along_axis(u[..., :rank], order[..., None, :], axis=-1)
+    vt[..., :rank, :] = np.take_along_axis(vt[..., :rank, :], order[..., :, None], axis=-2)
     return u, s, vt
 
 

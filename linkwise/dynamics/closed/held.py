@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...compiler.store import stored
 from ...mechanics.joints import ANGLE, QUATERNION
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.model import NO_JOINTS
 from ...mechanism.naming import ANGLES
-from .closing import LoopEquations
+from .closing import LoopEquations, Parts
 from .constraints import moved_by
 from .named_coordinates import NamedCoordinate, is_of_link, named_coordinate
 from .redundancy import loop_equations
@@ -39,8 +40,20 @@ class HeldEquations(LoopEquations):
         rows = np.stack([one.rows(q) / one.unit(scale) for one in self.held], axis=-2) * self.sizes.columns
         return np.concatenate([error, self.off(q)], axis=-1), np.concatenate([jacobian, rows], axis=-2)
 
-    def open_by(self, q: np.ndarray) -> np.ndarray:
-        return np.hypot(super().open_by(q), np.linalg.norm(self.off(q), axis=-1))
+    @property
+    def parts(self) -> Parts:
+        """Coordinates of links tie all that moves these links."""
+        mech, names = self.mech.structure, tuple(one.name for one in self.held)
+        return stored(mech, (Parts, names), lambda: Parts(mech, [_moving(mech, name) for name in names]))
+
+    def residual(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([super().residual(q), self.off(q)], axis=-1)
+
+
+def _moving(mech: Mechanism, name: str) -> list[int]:
+    """Places in v of the joints that move a link, by the name of one of its coordinates."""
+    slices = [mech.v_index(mech.bodies[i].joint) for i in mech.path(mech.frame(name.rpartition(".")[0]).body)]
+    return sorted({k for own in slices for k in range(own.start, own.stop)})
 
 
 class Held(NamedTuple):

@@ -27,6 +27,7 @@ from ...mechanism.parts import Constraint
 from .. import trees as tree
 from ..states import checked_arrays
 from .closing import LoopEquations, RoundedBlock, closed_by
+from .decomposition import decompose, times
 from .pivoting import pivoted_qr
 from .sizes import random_configurations
 from .tolerances import LOOPS
@@ -34,8 +35,9 @@ from .tolerances import LOOPS
 TRIALS = (0.03, 0.1, 0.2, 0.3, 0.3, 0.5, 0.7, 1.0)  # dimensionless: sizes of random changes of a configuration
 GUESSES = 24  # random configurations from which a mechanism is assembled that is not assembled where it starts
 STRIDE, STRIDES = 0.15, 3  # dimensionless: how far the motion is followed that the others would leave
-LEAST_VOTES = 0.25  # of the configurations have the gap that a rank goes by
+LEAST_VOTES = 0.25  # of the configurations that are no more singular have the gap that a rank goes by
 LEAST_SHARE = 0.5  # of the strides must succeed: some end where the motion does
+AT_ONCE = 2e7  # numbers of G of all loops
 DOUBTFUL = 0.02  # singular values of locked mechanisms below this make it worth a word
 
 
@@ -214,12 +216,17 @@ def _told(mech: Mechanism, found: Redundancy) -> Redundancy:
 
 
 class _Evidence(NamedTuple):
-    """What configurations (k, nq) say of a cluster: singular values (k, n) relative to the largest of each, descending,
-    and errors (k,), both dimensionless."""
+    """What configurations (k, nq) say of a cluster: its G (k, m, n), singular values (k, n) relative to the largest of
+    each, descending, and errors (k,), all dimensionless."""
 
     q: np.ndarray
+    jacobians: np.ndarray
     values: np.ndarray
     errors: np.ndarray
+
+    def of(self, which: np.ndarray) -> _Evidence:
+        """That of some of the configurations."""
+        return _Evidence(*(x[which] for x in self))
 
 
 class _Verdict(NamedTuple):
@@ -252,7 +259,7 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
     if q is None:
         return Redundancy(tuple(_bounded(mech, one) for one in own), False)
     own_loops = {i: one for i, one in enumerate(own) if one.loops}
-    verdicts = {i: _obvious(whole, one, q) for i, one in own_loops.items()}
+    verdicts = {i: _obvious(whole, own[i], seen) for i, seen in _evidence(whole, own_loops, q[None]).items()}
     verdicts |= _weighed(whole, {i: own[i] for i, found in verdicts.items() if found is None}, q, rng)
     decided = {i: found for i, found in verdicts.items() if found is not None}
     if len(decided) < len(own_loops):
@@ -269,9 +276,8 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
     )
 
 
-def _obvious(whole: LoopEquations, cluster: Cluster, q: np.ndarray) -> _Verdict | None:
+def _obvious(whole: LoopEquations, cluster: Cluster, seen: _Evidence) -> _Verdict | None:
     """The verdict where loops close exactly, and no constraint but those which no motion violates is redundant."""
-    seen = _evidence(whole, cluster, q[None])
     rank = min(int(whole.sizes.structural[list(cluster.rows)].sum()), len(cluster.coordinates))
     independent = rank == 0 or seen.values[0, rank - 1] > LOOPS.rough
     return _Verdict(rank, seen, whole.exact) if seen.errors[0] <= whole.exact and independent else None
@@ -283,25 +289,27 @@ def _weighed(
     """Verdicts by following motions from configurations around q, with one rank after the other."""
     if not undecided:
         return {}
-    near = _configurations_around(whole, q, rng)
-    seen_near = {i: _evidence(whole, one, near) for i, one in undecided.items()}
+    near, is_near = _configurations_around(whole, q, rng)
+    mine = {i: np.flatnonzero(is_near[:, whole.parts.columns[one.coordinates[0]]]) for i, one in undecided.items()}
+    seen_near = {i: seen.of(mine[i]) for i, seen in _evidence(whole, undecided, near).items()}
     candidates = {i: _candidates(seen) for i, seen in seen_near.items()}
     found: dict[int, _Verdict | None] = {}
-    while open_ones := [i for i in undecided if i not in found]:
+    while open_ones := {i: one for i, one in undecided.items() if i not in found}:
         ranks = {i: candidates[i].pop(0) for i in open_ones}
-        moving = LoopEquations(whole.mech, whole.sizes, tuple(_block(undecided[i], ranks[i]) for i in open_ones))
+        moving = LoopEquations(whole.mech, whole.sizes, tuple(_block(one, ranks[i]) for i, one in open_ones.items()))
         strides = _followed(moving, near, rng)  # (strides, configurations, nq)
+        numbers = np.arange(len(strides) * len(near)).reshape(len(strides), -1)
+        there, kept = (_evidence(one, open_ones, strides.reshape(-1, whole.mech.nq)) for one in (whole, moving))
         for i in open_ones:
-            started = _has_gap(seen_near[i].values, ranks[i])
-            there = strides[:, started if started.any() else slice(None)].reshape(-1, whole.mech.nq)
-            seen = _evidence(whole, undecided[i], there)
-            fine = _fine(seen, ranks[i]) & (_evidence(moving, undecided[i], there).errors <= whole.exact)
+            started = mine[i][_has_gap(seen_near[i].values, ranks[i])]
+            which = numbers[:, started if len(started) else mine[i]].ravel()
+            seen = there[i].of(which)
+            fine = _fine(seen, ranks[i]) & (kept[i].errors[which] <= whole.exact)
             if fine.mean() >= LEAST_SHARE:
-                found[i] = _Verdict(ranks[i], _Evidence(*(x[fine] for x in seen)), whole.exact)
+                found[i] = _Verdict(ranks[i], seen.of(fine), whole.exact)
             elif not candidates[i]:
                 exact = seen_near[i].errors <= whole.exact  # configurations that no motion leads away from
-                seen = _Evidence(*(x[exact] for x in seen_near[i]))
-                found[i] = _Verdict(ranks[i], seen, whole.exact) if exact.any() else None
+                found[i] = _Verdict(ranks[i], seen_near[i].of(exact), whole.exact) if exact.any() else None
     return found
 
 
@@ -314,41 +322,69 @@ def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.G
     mech = whole.mech
     if np.linalg.norm(whole.error(start)) <= whole.exact:
         return start
-    everything, columns = np.ones(mech.nv, dtype=bool), whole.sizes.columns
+    everything, columns, parts = np.ones(mech.nv, dtype=bool), whole.sizes.columns, whole.parts
+    q, is_open = np.array(start, dtype=float), np.ones(parts.count, dtype=bool)
     for guesses in (start[None], random_configurations(mech, rng, GUESSES)):
+        guesses = np.where(parts.at_places(is_open), guesses, q)
         there = closed_by(whole, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
-        errors = np.where(whole.is_aligned(there), np.linalg.norm(whole.error(there), axis=-1), np.inf)
-        if errors.min() <= LOOPS.rough:
-            return there[np.argmin(errors)]
+        errors = np.where(whole.are_aligned(there), parts.norms(whole.error(there)), np.inf)
+        best = np.argmin(errors, axis=0)
+        found = is_open & (errors.min(axis=0) <= LOOPS.rough)
+        nearest = np.take_along_axis(there, parts.at_places(best)[None], axis=0)[0]
+        q, is_open = np.where(parts.at_places(found), nearest, q), is_open & ~found
+        if not is_open.any():
+            return q
     return None
 
 
-def _configurations_around(whole: LoopEquations, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(k, nq): configurations nearly closed, some of them away from a singular position that q may be."""
-    mech, columns = whole.mech, whole.sizes.columns
+def _configurations_around(
+    whole: LoopEquations, q: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k, nq): configurations nearly closed, some of them away from a singular position that q may be; and of which
+    parts (k, parts) they are, the others being where they are in q."""
+    mech, columns, parts = whole.mech, whole.sizes.columns, whole.parts
     changes = np.array(TRIALS)[:, None] * rng.normal(size=(len(TRIALS), mech.nv)) * columns
     guesses, everything = tree.integrate(mech, q, changes, 1.0), np.ones(mech.nv, dtype=bool)
     # Where loops do not close exactly, as near as they come in the first steps: later ones make use of rounding.
     rough, exact = 0.01 * LOOPS.rough, whole.exact
     roughly = closed_by(whole, guesses, everything, rough, rough, 50, columns)
     exactly = closed_by(whole, roughly, everything, LOOPS.aim * exact, exact, 50, columns)
-    there = np.where((np.linalg.norm(whole.error(exactly), axis=-1) <= exact)[:, None], exactly, roughly)
-    return np.concatenate([q[None], there[np.linalg.norm(whole.error(there), axis=-1) <= LOOPS.rough]])
+    there = np.where(parts.at_places(parts.norms(whole.error(exactly)) <= exact), exactly, roughly)
+    is_near = parts.norms(whole.error(there)) <= LOOPS.rough
+    there, some = np.where(parts.at_places(is_near), there, q), is_near.any(axis=-1)
+    return np.concatenate([q[None], there[some]]), np.concatenate(
+        [np.ones((1, parts.count), dtype=bool), is_near[some]]
+    )
 
 
-def _evidence(whole: LoopEquations, cluster: Cluster, q: np.ndarray) -> _Evidence:
-    error, jacobian = whole.at(q)
-    rows, columns = np.array(cluster.rows), np.array(cluster.coordinates)
-    values = np.linalg.svd(jacobian[:, rows[:, None], columns], compute_uv=False)
+def _evidence(whole: LoopEquations, own: Mapping[int, Cluster], q: np.ndarray) -> dict[int, _Evidence]:
+    """What configurations (k, nq) say of each cluster.  G of all loops is large: a few configurations at a time."""
+    some = max(1, int(AT_ONCE / max(1, whole.mech.n_constraints * whole.mech.nv)))
+    errors: dict[int, list[np.ndarray]] = {i: [] for i in own}
+    jacobians: dict[int, list[np.ndarray]] = {i: [] for i in own}
+    for first in range(0, len(q), some):
+        error, jacobian = whole.at(q[first : first + some])
+        for i, one in own.items():
+            rows, columns = np.array(one.rows), np.array(one.coordinates)
+            errors[i].append(np.linalg.norm(error[:, rows], axis=-1))
+            jacobians[i].append(jacobian[:, rows[:, None], columns])
+    return {i: _judged(q, np.concatenate(jacobians[i]), np.concatenate(errors[i])) for i in own}
+
+
+def _judged(q: np.ndarray, jacobians: np.ndarray, errors: np.ndarray) -> _Evidence:
+    values = np.linalg.svd(jacobians, compute_uv=False)
     relative = np.divide(values, values[:, :1], out=np.zeros_like(values), where=values[:, :1] > 0.0)
-    return _Evidence(q, relative, np.linalg.norm(error[:, rows], axis=-1))
+    return _Evidence(q, jacobians, relative, errors)
 
 
 def _candidates(seen: _Evidence) -> list[int]:
-    """Ranks that gaps between singular values speak for, in enough of the configurations, ascending; the last is that
-    of constraints all of which count."""
+    """Ranks that gaps between singular values speak for, ascending: in enough of the configurations that do not have
+    fewer clearly independent constraints, as singular positions do.  The last is that of constraints all of which
+    count."""
     full = int((seen.values > LOOPS.rank).sum(axis=-1).max())
-    return [k for k in range(1, full) if _has_gap(seen.values, k).mean() >= LEAST_VOTES] + [full]
+    clear = (seen.values > LOOPS.rough).sum(axis=-1)
+    votes = {k: _has_gap(seen.values, k)[clear >= k] for k in range(1, full)}
+    return [k for k, own in votes.items() if len(own) and own.mean() >= LEAST_VOTES] + [full]
 
 
 def _has_gap(values: np.ndarray, rank: int) -> np.ndarray:
@@ -368,9 +404,7 @@ def _followed(equations: LoopEquations, q: np.ndarray, rng: np.random.Generator)
         if stride < STRIDES:
             jacobian = equations.at(q)[1]
             for _ in range(2):  # a motion that keeps loops closed
-                direction = (
-                    direction - (np.linalg.pinv(jacobian, LOOPS.rank) @ (jacobian @ direction[..., None]))[..., 0]
-                )
+                direction = direction - decompose(jacobian).solve(times(jacobian, direction))
             length = np.abs(direction).max(axis=-1, keepdims=True)
             direction = np.divide(direction, length, out=np.zeros_like(direction), where=length > LOOPS.rank)
             q = tree.integrate(mech, q, STRIDE * direction * columns, 1.0)
@@ -408,18 +442,17 @@ def _said(mech: Mechanism, cluster: Cluster, found: _Verdict) -> ClusterRedundan
         float(seen.values[best, rank - 1]) if rank else 1.0,
         found.largest,
         float(np.linalg.norm(error, axis=-1).max()),
-        _named(mech, cluster, rank, seen.q[best]),
+        _named(mech, cluster, rank, seen.jacobians[best]),
         found.is_rounded,
     )
 
 
-def _named(mech: Mechanism, cluster: Cluster, rank: int, q: np.ndarray) -> tuple[str, ...]:
-    """The constraints that follow from those which pivoting finds to be independent, by what they keep from moving."""
-    rows = np.array(cluster.rows)
-    jacobian = LoopEquations.of(mech).at(q)[1][rows[:, None], np.array(cluster.coordinates)]
+def _named(mech: Mechanism, cluster: Cluster, rank: int, jacobian: np.ndarray) -> tuple[str, ...]:
+    """The constraints that follow from those which pivoting finds to be independent, by what they keep from moving;
+    ``jacobian`` (m, n) is G of the cluster."""
     dependent = np.sort(pivoted_qr(jacobian.T).pivots[rank:])
-    words = [word for loop in mech.loops for word in _in_words(loop)]
-    return tuple(words[row] for row in rows[dependent])
+    words = [word for number in cluster.loops for word in _in_words(mech.loops[number])]
+    return tuple(words[row] for row in dependent)
 
 
 def _in_words(loop: Constraint) -> list[str]:

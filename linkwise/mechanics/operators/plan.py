@@ -221,11 +221,11 @@ class Columns(Plan):
             evaluation.labels = labels
             if deep:
                 evaluation.prepare(swept)
-            totals: dict[int, Any] = {}
+            numbers: dict[int, list[Scalar]] = {}
             for r, (i, m) in enumerate(rows[: c + 1] if self.symmetric else rows):
-                if i not in totals:
-                    totals[i] = evaluation.total(recursions.value, i)
-                entry = component(at, codomain, i, totals[i], m)
+                if i not in numbers:
+                    numbers[i] = to_user(at, codomain, i, evaluation.total(recursions.value, i))
+                entry = numbers[i][m]
                 result[r][c] = entry
                 if self.symmetric:
                     result[c][r] = entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Space:
         """Whether its vectors are six numbers at one link."""
         return self.name in (FORCE_AT_LINK.name, MOTION_AT_LINK.name)
 
-    @property
+    @cached_property
     def is_single(self) -> bool:
         """Whether its vectors have one value, not one for each link."""
         return self.at_link or self in (SCALAR, COORDINATE, LOOP)

@@ -297,7 +297,7 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
     """From A inward to the link that both sides share, then outward to B."""
     body_a, side_a = _side(tree, loop, loop.link_a, "pose_a")
     body_b, side_b = _side(tree, loop, loop.link_b, "pose_b")
-    number = tree.mechanism.loops.index(loop)
+    number = tree.mechanism.loop_index(loop.name)
     if (LENGTH, number) in tree.sides:
         length = np.asarray(tree.sides[LENGTH, number]).item()
         loop = with_numbers(loop, kind=with_numbers(loop.kind, length=length))
@@ -322,7 +322,7 @@ def _side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]
 
     The constant frames on the way are multiplied out, and noise in them cleared, so that zeros stay zeros.
     """
-    frame, number = tree.mechanism.frame(link), tree.mechanism.loops.index(loop)
+    frame, number = tree.mechanism.frame(link), tree.mechanism.loop_index(loop.name)
     frames = [(frame.rotation, frame.position)]
     if frame.body >= 0:
         user = tree.links[frame.body].user
