@@ -299,8 +299,8 @@ def test_all_methods_take_the_same_steps_in_all_units(units, options):
 @pytest.mark.slow
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_motions_of_floating_trees_and_without_gravity(units):
-    # Without dry friction, which is so steep at rest that rounding decides about steps.
-    check_motion(units, tree(4, floating=True).with_acting(friction=False), 3, 0.05)
+    # Without dry friction and a stop that is left: at kinks rounding decides how steps approach them.
+    check_motion(units, tree(4, floating=True).with_acting(friction=False, limits=False), 3, 0.05)
     free = lw.mechanisms.random_tree(5, 2, joints=KINDS, floating_base=True).with_gravity((0, 0, 0))
     check_motion(units, free, 4, 0.1)
 
