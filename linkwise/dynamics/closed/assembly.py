@@ -216,7 +216,7 @@ def project(
     v: ByJoint | None,
     energy: ArrayLike | None = None,
     tolerance: float = LOOPS.closed,
-    largest: float = 0.2,
+    largest: float = 0.125,
     rank: Any = None,
     aim: float | None = None,
 ) -> tuple[Float64Array, Float64Array]:
