@@ -90,7 +90,8 @@ def step_program(
         options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
     if mech.loops and not counts:
         state = algorithm.function
-        algorithm = dataclasses.replace(algorithm, output="state", recursion=lambda *x, **more: state(*x, **more)[0])
+        first: Any = {"output": "state", "recursion": lambda *x, **more: state(*x, **more)[0], "ports": ()}
+        algorithm = dataclasses.replace(algorithm, **first)
     elif mech.loops:
         fed_back.append(Array(TRUSTED, NONE_YET.shape))
         algorithm = dataclasses.replace(
@@ -98,6 +99,7 @@ def step_program(
             inputs=(*algorithm.inputs, TRUSTED),
             output="result",
             recursion=counting(algorithm.function),
+            ports=(),
             sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
         )
     return _divided(trace_with_plan(algorithm, mech, parameters, options, loops).program, method, fed_back)

@@ -487,3 +487,16 @@ def test_steps_that_resolve_the_motion_beside_a_singular_position_are_not_warned
         coarse_q, coarse_v = lw.rollout(mech, q, v, None, 1e-2, 30, method="semi_implicit")
     energy = lw.kinetic_energy(mech, coarse_q, coarse_v) + lw.potential_energy(mech, coarse_q)
     assert np.ptp(energy) > 1e-6 * energy[0]
+
+
+def test_wrenches_that_vary_act_in_every_step():
+    """Constant joint forces and a wrench on one link, beside the same rolled out with the wrench as joint forces."""
+    mech = lw.mechanisms.five_bar()
+    q0 = lw.closed.assemble(mech, mech.initial)
+    v0, tau = np.zeros(mech.nv), np.zeros(mech.nv)
+    wrenches = np.zeros((mech.n_links, 6))
+    wrenches[0, 2] = 0.3  # about the axis of the first joint: a torque there
+    found = lw.rollout(mech, q0, v0, tau, 1e-3, 20, wrenches=wrenches)
+    expected = lw.rollout(mech, q0, v0, tau + 0.3 * (np.arange(mech.nv) == 0), 1e-3, 20)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)

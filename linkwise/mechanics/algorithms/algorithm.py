@@ -205,9 +205,12 @@ class Algorithm:
         if computed is None:
             recursion = self.mimic if self.mimic is not None and tree.mechanism.mimic_joints else self.recursion
             assert recursion is not None
-            required = len(self.inputs) - len(self.given_ports)
-            optional = dict(zip(self.given_ports, arrays[required:], strict=True))
-            return recursion(tree, *arrays[:required], **optional, **options)
+            if not self.given_ports:
+                return recursion(tree, *arrays, **options)
+            named = list(zip(self.inputs, arrays, strict=True))
+            required = [array for name, array in named if name not in self.ports]
+            optional = {name: array for name, array in named if name in self.ports}
+            return recursion(tree, *required, **optional, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
         results = [applied(one.plan, one.expression, at, vectors) for one in computed]
