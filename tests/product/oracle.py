@@ -34,7 +34,9 @@ def constraint_jacobian(mech: lw.Mechanism, q: np.ndarray, active: np.ndarray | 
     rows = op.dense(JACOBIAN, mech, q)
     if active is None:
         return rows
-    return np.concatenate([rows[mech.constraint_index(loop.name)] for loop, holds in zip(mech.loops, active) if holds])
+    return np.concatenate(
+        [rows[mech.constraint_index(loop.name)] for loop, holds in zip(mech.loops, active, strict=True) if holds]
+    )
 
 
 def null_space(mech: lw.Mechanism, rows: np.ndarray) -> np.ndarray:
