@@ -39,10 +39,10 @@ INVERSE_OF_THE_TREE = Law("the inverse of an operator has no constraints in it",
 INVERSE_MASS_OF_THE_TREE = Law("the inverse of the mass matrix has no constraints in it", "spanning_tree")
 
 REFUSALS: dict[tuple[str, str], Law] = {
-    # Canonical momenta exist where the flow of (q, p) keeps dq ^ dp, and with it volume (Liouville).  That of a Chaplygin
-    # sleigh with its mass ahead of the blade does not: du = a w^2, dw = -m a u w / (J + m a^2) goes to straight motion
-    # from all states, so that volume in (u, w) shrinks.  Its momenta m u and J w belong to quasi-velocities, dx = cos(h)
-    # u, dy = sin(h) u, dh = w, which are rates of no coordinates.
+    # Canonical momenta exist where the flow of (q, p) keeps dq ^ dp, and with it volume (Liouville).  The flow of a
+    # Chaplygin sleigh with its mass ahead of the blade does not: du = a w^2, dw = -m a u w / (J + m a^2) goes to
+    # straight motion from all states, so that volume in (u, w) shrinks.  Its momenta m u and J w belong to
+    # quasi-velocities, dx = cos(h) u, dy = sin(h) u, dh = w, which are rates of no coordinates.
     ("canonical_momenta", "nonholonomic"): NOT_HAMILTONIAN,
     ("symplectic_methods", "nonholonomic"): NOT_HAMILTONIAN,
     # With G v = r(t) the multipliers work at the rate lambda* r, so that energy is no invariant, and the velocities
@@ -51,7 +51,7 @@ REFUSALS: dict[tuple[str, str], Law] = {
     ("canonical_momenta", "rheonomic"): EXPLICIT_TIME,
     ("symplectic_methods", "rheonomic"): EXPLICIT_TIME,
     # d/dt (nu* nu / 2) = nu* (force - C) is the power of the forces only if nu* C = 0; a drive adds lambda* r(t), and
-    # v* M v has terms k* M K y and k* M k that nu* nu lacks.  At y = 0 the left side is zero and the drive's power is not.
+    # v* M v has terms k* M K y and k* M k that nu* nu lacks.  At y = 0 the left side is zero, the drive's power is not.
     ("gyroscopic_forces_workless", "rheonomic"): WORKLESS,
     # g(q) = 0 is a manifold by the implicit function theorem where G has constant rank.  A flattened parallelogram lies
     # on two branches that cross: no map from an interval covers both one to one.
