@@ -27,7 +27,7 @@ from .closed.decomposition import times
 from .closed.dynamics import null_space, terms
 from .closed.redundancy import loop_equations
 from .closed.tolerances import LOOPS
-from .states import Float64Array
+from .states import Float64Array, checked_arrays
 from .trees import difference, integrate, random_state
 
 PER_LINK = len(NAMES)
@@ -111,7 +111,7 @@ class BaseParameters:
     _repr_mimebundle_ = mimebundle
 
 
-def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
+def base_parameters(mech: Mechanism, seed: int = 0, q: ArrayLike | None = None) -> BaseParameters:
     """The combinations of inertial parameters that joint forces depend on, from regressors at random states.
 
     Links are looked at from the base outward: of each link the parameters are kept that those kept before do not
@@ -119,20 +119,28 @@ def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
     form (Gautier, 1991) of the rules of Mayeda, Yoshida and Osuka (1990), for any joints.
 
     With constraints these are the combinations that K* Y depends on, K a basis of the motions that the constraints
-    allow: what torques of actuated joints identify, whichever coordinates are independent.  The states are near
-    ``mech.initial``, all constraints closed; a prescribed motion may be at any position, velocity and acceleration.
+    allow: what torques of actuated joints identify, whichever coordinates are independent.  They depend on the branch:
+    a parallelogram has fewer than the same four bars crossed.  Prescribed motions may be at any position, velocity and
+    acceleration.
+
+    q   (nq,): a regular configuration of a constrained mechanism on the branch that is meant, around which the states
+        are; by default ``mech.initial``, assembled
     """
     require_mechanism(mech)
+    start = mech.initial if q is None else checked_arrays(mech, q=q)[0]
     size = PER_LINK * mech.n_links
     rng = np.random.default_rng(seed)
     unit = scales(mech)
     rate = 1.0 / unit.time_of(np.zeros(mech.nv))
-    q, v, a, basis = (_constrained_motions if mech.loops else _tree_motions)(mech, rng, size, rate)
+    if mech.loops:
+        at, v, a, basis = _constrained_motions(mech, start, rng, size, rate)
+    else:
+        at, v, a, basis = _tree_motions(mech, rng, size, rate)
     # Dimensionless: joint forces over those of the mechanism's mass, length and time, parameters likewise.
     each = unit.mass * unit.length ** np.array(POWERS_OF_LENGTH)
-    forces = regressor(mech.spanning_tree, q, v, a) / (unit.mass * (unit.length * rate) ** 2)
+    forces = regressor(mech, at, v, a) / (unit.mass * (unit.length * rate) ** 2)
     forces = basis[..., None] * forces if basis.ndim == 1 else np.swapaxes(basis, -1, -2) @ forces
-    stacked = (forces * np.tile(each, mech.n_links)).reshape(-1, size)
+    stacked = (forces * np.tile(each, mech.n_links)).reshape(v.size, size)
     lengths = np.linalg.norm(stacked, axis=0)
     felt = lengths > EXPLAINED * lengths.max(initial=0.0)
     units = np.where(felt, stacked, 0.0) / np.where(felt, lengths, 1.0)
@@ -155,13 +163,15 @@ def _tree_motions(mech: Mechanism, rng: np.random.Generator, size: int, rate: fl
     return q * unit.of_q, v * unit.of_v * rate, rng.normal(size=v.shape) * unit.of_v * rate**2, unit.of_v
 
 
-def _constrained_motions(mech: Mechanism, rng: np.random.Generator, size: int, rate: float) -> Motions:
-    """q, v, a of random states near the initial one that keep all constraints but prescribed motions, more than
+def _constrained_motions(
+    mech: Mechanism, start: Float64Array, rng: np.random.Generator, size: int, rate: float
+) -> Motions:
+    """q, v, a of random states around ``start`` that keep all constraints but prescribed motions, more than
     ``size`` independent velocities, and (..., nv, nv): K, orthonormal in dimensionless coordinates, filled up with
     columns of zeros."""
     mech = mech.structure
     free = mech.without_drives()
-    start = assemble(free, mech.initial) if free.loops else mech.initial
+    start = assemble(free, start) if free.loops else start
     dofs = mech.nv - int(decomposed(mech, start).rank)
     q = _configurations(free, start, rng, 4 + 2 * size // max(dofs, 1))
     at = terms(free, q, np.zeros(mech.nv))

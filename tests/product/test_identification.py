@@ -7,6 +7,7 @@ import linkwise as lw
 
 from . import oracle
 from .mechanisms import NAMES, Case, case
+from .product import Quantity, cells, check
 
 
 def random_parameters(mech: lw.Mechanism, rng: np.random.Generator) -> np.ndarray:
@@ -19,68 +20,105 @@ def random_parameters(mech: lw.Mechanism, rng: np.random.Generator) -> np.ndarra
     return np.array(numbers)
 
 
-def projection(this: Case, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """(nv, p): K with G K = 0 and ``rows`` K = 1."""
-    basis = oracle.null_space(this.mech, oracle.constraint_jacobian(this.mech, q))
-    return basis @ np.linalg.inv(rows @ basis)
+def motion(size: int) -> np.ndarray:
+    """(size,): any accelerations; terms are defined for those that constraints do not allow, too."""
+    return np.random.default_rng(5).normal(size=size)
+
+
+def coordinates(mech: lw.Mechanism, q: np.ndarray, active: np.ndarray | None = None) -> np.ndarray:
+    """(p, nv): rows of independent coordinates, any."""
+    dofs = oracle.null_space(mech, oracle.constraint_jacobian(mech, q, active)).shape[1]
+    return np.random.default_rng(6).normal(size=(dofs, mech.nv))
+
+
+def forces_of_links(terms: oracle.Terms) -> np.ndarray:
+    """(nv,): what the links need, without the rotors."""
+    a = motion(terms.mech.nv)
+    return oracle.inverse_dynamics(terms.mech, terms.q, terms.v, a) - lw.rotor_inertias(terms.mech) * a
+
+
+def projected_forces(terms: oracle.Terms) -> np.ndarray:
+    """(p,): K* times these, K with G K = 0 and rows K = 1, all constraints active."""
+    rows = coordinates(terms.mech, terms.q)
+    basis = oracle.null_space(terms.mech, oracle.constraint_jacobian(terms.mech, terms.q))
+    return np.linalg.solve((rows @ basis).T, basis.T @ forces_of_links(terms))
+
+
+QUANTITIES = [
+    Quantity(
+        "regressor",
+        lambda c: lw.regressor(c.mech, c.q, c.v, motion(c.mech.nv)) @ lw.inertial_parameters(c.mech),
+        forces_of_links,
+        1e-10,
+    ),
+    Quantity(
+        "regressor_in_independent_coordinates",
+        lambda c: (
+            lw.regressor(c.mech, c.q, c.v, motion(c.mech.nv), independent=coordinates(c.mech, c.q))
+            @ lw.inertial_parameters(c.mech)
+        ),
+        projected_forces,
+    ),
+]
+
+
+@cells(QUANTITIES)
+def test_product(quantity, case_name):
+    check(quantity, case(case_name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_regressor_is_linear_in_inertial_parameters(name):
+def test_columns_are_those_of_any_bodies(name):
     this, rng = case(name), np.random.default_rng(1)
-    a = rng.normal(size=this.mech.nv)
+    a, parameters = motion(this.mech.nv), random_parameters(this.mech, rng)
     matrix = lw.regressor(this.mech, this.q, this.v, a)
     assert matrix.shape == (this.mech.nv, 10 * this.mech.n_links)
-    rotors = lw.rotor_inertias(this.mech) * a
-    for parameters in (lw.inertial_parameters(this.mech), random_parameters(this.mech, rng)):
-        mech = this.mech.with_inertial_parameters(parameters)
-        expected = oracle.inverse_dynamics(mech, this.q, this.v, a)
-        np.testing.assert_allclose(matrix @ parameters + rotors, expected, atol=1e-10 * np.abs(expected).max())
+    expected = oracle.inverse_dynamics(this.mech.with_inertial_parameters(parameters), this.q, this.v, a)
+    found = matrix @ parameters + lw.rotor_inertias(this.mech) * a
+    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_regressor_in_independent_coordinates(name):
-    this, rng = case(name), np.random.default_rng(2)
-    mech = this.mech
-    dofs = oracle.null_space(mech, oracle.constraint_jacobian(mech, this.q)).shape[1]
-    rows, a = rng.normal(size=(dofs, mech.nv)), rng.normal(size=(3, mech.nv))
-    matrix = lw.regressor(mech, this.q, this.v, a, independent=rows)
-    assert matrix.shape == (3, dofs, 10 * mech.n_links)
-    parameters = lw.inertial_parameters(mech)
-    for k in range(3):
-        forces = oracle.inverse_dynamics(mech, this.q, this.v, a[k]) - lw.rotor_inertias(mech) * a[k]
-        expected = projection(this, rows, this.q).T @ forces
-        np.testing.assert_allclose(matrix[k] @ parameters, expected, atol=1e-9 * np.abs(expected).max())
-    assert lw.regressor(mech, this.q, np.zeros((2, 0, 3, mech.nv)), this.v, rows).shape[:-2] == (2, 0, 3)
+@pytest.mark.parametrize("name", ["tree", "three loops", "overconstrained", "rolling"])
+def test_batches_in_independent_coordinates(name):
+    this = case(name)
+    rows, a = coordinates(this.mech, this.q), np.random.default_rng(2).normal(size=(4, 1, this.mech.nv))
+    v = np.stack([this.v, 2.0 * this.v])
+    matrix = lw.regressor(this.mech, this.q, v, a, independent=rows)
+    assert matrix.shape == (4, 2, len(rows), 10 * this.mech.n_links)
+    for i, j in np.ndindex(4, 2):
+        single = lw.regressor(this.mech, this.q, v[j], a[i, 0], independent=rows)
+        np.testing.assert_allclose(matrix[i, j], single, atol=1e-12 * np.abs(single).max())
+    empty = lw.regressor(this.mech, np.tile(this.q, (2, 0, 3, 1)), this.v, this.v, rows)
+    assert empty.shape == (2, 0, 3, len(rows), 10 * this.mech.n_links)
 
 
-def moments(mech: lw.Mechanism, times: np.ndarray) -> list[lw.Mechanism]:
-    """The mechanism at other instants, where some of its motion is prescribed."""
-    return [mech.at_time(t) if mech.driven else mech for t in times]
-
-
-def states(this: Case, count: int, rng: np.random.Generator):
-    """Matrices K* Y, (p, 10 n_links) each, of motions that keep the constraints; forces by joint forces drawn."""
+def projected_regressors(this: Case, count: int, rng: np.random.Generator):
+    """Matrices K* Y, (p, 10 n_links) each, of random motions that keep the constraints, at other instants where some of
+    the motion is prescribed."""
     q = this.q
-    for mech in moments(this.mech, rng.uniform(0.0, 2.0, count)):
+    for _ in range(count):
+        mech = this.mech.at_time(rng.uniform(0.0, 2.0)) if this.mech.driven else this.mech
         if mech.loops:
             basis = oracle.null_space(mech, oracle.constraint_jacobian(mech, q))
-            q = lw.integrate(mech, q, basis @ rng.normal(size=basis.shape[1]), 0.1)
-            q, v = lw.closed.project(mech, lw.closed.assemble(mech, q), rng.normal(size=mech.nv))
+            q = lw.closed.assemble(mech, lw.integrate(mech, q, basis @ rng.normal(size=basis.shape[1]), 0.2))
+            v = lw.closed.project(mech, q, rng.normal(size=mech.nv))[1]
+            jacobian = oracle.constraint_jacobian(mech, q)
+            basis = oracle.null_space(mech, jacobian)
+            a = -np.linalg.pinv(jacobian, rcond=oracle.RANK) @ lw.closed.constraint_bias(mech, q, v)
         else:
             q, v = lw.random_state(mech, rng)
-        terms = oracle.Terms(Case(this.name, mech, q, v, this.tau), q, v)
-        a = terms.offset + terms.basis @ (3.0 * rng.normal(size=terms.basis.shape[1]))
-        yield terms.basis.T @ lw.regressor(mech, q, v, a)
+            basis, a = np.eye(mech.nv), np.zeros(mech.nv)
+        yield basis.T @ lw.regressor(mech, q, v, a + basis @ rng.normal(size=basis.shape[1]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_base_parameters_are_sufficient_and_no_more_than_needed(name):
     this = case(name)
-    base = lw.base_parameters(this.mech)
+    base = lw.base_parameters(this.mech, q=this.q)
     dofs = oracle.null_space(this.mech, oracle.constraint_jacobian(this.mech, this.q)).shape[1]
-    stacked = np.concatenate([*states(this, 4 + 2 * len(base) // dofs, np.random.default_rng(3))])
+    drawn = projected_regressors(this, 10 + 4 * len(base) // dofs, np.random.default_rng(3))
+    stacked = np.concatenate([*drawn])
     chosen = stacked[:, base.columns]
-    np.testing.assert_allclose(chosen @ base.grouping, stacked, atol=1e-7 * np.abs(stacked).max())
+    np.testing.assert_allclose(chosen @ base.grouping, stacked, atol=1e-8 * np.abs(stacked).max())
     values = np.linalg.svd(chosen / np.linalg.norm(chosen, axis=0), compute_uv=False)
-    assert values[-1] > 1e-6 * values[0]
+    assert values[-1] > 1e-8 * values[0]
