@@ -37,9 +37,7 @@ STEP, STEPS = 0.15, 8  # rad, sizes of loops: from the initial configuration of 
 EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is round-off
 
 
-def regressor(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, independent: Any = None
-) -> Float64Array:
+def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, independent: Any = None) -> Float64Array:
     """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a`` of the
     spanning tree, gravity included; it depends on joints, poses and gravity, on no mass.
 

@@ -94,7 +94,7 @@ def test_base_parameters_depend_on_the_branch():
 
 
 def test_a_four_bar_in_closed_form():
-    """With gravity along its axes two inertias about pivots and the coupler's m, mx, my and Izz move it, less two masses
+    """With gravity along its axes two inertias about pivots and the coupler's m, mx, my and Izz matter, less two masses
     at the pins, which count with crank or coupler, and with coupler or rocker."""
     linkage = lw.mechanisms.four_bar().with_gravity((0.0, 0.0, -9.81))
     base = lw.base_parameters(linkage)
