@@ -52,7 +52,6 @@ def test_identities_tell_where_origins_matter(name):
         ("forward_dynamics_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
         ("forward_dynamics", "use linkwise.closed.forward_dynamics, or mech.spanning_tree"),
         ("joint_wrenches_with_wrenches", "use linkwise.closed.joint_wrenches, or mech.spanning_tree"),
-        ("regressor", "use mech.spanning_tree if the loops are meant to be open"),
     ],
 )
 def test_what_heeds_loops_is_named(name, instead):
