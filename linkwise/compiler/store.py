@@ -226,6 +226,7 @@ def of_algorithm(
         parameters = list(inspect.signature(stub).parameters.values())[1:]  # after the mechanism
         text = _text(stub.__name__, name, parameters, "gives" if gives else "", general is not None)
         space: dict[str, Any] = {
+            "__name__": stub.__module__,
             "kernel_function": kernel_function,
             "gives": gives,
             "general": general,
@@ -235,7 +236,6 @@ def of_algorithm(
             "ARRAY": _ARRAY,
             "FLOAT32": _FLOAT32,
         }
-        space |= {f"default_{p.name}": p.default for p in parameters}
         exec(compile(text, f"<{stub.__module__}.{stub.__name__}>", "exec"), space)
         made: Any = functools.update_wrapper(space[stub.__name__], stub)
         del made.__wrapped__  # its signature is its own
@@ -255,21 +255,24 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
     """The source of a public function with these parameters after the mechanism."""
     settings = [p for p in parameters if general and p.kind is p.KEYWORD_ONLY]  # of the general function
     own = [p for p in parameters if p not in settings]
-    ports = [p.name for p in own if p.name == "wrenches"]
+    ports = [p.name for p in own if p.name == "wrenches" and p.default is None]
     arrays = [p.name for p in own if _is_array(p) and p.name not in ports]
     options = [p for p in own if not _is_array(p)]
     arguments, keywords_only = ["mech"], False
-    for p in parameters:
+    for p in own:
         if p.kind is p.KEYWORD_ONLY and not keywords_only:
             arguments, keywords_only = [*arguments, "*"], True
         arguments.append(p.name if p.default is p.empty else f"{p.name}=defaults[{p.name!r}]")
+    if settings:
+        arguments.append("**settings")  # quicker than keywords with defaults, which are looked up one by one
 
     def call(*given: str) -> list[str]:
         request, inputs = _request(algorithm, options, given), ", ".join([*arrays, *given])
         kernel = f"kernel_function(mech, {request}, {arrays[0]})"
         found = [f"return {gives}({kernel}({inputs}))"]
-        if given or any(p.default is not None for p in options):
+        if any(p.default is not None for p in options):
             return found
+        key = repr((algorithm, ("ports", given)) if given else algorithm)
         # ``kernel_function`` of float64 arrays, without a call of its own.
         plain = " and ".join(
             [
@@ -280,7 +283,7 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
         return [
             f"if {plain}:",
             "    try:",
-            f"        function = mech._kernels[{algorithm!r}]",
+            f"        function = mech._kernels[{key}]",
             "    except (KeyError, AttributeError):",
             "        pass",
             "    else:",
@@ -298,14 +301,11 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
         body = ["if wrenches is not None:", *(f"    {line}" for line in call("wrenches")), *body]
     if not general:
         return "\n".join([*lines, *(f"    {line}" for line in body)])
-    usual = " and ".join(
-        f"{p.name} is default_{p.name}" if p.default is not None else f"{p.name} is None" for p in settings
-    )
-    passed = ", ".join(["mech", *(f"{p.name}={p.name}" for p in parameters)])
+    passed = ", ".join(["mech", *(f"{p.name}={p.name}" for p in own), "**settings"])
     return "\n".join(
         [
             *lines,
-            f"    if {usual}:",
+            "    if not settings:",
             "        try:",
             *(f"            {line}" for line in body),
             "        except KernelError:",
