@@ -54,7 +54,7 @@ def within_constraints(
     if wrenches is not None:
         arrays, ports = [*arrays, wrenches], (("ports", ("wrenches",)),)
     request = (name, *ports, ("normalized", normalized))
-    chosen = () if independent is None else (("independent_velocities", independent),)
+    chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
     try:
         with np.errstate(invalid="ignore"):  # of states in doubt, which are looked at next
             result, wrong = kernel_function(mech, (*request, *chosen), q)(*arrays), None

@@ -80,6 +80,9 @@ def _centroidal(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
 
 
 def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algorithm:
+    for way in ("expression", "recursion"):
+        if way in more:
+            more[way] = partial(_of_tree, more[way])
     return Algorithm(
         f"diagonal_{name}",
         inputs,
@@ -88,10 +91,7 @@ def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> A
         coupled=partial(_coupled, name),
         within_loops=True,
         heeds_loops=True,
-        **{
-            key: partial(_of_tree, value) if key in ("expression", "recursion") else value
-            for key, value in more.items()
-        },
+        **more,
     )
 
 

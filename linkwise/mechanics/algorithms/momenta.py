@@ -137,8 +137,10 @@ def motion_and_total_rates(
     quasi-velocities under constraints."""
     if tree.mechanism.loops:
         changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
-        chosen = {"fronts": fronts, "independent_velocities": independent_velocities}
-        return changes, v, constrained_rates.rates(tree, q, v, normalized, **chosen)
+        nu = constrained_rates.rates(
+            tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities
+        )
+        return changes, v, nu
     joints = tree.original.bodies
     if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
         form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
