@@ -72,8 +72,10 @@ def paired(
         ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None, body.joint))
         for step in body.kind.steps:  # a screw may be a hinge and a slide there
             if step.name and (advance := left.pop(f"{body.joint}.{step.name}", None)):
-                along = place._replace(ratio=step.ratio * place.ratio, offset=step.ratio * place.offset)
-                ties.append(Tie(made, along, advance.q, advance.v, True, body.joint))
+                q, v = (slice(at.start + step.coordinate, at.start + step.coordinate + 1) for at in place[1:3])
+                along = place._replace(q_index=q, v_index=v, ratio=step.ratio * place.ratio)
+                along = along._replace(offset=step.ratio * place.offset)
+                ties.append(Tie(Same(), along, advance.q, advance.v, True, body.joint))
     unknown = [name for name in left if name not in others]
     if unknown:
         raise lw.MechanismError(

@@ -107,7 +107,7 @@ def _joint(pin: Any, kind: lw.Joint) -> Any:
         if axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):  # its joints for these cost less
             return getattr(pin, f"JointModel{'R' if kind.hinge else 'P'}{'XYZ'[axis.index(1.0)]}")()
         return _step(pin, kind.only_step)
-    if [step.index for step in kind.steps if not step.name] == list(range(kind.nq)) == [s.index for s in kind.steps]:
+    if [step.coordinate for step in kind.steps] == list(range(kind.nq)):  # no step goes along with another
         return _composite(pin, *(_step(pin, step) for step in kind.steps))
     raise lw.MechanismError(f"Pinocchio has no joint that moves as {kind!r} does")
 

@@ -21,6 +21,8 @@ from linkwise.writers.report import Report
 
 def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
     """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
+    if all(has(body.kind) for body in mech.bodies):
+        return mech
     names: dict[str, tuple[str, ...]] = {}
     bodies: list[Body] = []
     place = {-1: -1}  # of a body here -> there
@@ -31,8 +33,6 @@ def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report
             bodies.append(replace(part, parent=parent))
         place[index] = len(bodies) - 1
         names[body.joint] = tuple(part.joint for part in made)
-    if len(bodies) == len(mech.bodies):
-        return mech
     for joint, parts in names.items():
         if len(parts) > 1:
             report.remark("joints composed of several", f"{joint} ({', '.join(parts)})")
@@ -56,15 +56,15 @@ def _parts(body: Body, report: Report) -> list[Body]:
             f"{report.format_name} has no joint that moves as {body.joint!r} does, {kind!r}, nor can one be composed"
         )
     names = [_name(body, step) for step in kind.steps]
-    made = []
+    made: list[Body] = []
     for joint, step in zip(names, kind.steps, strict=True):
         if step.name:
-            leader = next(k for k, other in enumerate(kind.steps) if other.index == step.index and not other.name)
-            rule = body.mimic or Mimic(names[leader])
+            leaders = {other.coordinate: name for name, other in zip(names, kind.steps, strict=True) if not other.name}
+            rule = body.mimic or Mimic(leaders[step.coordinate])
             mimic = Mimic(rule.joint, step.ratio * rule.ratio, step.ratio * rule.offset)
             part = _along(body, joint, step, mimic=mimic)
         else:
-            part = _along(body, joint, step, step.index, mimic=body.mimic)
+            part = _along(body, joint, step, step.coordinate, mimic=body.mimic)
         if not made:
             part = replace(part, rotation=body.rotation, position=body.position)
         last = len(made) == len(names) - 1
@@ -74,7 +74,7 @@ def _parts(body: Body, report: Report) -> list[Body]:
 
 def _name(body: Body, step: Step) -> str:
     """Of the joint that a step becomes: "joint.x" for coordinate x, the joint's own for the only one."""
-    word = step.name or body.kind.measures("q")[step.index].name
+    word = step.name or body.kind.measures("q")[step.coordinate].name
     return f"{body.joint}.{word}" if word else body.joint
 
 

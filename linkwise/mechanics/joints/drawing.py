@@ -26,6 +26,10 @@ class Cylinder(NamedTuple):
     at: float = 0.0
     fixed: bool = False
 
+    @property
+    def shape(self) -> str:
+        return "cylinder"
+
 
 class Box(NamedTuple):
     """Of three half sides, the last along the axis; along the axes of the moving side where there is none."""
@@ -34,12 +38,20 @@ class Box(NamedTuple):
     half: tuple[float, float, float]
     fixed: bool = False
 
+    @property
+    def shape(self) -> str:
+        return "box"
+
 
 class Ball(NamedTuple):
     """About the origin of the joint."""
 
     radius: float
     fixed: bool = False
+
+    @property
+    def shape(self) -> str:
+        return "ball"
 
 
 class Octahedron(NamedTuple):
@@ -48,10 +60,14 @@ class Octahedron(NamedTuple):
     radius: float
     fixed: bool = False
 
+    @property
+    def shape(self) -> str:
+        return "octahedron"
+
 
 class Rail(NamedTuple):
-    """The straight way along which the joint slides, and ``beyond`` its ends; aside by ``across`` (direction, how far),
-    a direction of the moving side that need not have unit length."""
+    """The straight way along which the joint slides, and ``beyond`` its ends.  ``across`` = (pin, how far): it lies
+    aside, across the plane of its axis and of the pin, a direction of the moving side."""
 
     axis: Direction
     beyond: float
@@ -94,3 +110,13 @@ class Drawing:
     way: bool = False
     colour: str = PLAIN
     ground: str = STANDS
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether what is drawn on the ground is its rail."""
+        return self.ground == GUIDED
+
+    @property
+    def hovers(self) -> bool:
+        """Whether nothing is drawn on the ground."""
+        return self.ground == HOVERS

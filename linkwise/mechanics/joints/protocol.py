@@ -41,7 +41,7 @@ class Measure(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A rotation about an axis through the joint's origin, or a translation along it, by ``ratio * q[index]``.
+    """A rotation about an axis through the joint's origin, or a translation along it, by ``ratio * q[coordinate]``.
 
     of      ANGLE or LENGTH
     axis    (3,) of unit length, in the link frame at zero
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
     of: str
     axis: tuple[float, float, float]
-    index: int = 0
+    coordinate: int = 0
     ratio: float = 1.0
     name: str = ""
 
@@ -99,7 +99,10 @@ class FormatEntry:
         """Whether the format has this joint of the kind, to move links."""
         if not self.type or (self.along_z and not np.array_equal(kind.alignment, IDENTITY_ALIGNMENT)):
             return False
-        return not self.square or abs(np.dot(*self.directions(kind))) < 1e-15
+        if not self.square:
+            return True
+        first, second = self.directions(kind)
+        return abs(float(np.dot(first, second))) < 1e-15
 
 
 def kinds_of_format(name: str) -> dict[str, type[Joint]]:
@@ -241,7 +244,7 @@ class Joint(LoopKind):
     def turning_axis(self) -> tuple[float, float, float] | None:
         """The axis of its only rotation, where that moves nothing along; None where it has none, or several."""
         turns = [step for step in self.steps if step.turns]
-        alone = len(turns) == 1 and [step.index for step in self.steps].count(turns[0].index) == 1
+        alone = len(turns) == 1 and [step.coordinate for step in self.steps].count(turns[0].coordinate) == 1
         return turns[0].axis if alone else None
 
     @property
