@@ -83,7 +83,7 @@ def test_simulations_are_the_same_in_all_units(units):
             grounded(mech, one, height), one.q(mech, q), one.v(mech, v), 0.1 * one.time, rtol=1e-10, atol=1e-12 * scale
         )
         ends.append(motion.q[-1] / one.q(mech, np.ones(7)))
-    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
