@@ -9,6 +9,7 @@ import linkwise as lw
 from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from linkwise.mechanics.algorithms.momenta import FORMS
+from linkwise.mechanics.links.constraint_units import ConstraintUnits
 from tests.algorithms import VARIANTS
 
 OPTIONS = {
@@ -17,6 +18,7 @@ OPTIONS = {
     "frame": ("link", "world"),
     "method": tuple(ex.FORWARD_DYNAMICS),
     "normalized": (False, True),
+    "units": (ConstraintUnits(),),
     "classical": (False, True),
 }
 AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}
