@@ -9,20 +9,14 @@ from pathlib import Path
 import click
 
 from .screen import Progress, exhibited, section, shown
+from .signatures import Folder, command
 
 
-@click.command(short_help="The first minute: an arm, two motions, a page.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for the pictures and index.html; made if it is not there.",
-)
-@click.pass_context
-def demo(context: click.Context, output: Path) -> None:
+@command("The first minute: an arm, two motions, a page.")
+def demo(output: Folder = Path("demo")) -> int:
     """A tour of one minute: an arm, its mass matrix, what it costs and how fast it is; two motions; a page to look at.
+
+    output   folder for the pictures and index.html; made if it is not there
 
     \b
     linkwise demo
@@ -50,4 +44,4 @@ def demo(context: click.Context, output: Path) -> None:
     here = Path(sys.prefix) / "bin" / "activate"
     first = [f"source {shown(here)}"] if shutil.which("linkwise") is None and here.exists() else []
     click.echo("\n".join(section("then try", [*first, *NEXT])))
-    context.exit(0 if all(result.exhibit.agrees for result in results) else 1)
+    return 0 if all(result.exhibit.agrees for result in results) else 1

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.compiler.runtime import gpu
 from linkwise.compiler.runtime.arrays import plain
+from linkwise.compiler.runtime.gpu import NoDeviceError
 from tests.compiler.test_compiler import COMPILED, named
 
 
@@ -93,7 +95,11 @@ def arguments(function, mech, batch, dtype):
     for one in parameters:
         if one.name.startswith("q"):
             arrays.append(lw.random_state(mech, rng, batch)[0].astype(dtype))
-        elif one.name in shapes and one.kind is not one.KEYWORD_ONLY and (one.default is one.empty or one.name in ("v", "a", "tau")):
+        elif (
+            one.name in shapes
+            and one.kind is not one.KEYWORD_ONLY
+            and (one.default is one.empty or one.name in ("v", "a", "tau"))
+        ):
             arrays.append(rng.normal(size=(*batch, *shapes[one.name])).astype(dtype))
         elif one.name in ("link", "name"):  # "name" is another word for "link" where it is taken
             options.setdefault("link", mech.link_names[-1])
@@ -190,7 +196,11 @@ def test_closed_mechanisms(make):
 
 
 @pytest.mark.parametrize("array", [OnDevice([0.1, 0.2]), OnDeviceToo()], ids=["DLPack", "CUDA array interface"])
-def test_arrays_on_a_device_are_refused_by_name(array):
+def test_arrays_on_a_device_are_refused_by_name(array, monkeypatch):
+    def no_device():
+        raise NoDeviceError("no device, wherever this test runs: rollouts on a GPU take such arrays")
+
+    monkeypatch.setattr(gpu, "cupy_with_device", no_device)
     mech, x = ARM, np.zeros(2)
     where = "lies on .*device.*, but this is computed on the CPU: copy it there first"
     with pytest.raises(lw.KernelError, match=f"bias_force: v {where}"):
