@@ -33,8 +33,8 @@ def _elsewhere(name: str, module: str) -> click.Command:
     @click.argument("words", nargs=-1)
     def explain(words: Sequence[str]) -> None:
         raise click.UsageError(
-            f"linkwise {name} is not in the installed package: its files are in the folder {folder}/ of a checkout, or of "
-            "the source distribution; pip install --editable . there, and run it again"
+            f"linkwise {name} is not in the installed package: its files are in the folder {folder}/ of a checkout, or "
+            "of the source distribution; pip install --editable . there, and run it again"
         )
 
     return explain

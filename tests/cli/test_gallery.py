@@ -157,4 +157,4 @@ def test_the_wheel_has_neither_papers_nor_benchmarks():
     """Their modules are not below the package; what the wheel has is the package alone (pyproject.toml)."""
     package = Path(lw.__file__).parent
     names = {path.stem for path in package.rglob("*.py")}
-    assert not {"saha1999", "comparison_report", "reproduce", "pinocchio"} & names and {"tour", "demo"} <= names
+    assert not {"saha1999", "comparison_report", "reproduce", "bench"} & names and {"tour", "demo"} <= names
