@@ -69,7 +69,7 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
         used = {node.op for node in program.nodes}
     unread = [] if recurrence else _unread(program, scratch)
-    if unread and scratch.varying:
+    if unread and (scratch.varying or scratch.constants):
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
         functions = [*functions, _heeding(unread, scratch, attributes)]
     texts = [
@@ -106,7 +106,9 @@ def _unread(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[int]:
 
 def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
     """``void @heed_unread(ptr scratch)``: results of states in which an unread input is not a number are none.  Two
-    inputs are compared at a time, for a group of states, and a branch is hardly ever taken."""
+    inputs are compared at a time, for a group of states, and a branch is hardly ever taken.
+
+    Where all results are constants, which are written once for all groups, the first is written for each of them."""
     vector = scratch.vector
     real, boolean, step = vector.real, vector.boolean, vector.bytes
     lines = [f"define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{"]
@@ -122,6 +124,20 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
         if unknown:
             lines.append(f"  %any{i} = or {boolean} {unknown}, %pair{i}")
         unknown = f"%any{i}" if unknown else f"%pair{i}"
+    if not scratch.varying:
+        slot, value = next(iter(scratch.constants.items()))
+        return "\n".join(
+            [
+                *lines,
+                f"  %nan = fdiv {real} zeroinitializer, zeroinitializer",
+                f"  %marked = select {boolean} {unknown}, {real} %nan, {real} {vector.splat(value)}",
+                f"  %result.at = getelementptr i8, ptr %scratch, i64 {slot * step}",
+                f"  store {real} %marked, ptr %result.at",
+                "  ret void",
+                "}",
+                "",
+            ]
+        )
     lines += [
         f"  %lanes = bitcast {boolean} {unknown} to i{vector.lanes}",
         f"  %none = icmp eq i{vector.lanes} %lanes, 0",
