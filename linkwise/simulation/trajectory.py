@@ -16,7 +16,7 @@ from ..compiler.pipeline import compile
 from ..display import mimebundle
 from ..dynamics import closed
 from ..dynamics import trees as tree
-from ..dynamics.acting import actuator_forces
+from ..dynamics.force_elements import actuator_forces
 from ..dynamics.derivatives import jacobian_of
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
