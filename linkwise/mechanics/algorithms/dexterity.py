@@ -37,9 +37,9 @@ def effective_inertia(
     require_frame(frame)
     if tree.mechanism.loops:
         columns = zip(*jacobian(tree, q, link, frame), strict=True)
-        force = [dot(column, direction) for column in columns]
+        forces = [[dot(column, direction) for column in columns]]
         free = [0.0] * len(tree.mechanism.loops)
-        ((own,),), ((most,),) = (mobility_under(tree, q, [force], holds, units) for holds in (active, free))
+        ((own,),), ((most,),) = (mobility_under(tree, q, forces, holds, units) for holds in (active, free))
         return 1.0 / select(own < most * HELD_STILL, 0.0, own)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
