@@ -44,6 +44,7 @@ NO_MANIFOLD = Law("no chart where the constraint Jacobian loses rank", "position
 VELOCITIES_ALONE = Law("constraints of velocities alone leave all positions", "velocities alone")
 TIME_IS_PRESCRIBED = Law("a prescribed motion fixes the time along its path", "drive|prescrib")
 SIX_MOTIONS = Law("a matrix 6 x 6 of rank below 6 has no inverse", "degrees of freedom")
+NO_REST = Law("what is driven does not stand still", "violate the constraints")
 INVERSE_OF_THE_TREE = Law("the inverse of an operator has no constraints in it", r"op\.L")
 INVERSE_MASS_OF_THE_TREE = Law("the inverse of the mass matrix has no constraints in it", "spanning_tree")
 
@@ -72,6 +73,8 @@ REFUSALS: dict[tuple[str, str], Law] = {
     # J K has at most as many independent columns as K, and the mobility J K (K* M K)^-1 K* J* of a frame at most this
     # rank: with fewer than six motions some wrench moves the frame nowhere, and its acceleration per wrench is zero.
     ("operational_inertia", "fewer than six motions"): SIX_MOTIONS,
+    # G v = r(t) has no solution v = 0 while r is not zero: no forces hold a crank still that a motor turns.
+    ("static_forces", "rheonomic"): NO_REST,
     # (X^-1) X = 1 of an operator X of the tree.  What takes forces to accelerations of the constrained mechanism is
     # X^-1 - X^-1 L* (L X^-1 L*)^-1 L X^-1, which has the null space G* and so is the inverse of nothing; under the same
     # name it would make (X.inv) X = 1 wrong.
