@@ -12,11 +12,13 @@ from .closed.assembly import AssemblyError, assemble, generic_rank, project
 from .closed.charts import LocalParametrization, local_parametrization
 from .closed.constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
 from .closed.coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
+from .closed.dynamics import ALL_METHODS as ALL_METHODS
 from .closed.dynamics import null_space
 from .closed.loop_joints import with_joint_of_loop
 from .closed.reactions import constraint_forces, impact, impact_impulses, loop_reactions, multipliers
 from .closed.redundancy import ClusterRedundancy, Redundancy, redundancy
 from .closed.singular import conditioning, time_to_singular
+from .closed.singular import usual_conditioning as usual_conditioning
 
 __all__ = [
     "AssemblyError",

@@ -45,8 +45,8 @@ def test_public_functions_compile_to_what_they_compute(function):
     kernel = lw.compile(function, mech, target="numpy", **({"link": mech.link_names[-1]} if options else {}))
     arrays = arguments(kernel, mech)
     assert list(inspect.signature(function).parameters)[1 : 1 + len(arrays)] == list(kernel.inputs)
-    if function is lw.closed.inverse_dynamics:  # of accelerations that loops allow
-        arrays[2] = lw.closed.forward_dynamics(mech, *arrays)
+    if function is lw.inverse_dynamics:  # of accelerations that loops allow
+        arrays[2] = lw.forward_dynamics(mech, *arrays)
     found, expected = kernel(*arrays), function(mech, *arrays, **options)
     same = functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
     if function is lw.denoc.matrices:
@@ -118,7 +118,7 @@ def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
         ".*diagonal.forward_dynamics .*: compile linkwise.diagonal.motion,",
     )
     refused(lw.diagonal.all_forces, "linkwise.dynamics.diagonal.all_forces .*: compile 'diagonal_forces_of_all'$")
-    refused(lw.closed.project, "linkwise.dynamics.closed.assembly.project .*: compile 'closed_projection'")
+    refused(lw.constraints.project, "linkwise.dynamics.closed.assembly.project .*: compile 'closed_projection'")
     for function in (lw.simulate, lw.neutral, lw.diagonal.curvature, lw.jacobian_of):
         refused(
             function, rf"{named(function)} is no algorithm that can be compiled: available: inverse_dynamics, .* all$"

@@ -45,7 +45,7 @@ from .step_derivatives import step_derivatives
 
 __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "Algorithm", "from_expression", "variants"]
 
-CLOSED = "linkwise.closed"
+CLOSED = "linkwise.constraints"
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 # Why recursions are written by hand.

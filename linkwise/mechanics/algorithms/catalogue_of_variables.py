@@ -9,7 +9,7 @@ from .algorithm import Algorithm
 from .catalogue_of_loops import HELD, MANIFOLD, STEP
 from .steps_in_variables import VARIABLES, methods_in, step
 
-CLOSED = "linkwise.closed.forward_dynamics with joint velocities"
+CLOSED = "linkwise.forward_dynamics with joint velocities"
 
 
 def step_in(coordinates: str, method: str) -> Algorithm:

@@ -262,8 +262,8 @@ class Neighbourhood:
 
 
 class _Projection:
-    """Onto the states that loops allow, as ``closed.project`` moves others there: steps of q to the nearest that keep
-    loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
+    """Onto the states that loops allow, as ``constraints.project`` moves others there: steps of q to the nearest that
+    keep loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
     With a basis N of K that is orthonormal in these, a step u goes to N N* u and a change w of v to N N* w + C N* u, C
     the changes of v with steps along N, orthogonal to it.
