@@ -23,7 +23,6 @@ from ..mechanics.recursions.rolled import NotRolled
 from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
-from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
 from .ir.recurrence import Recurrence
 from .ir.spec import check
@@ -122,14 +121,14 @@ def _compiled(
         traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
         refuse_unused(chosen, traced.program)
         configurations = dict.fromkeys(chosen.configurations, mech)
-        reason = (chosen.for_loops if isinstance(traced.program, LoopedProgram) else chosen).reason
+        reason = (chosen.for_loops if traced.program.loops else chosen).reason
         by_hand = f"a recursion written by hand: {reason}" if traced.computed is None and reason else ""
         bar.stage("machine code")
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
 
 def loaded(
-    program: AnyProgram,
+    program: Program,
     dtype: str,
     target: str,
     sweeps: Sequence[tuple[str, str]],
@@ -153,7 +152,7 @@ class Traced:
     saved       by computing it in another form than it was written in, in words
     """
 
-    program: AnyProgram
+    program: Program
     log: SweepLog
     computed: tuple[Computation, ...] | None
     tree: Tree
@@ -166,7 +165,7 @@ class Traced:
     @property
     def explanation(self) -> Callable[[dict[str, int]], str] | None:
         """The plan as text, from the operations of each sweep."""
-        computed, tree, saved, looped = self.computed, self.tree, self.saved, isinstance(self.program, LoopedProgram)
+        computed, tree, saved, looped = self.computed, self.tree, self.saved, self.program.loops
         if computed is None:
             return None
         return lambda operations: explain(computed, examples_of(tree) if looped else tree, operations, saved)
@@ -283,7 +282,7 @@ def trace_algorithm(
 ) -> tuple[Program, SweepLog]:
     """The program of an algorithm, and the sweeps that it makes."""
     traced = trace_with_plan(algorithm, mech, parameters, options)
-    assert isinstance(traced.program, Program)
+    assert not traced.program.loops
     return traced.program, traced.log
 
 
@@ -302,27 +301,25 @@ def tangent_basis(mech: Mechanism) -> Program:
     return differentiate(rates, [Directions(1)], "forward")
 
 
-def optimize(program: AnyProgram) -> AnyProgram:
+def optimize(program: Program) -> Program:
     """Stages 2 and 3: simplify and order."""
-    if isinstance(program, LoopedProgram):
-        return check(program.with_bodies(lambda body: order_for_registers(fuse_multiply_add(body))))
-    return check(order_for_registers(fuse_multiply_add(program)))
+    return check(program.with_blocks(lambda code: order_for_registers(fuse_multiply_add(code))))
 
 
-def emit(program: AnyProgram, language: str, dtype: str) -> str:
+def emit(program: Program, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
     target = _WRITTEN[one_of("language", language, _WRITTEN)]
     return target.emit(target.understood(program), target.options(dtype))
 
 
-def load(program: AnyProgram, dtype: str, target: str) -> Callable[..., Any]:
+def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
     """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
     return loader(_RUNNING[target].understood(program), dtype)
 
 
-def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
+def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
     """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
     says, with any batch axes before."""
     recurrence.check(program)
@@ -333,7 +330,7 @@ def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, tar
         return loader(_RUNNING[target].understood(program), recurrence, dtype)
 
 
-def is_long(program: AnyProgram, target: str) -> bool:
+def is_long(program: Program, target: str) -> bool:
     """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
     most = _RUNNING[target].most_operations
     return most is not None and program.size > most
@@ -342,7 +339,7 @@ def is_long(program: AnyProgram, target: str) -> bool:
 # -- where programs run -------------------------------------------------------------------------------
 
 
-def _on_cpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
     if _no_ufunc(program):
         return _interpreted(program, dtype)
     code, ufunc = _machine_code(program, dtype)
@@ -350,7 +347,7 @@ def _on_cpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     general = explaining(threaded(ufunc, operations), program, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
-    if operations > LONG or isinstance(program, LoopedProgram):
+    if operations > LONG or program.loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
@@ -365,7 +362,7 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     if _no_ufunc(program):
         return _interpreted_recurrence(program, recurrence, dtype)
     _, ufunc = _machine_code(program, dtype, recurrence)
@@ -385,9 +382,7 @@ def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) 
     return run
 
 
-def _machine_code(
-    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
-) -> tuple[MachineCode, np.ufunc]:
+def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
     code, tables, _ = machine_code(program, dtype, recurrence)
     ufunc = make_gufunc(
@@ -397,7 +392,7 @@ def _machine_code(
 
 
 def machine_code(
-    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
+    program: Program, dtype: str, recurrence: Recurrence | None = None
 ) -> tuple[MachineCode, np.ndarray | None, str]:
     """The compiled loop, the tables that it reads, and its key."""
     options = llvm_loader.host_options(dtype)
@@ -407,27 +402,27 @@ def machine_code(
     code = llvm_loader.load(
         lambda: llvm_simd.emit(optimize(program), options, recurrence), llvm_simd.symbol(program), options, key
     )
-    return code, llvm_looped.tables(program, dtype) if isinstance(program, LoopedProgram) else None, key
+    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
 
 
-def _no_ufunc(program: AnyProgram) -> bool:
+def _no_ufunc(program: Program) -> bool:
     """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
     return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
 
 
-def _on_gpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
     from .runtime import gpu
 
     return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
 
 
-def _recurrence_on_gpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _recurrence_on_gpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     from .runtime import gpu
 
     return gpu.load_recurrence(optimize(program), recurrence, Options(dtype))
 
 
-def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
@@ -439,7 +434,7 @@ def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
     return explaining(run, program, dtype)
 
 
-def _interpreted_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
+def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
     def run(*arrays: Any, out: Any) -> None:
         delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
 
@@ -495,7 +490,7 @@ for _target in (
         load=_on_gpu,
         load_recurrence=_recurrence_on_gpu,
         loops=True,
-        loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
+        indexed_cells=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.looped import AnyProgram
-from ..compiler.ir.program import Array
+from ..compiler.ir.program import Array, Program
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..mechanism import Mechanism
@@ -40,7 +39,7 @@ def side_by_side(method: str, q: Any, v: Any) -> int:
     return next((count for count, least in MANY.items() if states >= least), 1)
 
 
-def registers(program: AnyProgram, most: int) -> int:
+def registers(program: Program, most: int) -> int:
     """How many vector registers a value takes (``Recurrence``), ``most`` at most."""
     return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 

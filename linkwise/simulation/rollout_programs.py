@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.looped import LoopedProgram
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.recurrence import Recurrence
 from ..compiler.passes.iterate import iterate
@@ -44,7 +43,7 @@ def recurrence_kernel(
     def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
         asked = mech, method, acting, more, (*numbers, *parameters)
         program = step_program(*asked, dtype, None, with_velocities)
-        if isinstance(program, Program) and is_long(program, target):
+        if not program.loops and is_long(program, target):
             program = _stages_in_a_loop(*asked) or program
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
@@ -119,7 +118,7 @@ def _divided(program: Any, method: str, fed_back: Sequence[Array]) -> Any:
 
 def _stages_in_a_loop(
     mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any]
-) -> LoopedProgram | None:
+) -> Program | None:
     """The program of ``step_program`` with the code of one stage, where all are alike."""
     staged = stage_algorithm(mech, method, acting, more)
     if staged is None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from . import ops
-from .looped import INPUT, OUTPUT, AnyProgram, LoopedProgram, Place
-from .program import Node, Program
+from .program import INPUT, OUTPUT, Node, Place, Program
 
 
-def text(program: AnyProgram) -> str:
+def text(program: Program) -> str:
     """A readable listing; the same program always prints the same."""
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         return _looped(program)
     lines = [f"program {program.name}"]
     lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
@@ -22,7 +21,7 @@ def text(program: AnyProgram) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _looped(program: LoopedProgram) -> str:
+def _looped(program: Program) -> str:
     def place(one: Place) -> str:
         array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(one.space)
         name = one.space if array is None else array[one.array].name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .looped import AnyProgram
+from .program import Program
 
 RECORDS, REPEATS = "records", "repeats"  # names of the axes that a recurrence adds to arrays
 
@@ -34,18 +34,18 @@ class Recurrence:
             return (RECORDS, REPEATS)
         return (RECORDS,) if array in dict(self.feeds) and array not in self.last else ()
 
-    def timed_input(self, program: AnyProgram) -> tuple[int, int]:
+    def timed_input(self, program: Program) -> tuple[int, int]:
         """The place of an input that is new for each run, and its axis of records, from the end: that of repeats
         follows."""
         position = next(i for i, array in enumerate(program.inputs) if array.name in self.per_run)
         return position, -2 - len(program.inputs[position].shape)
 
-    def lengths(self, program: AnyProgram, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
+    def lengths(self, program: Program, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
         """How many records and repeats the inputs of these shapes ask for."""
         position, axis = self.timed_input(program)
         return shapes[position][axis], shapes[position][axis + 1]
 
-    def check(self, program: AnyProgram) -> None:
+    def check(self, program: Program) -> None:
         """Refuse what is no recurrence of this program."""
         inputs, outputs = ({array.name: array for array in side} for side in (program.inputs, program.outputs))
         fed, back = dict(self.feeds), {array for _, array in self.feeds}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Loop, LoopedProgram, Place, body_between
-from ..ir.program import Node, Program
+from ..ir.builder import body_between
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
 
 
-def iterate(program: Program, state: str, row: str, table: np.ndarray) -> LoopedProgram:
+def iterate(program: Program, state: str, row: str, table: np.ndarray) -> Program:
     """The program ``x[0] = first; x[k + 1] = next(x[k], table[k]); result(x[len(table)])`` with one loop for all k.
 
     ``state`` and ``row`` are the inputs of ``program`` for x and a row of the table; its outputs are the result, which
@@ -46,10 +46,10 @@ def iterate(program: Program, state: str, row: str, table: np.ndarray) -> Looped
     end = body_between(result, [Place(OUTPUT, 0, None, k) for k in range(len(result))], leaves, "result")
     once, zero = np.zeros((1, 1), int), np.zeros(1, int)
     loops = (
-        Loop("before all iterations", (start,), zero, once),
-        Loop("iterations", (stage,), np.zeros(len(table), int), columns * np.arange(len(table))[:, None]),
-        Loop("after all iterations", (end,), zero, once),
+        For("before all iterations", (start,), zero, once),
+        For("iterations", (stage,), np.zeros(len(table), int), columns * np.arange(len(table))[:, None]),
+        For("after all iterations", (end,), zero, once),
     )
     numbers = np.asarray(table, float).ravel()
     inputs = tuple(program.inputs[k] for k in position)
-    return LoopedProgram(inputs, program.outputs[:1], loops, width + len(kept), numbers, program.name)
+    return Program(inputs, program.outputs[:1], (), (), program.name, loops, width + len(kept), numbers)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.looped import AnyProgram
 from ..ir.program import Array, Program
 from ..ir.recurrence import Recurrence
 from ..targets import cuda_c, cuda_transposition
@@ -39,12 +38,12 @@ BESIDE = 37 * 1024
 KEPT = 256  # launches that are kept
 
 
-def load(program: AnyProgram, options: Options) -> GpuKernel:
+def load(program: Program, options: Options) -> GpuKernel:
     """Compile ``program`` for the GPU at hand."""
     return GpuKernel(program, options, cupy_with_device())
 
 
-def load_recurrence(program: AnyProgram, recurrence: Recurrence, options: Options) -> GpuRecurrence:
+def load_recurrence(program: Program, recurrence: Recurrence, options: Options) -> GpuRecurrence:
     """The same of a program that is run again and again."""
     return GpuRecurrence(program, options, cupy_with_device(), recurrence)
 
@@ -92,7 +91,7 @@ class _Known:
 class _Compiled:
     """A program on the GPU: code by layout, launches by shapes and strides."""
 
-    def __init__(self, program: AnyProgram, options: Options, cupy: Any, recurrence: Recurrence | None = None):
+    def __init__(self, program: Program, options: Options, cupy: Any, recurrence: Recurrence | None = None):
         program = cuda_c.ordered(program, options)
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
@@ -237,7 +236,7 @@ class _Compiled:
         return self._program.size > LONG
 
     def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int | None = None) -> Layout:
-        sharing = room is not None and self._recurrence is None and isinstance(self._program, Program)
+        sharing = room is not None and self._recurrence is None and not self._program.loops
         return layout_for(self._program, self._options, batch, in_rows, even, room, sharing)
 
     def _loaded(self, layout: Layout, near: bool) -> _Code:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
+from ..ir.program import For, Program
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
 from ..passes.shorten import shorten
 from . import cuda_math, cuda_parts, cuda_spills, cuda_tiles
@@ -41,7 +41,7 @@ class Emitted(NamedTuple):
 
 
 def emitted(
-    program: AnyProgram,
+    program: Program,
     options: Options,
     layout: Layout,
     recurrence: Recurrence | None = None,
@@ -53,49 +53,35 @@ def emitted(
     return Emitted(kernel.text(), WARP * kernel.warps, kernel.waiting_bytes)
 
 
-def bytes_beside_tiles(
-    program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None = None
-) -> int:
+def bytes_beside_tiles(program: Program, options: Options, layout: Layout, recurrence: Recurrence | None = None) -> int:
     """Shared memory of a block for values that wait, if arrays go through tiles."""
     return _Kernel(program, options, layout, recurrence, near=True, most_warps=cuda_spills.USUAL).waiting_bytes
 
 
-def emit(
-    program: AnyProgram, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None
-) -> str:
+def emit(program: Program, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None) -> str:
     """The text alone, of the program as it is run."""
     program = ordered(program, options)
     return emitted(program, options, layout or layout_for(program, options), recurrence).text
 
 
-def ordered(program: AnyProgram, options: Options) -> AnyProgram:
+def ordered(program: Program, options: Options) -> Program:
     """With the instructions of GPUs, in an order of evaluation that suits the registers of a thread."""
     real = real_of(options)
-    if isinstance(program, LoopedProgram):
-        return program.with_bodies(lambda body: cuda_spills.ordered(shorten(body), real))
-    return cuda_spills.ordered(shorten(program), real)
+    return program.with_blocks(lambda code: cuda_spills.ordered(shorten(code), real))
 
 
-def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
+def has_values_that_wait(program: Program, options: Options) -> bool:
     """Whether registers have no room for more than a few values of the program."""
-    if isinstance(program, LoopedProgram):
-        long = (cuda_spills.are_needed(body.program, real_of(options)) for body, _ in program.bodies)
-        return _has_fixed_places(program) and any(long)
-    return cuda_spills.are_needed(program, real_of(options))
+    real = real_of(options)
+    return program.has_fixed_places and any(cuda_spills.are_needed(code, real) for code, _ in program.blocks)
 
 
-def _has_fixed_places(program: LoopedProgram) -> bool:
-    """Whether all iterations of a body read and write the same places, but for numbers of the table."""
-    places = [place for body, _ in program.bodies for place in (*body.reads, *body.writes)]
-    return all(place.base is None or place.space == NUMBER for place in places)
-
-
-def function_name(program: AnyProgram) -> str:
+def function_name(program: Program) -> str:
     """The name of the kernel in the emitted text."""
     return identifier(program.name, set(RESERVED))
 
 
-def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
+def _tile_sizes(program: Program, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
     each = zip(layout.rows, layout.passing, layout.over, strict=True)
     tiled = (rows and not passing and over is None for rows, passing, over in each)
@@ -115,7 +101,7 @@ class _Kernel:
 
     def __init__(
         self,
-        program: AnyProgram,
+        program: Program,
         options: Options,
         layout: Layout,
         recurrence: Recurrence | None,
@@ -137,7 +123,7 @@ class _Kernel:
         waits = near and has_values_that_wait(program, options)
         self.functions = functions = cuda_math.functions(self.constants, waits)
         self.body: Body | LoopedBody
-        if isinstance(program, LoopedProgram):
+        if program.loops:
             looped = program, self.real, self._address, functions, self._named, "__device__ const"
             if waits:
                 self.warps = 1  # so that shared memory is used up
@@ -182,10 +168,10 @@ class _Kernel:
     @cached_property
     def _budget_of_bodies(self) -> cuda_spills.Budget:
         """That of all bodies of loops."""
-        assert isinstance(self.program, LoopedProgram)
-        return cuda_spills.for_loops([body.program for body, _ in self.program.bodies], self.program.cells, self.real)
+        assert self.program.loops
+        return cuda_spills.for_loops([code for code, _ in self.program.blocks], self.program.cells, self.real)
 
-    def _spilled(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
+    def _spilled(self, loop: For, k: int, address: Callable[[str, int], str]) -> Body:
         """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
         program = loop.bodies[k].program
         angles = cuda_spills.angles_computed_in(program, self.real)
@@ -221,7 +207,7 @@ class _Kernel:
             if over is not None:
                 self.operands[name] = self.operands[inputs[over]].overwritten(name, array)
                 continue
-            in_pairs = isinstance(self.program, LoopedProgram) and self.program.is_nested and place >= len(inputs)
+            in_pairs = self.program.is_nested and place >= len(inputs)
             self.operands[name] = Operand(name, array, axes, rows, tile, place < len(inputs), even, in_pairs)
 
     def _address(self, name: str, element: int, base: str = "") -> str:

@@ -12,8 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.looped import AnyProgram
-from ..ir.program import Array
+from ..ir.program import Array, Program
 from ..ir.recurrence import RECORDS, REPEATS, Recurrence
 from .llvm_scratch import LoopScratch, Scratch, identifier
 from .llvm_transfer import DELIVER, GATHER, SCATTER, table
@@ -95,12 +94,12 @@ def _suffix(axis: str | int) -> str:
     return f".{axis}" if isinstance(axis, str) else str(axis)
 
 
-def symbol(program: AnyProgram) -> str:
+def symbol(program: Program) -> str:
     """Name of the exported function."""
     return identifier(program.name)
 
 
-def transfers(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
+def transfers(program: Program, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
     """The moves that the arrays need: kind, rows, columns."""
     gathers = {(GATHER, *_rows_and_columns(array)) for array in program.inputs if array.size}
     back = SCATTER if scratch.in_order else DELIVER
@@ -113,7 +112,7 @@ def _rows_and_columns(array: Array) -> tuple[int, int]:
 
 
 def loop(
-    program: AnyProgram,
+    program: Program,
     scratch: Scratch | LoopScratch,
     compute: list[str],
     attributes: str,
@@ -171,7 +170,7 @@ def loop(
 
 
 def _operands(
-    program: AnyProgram, scratch: Scratch | LoopScratch, recurrence: Recurrence | None
+    program: Program, scratch: Scratch | LoopScratch, recurrence: Recurrence | None
 ) -> tuple[list[_Operand], list[_Operand]]:
     def named(side: str, arrays: tuple[Array, ...], offsets: list[int]) -> Iterator[_Operand]:
         for i, (array, offset) in enumerate(zip(arrays, offsets, strict=True)):

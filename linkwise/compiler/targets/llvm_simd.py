@@ -21,7 +21,6 @@ import sys
 from functools import partial
 
 from ..ir import ops
-from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Program
 from ..ir.recurrence import Recurrence
 from . import llvm_math
@@ -50,7 +49,7 @@ HOST_SYMBOLS = (
 )
 
 
-def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
+def emit(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
     """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
@@ -60,14 +59,13 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         moved = partial(by_registers, vector=vector, registers=recurrence.registers, attributes=attributes)
     scratch: Scratch | LoopScratch
     ahead: list[int] = []
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         scratch, compute, functions = looped(program, vector, options.features, attributes)
-        used = {node.op for body, _ in program.bodies for node in body.program.nodes}
     else:
         scratch = Scratch(program, vector, in_order=recurrence is not None)
         ahead = [] if recurrence else outputs_ahead(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
-        used = {node.op for node in program.nodes}
+    used = {node.op for code, _ in program.blocks for node in code.nodes}
     unread = [] if recurrence else _unread(program, scratch)
     if unread and scratch.varying:
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
@@ -83,7 +81,7 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
-        *(["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"] if getattr(program, "sparse", False) else []),
+        *(["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"] if program.sparse else []),
         *([f"declare {vector.real} @{PERMUTE}({vector.real}, {vector.integer}, {vector.real})\n"] if permutes else []),
     ]
     return "\n".join(texts)
@@ -98,7 +96,7 @@ def _straight(
     return [*compute, *calls], [*([_angles(scratch, attributes)] if scratch.angles else []), *functions]
 
 
-def _unread(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[int]:
+def _unread(program: Program, scratch: Scratch | LoopScratch) -> list[int]:
     """Slots of inputs that nothing is computed from."""
     both = zip(program.unread, scratch.input_offsets, strict=True)
     return [offset + element for elements, offset in both for element in elements.tolist()]

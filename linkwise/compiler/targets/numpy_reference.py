@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, AnyProgram, Loop, LoopedProgram, Place
-from ..ir.program import Node, Program
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
 from ..ir.recurrence import Recurrence
 from .protocol import Options
 
@@ -60,14 +59,14 @@ _FORMULA = {
 }
 
 
-def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
+def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
     """Outputs of ``program``, each of shape ``batch + core``, for inputs of shape ``batch + core``.
 
     The batch shapes of the inputs are broadcast against each other.  Arithmetic is done in ``dtype``.
     """
     kind = np.dtype(dtype)
     arrays, batch = _prepared(program, arrays, kind)
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         return _run_loops(program, arrays, batch, kind)
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     places = _places_of_results(program, outputs)
@@ -91,7 +90,7 @@ def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "fl
     return outputs
 
 
-def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+def heed_unread(program: Program, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
     """Make results of states not a number in which an input is none that nothing is computed from; in place."""
     batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
     for elements, array, core in zip(program.unread, arrays, program.inputs, strict=True):
@@ -105,7 +104,7 @@ def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequ
 
 
 def _prepared(
-    program: AnyProgram, arrays: Sequence[np.ndarray], kind: np.dtype
+    program: Program, arrays: Sequence[np.ndarray], kind: np.dtype
 ) -> tuple[list[np.ndarray], tuple[int, ...]]:
     """The arrays as numbers of one kind, and the shape of the batch."""
     if len(arrays) != len(program.inputs):
@@ -117,7 +116,7 @@ def _prepared(
 
 
 def _run_loops(
-    program: LoopedProgram, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
+    program: Program, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
 ) -> list[np.ndarray]:
     """What loops mean: iteration by iteration, read all, compute, write all."""
 
@@ -137,7 +136,7 @@ def _run_loops(
         (found,) = evaluate(body.program, [given], kind.name)
         for element, place in enumerate(body.writes):
             spaces[place.space][place.array][place.at(bases, around)] = found[..., element]
-    for output, places in zip(outputs, program.results or (), strict=False):
+    for output, places in zip(outputs, program.results, strict=False):
         output[:] = np.concatenate([cells, np.zeros((1, *batch), kind)])[places]
     return [
         np.ascontiguousarray(np.moveaxis(x, 0, -1)).reshape(batch + a.shape)
@@ -146,7 +145,7 @@ def _run_loops(
 
 
 def repeat(
-    program: AnyProgram, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
+    program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
 ) -> list[np.ndarray]:
     """Outputs of the recurrence, each of shape ``batch + (records,) + core``, without records where the last alone is
     kept; its meaning is this plain loop."""
@@ -193,7 +192,7 @@ def _places_of_results(program: Program, outputs: list[np.ndarray]) -> dict[Node
     return places
 
 
-def emit(program: AnyProgram, options: Options) -> str:
+def emit(program: Program, options: Options) -> str:
     """Python source of a function of the input arrays that returns a tuple of the output arrays."""
     parameters = [f"in_{array.name}" for array in program.inputs]
     real = f"np.{options.dtype}"
@@ -202,7 +201,7 @@ def emit(program: AnyProgram, options: Options) -> str:
         lines.append(f"    {parameter} = np.asarray({parameter}, dtype={real})")
     shapes = [f"{p}.shape[:{p}.ndim - {len(a.shape)}]" for p, a in zip(parameters, program.inputs, strict=True)]
     lines.append(f"    batch = np.broadcast_shapes({', '.join(shapes)})")
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         lines += _looped_source(program, parameters, real)
     else:
         lines += _straight_source(program, parameters, real)
@@ -224,7 +223,7 @@ def _straight_source(program: Program, parameters: Sequence[str], real: str) -> 
     return lines
 
 
-def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str) -> list[str]:
+def _looped_source(program: Program, parameters: Sequence[str], real: str) -> list[str]:
     """Loops over the iterations, arrays flat with the batch last."""
     flat = [f"flat_{array.name}" for array in program.inputs]
     given = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
@@ -235,7 +234,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
         outer = "" if place.outer is None else f"around[{place.outer}] + "
         return f"{given[place.space][place.array]}[{base}{outer}{place.offset}]"
 
-    def bodies(loop: Loop, indent: str) -> list[str]:
+    def bodies(loop: For, indent: str) -> list[str]:
         lines = []
         for k, body in enumerate(loop.bodies):
             lines.append(f"{indent}{'if' if k == 0 else 'elif'} body == {k}:")
@@ -259,7 +258,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
             lines.append(f"    for body, at in zip({loop.which.tolist()}, {loop.bases.tolist()}):")
             lines += bodies(loop, "        ")
             continue
-        rows, first, following = loop.inner.rows, loop.inner.first, loop.inner.following
+        rows, first, following = loop.inner, loop.inner.first, loop.inner.following
         lines += [
             f"    rows = list(zip({rows.which.tolist()}, {rows.bases.tolist()}, {following.tolist()}))",
             f"    for body, at, row in zip({loop.which.tolist()}, {loop.bases.tolist()}, {first.tolist()}):",
@@ -269,7 +268,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
             "            body, at, row = rows[row]",
             *bodies(rows, "            "),
         ]
-    for name, places in zip(given[OUTPUT], program.results or (), strict=False):
+    for name, places in zip(given[OUTPUT], program.results, strict=False):
         lines.append(f"    {name} = np.concatenate([cells, np.zeros((1, *batch), dtype={real})])[{places.tolist()}]")
     for name, array in zip(given[OUTPUT], program.outputs, strict=True):
         lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")

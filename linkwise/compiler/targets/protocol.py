@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.looped import AnyProgram, LoopedProgram
+from ..ir.program import Program
 from ..ir.recurrence import Recurrence
+from ..passes.unroll import unroll
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Target:
     load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
                       broadcasts over batches; there is one if there is a name
     load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
-    loops             whether all of these take programs with loops (``compiler/ir/looped.py``); if not, they are given
-                      straight-line ones (``compiler/ir/program.py``) alone
-    loops_of_lists    whether these may stand between long straight-line code (``trace/repetitions.py``), too
+    loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
+                      they are given straight-line code alone
+    indexed_cells     whether loops between long straight-line code may index cells (lists, of ``trace/repetitions.py``)
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 
@@ -45,13 +46,10 @@ class Target:
     load: Callable[[Any, str], Callable[..., Any]] | None = None
     load_recurrence: Callable[[Any, Recurrence, str], Callable[..., None]] | None = None
     loops: bool = False
-    loops_of_lists: bool = True
+    indexed_cells: bool = True
     most_operations: int | None = None
 
-    def understood(self, program: AnyProgram) -> AnyProgram:
+    def understood(self, program: Program) -> Program:
         """The program as the target takes it."""
-        if not isinstance(program, LoopedProgram) or (
-            self.loops and (self.loops_of_lists or not program.constants_in_code)
-        ):
-            return program
-        return program.unrolled
+        indexed = program.constants_in_code and not program.has_fixed_places
+        return program if self.loops and (self.indexed_cells or not indexed) else unroll(program)

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import ops
-from ..ir.builder import Builder
-from ..ir.looped import CELL, INPUT, NUMBER, AnyProgram, Loop, LoopedProgram, Place, body_between
-from ..ir.program import Array, Node, Program, is_zero, reachable
+from ..ir.builder import Builder, body_between
+from ..ir.program import CELL, INPUT, NUMBER, Array, For, Node, Place, Program, is_zero, reachable
 from .tracer import Function, Symbol, applied, run_on_symbols
 
 PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are no inputs of the program
@@ -31,7 +30,7 @@ def trace_with_loops(
     name: str,
     on_section: Callable[[Callable[[str], None]], None] | None,
     pay: Callable[[int], bool],
-) -> AnyProgram:
+) -> Program:
     """What ``trace`` gives, with loops for repetitions where ``pay`` says so, of the operations that need no text of
     their own then."""
     builder = Builder()
@@ -261,7 +260,7 @@ class _Assembly:
 
     def program(
         self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], results: Sequence[Sequence[Node]], name: str
-    ) -> LoopedProgram:
+    ) -> Program:
         for repetition in self.repetitions:  # as they were traced: each needs those before it alone
             given = (node for arguments in repetition.arguments for node in arguments)
             self.loop_levels[repetition] = self._level([*repetition.needed, *given])
@@ -278,9 +277,7 @@ class _Assembly:
             loops += [self._loop(one) for one, at in self.loop_levels.items() if at == level]
         found = tuple(np.array(group, dtype=np.int32) for group in places)
         numbers = np.array(self.numbers)
-        return LoopedProgram(
-            inputs, outputs, tuple(loops), self.count, numbers, name, results=found, constants_in_code=True
-        )
+        return Program(inputs, outputs, (), found, name, tuple(loops), self.count, numbers)
 
     def _level(self, nodes: Sequence[Node]) -> int:
         """The first at which all ``nodes`` are known."""
@@ -375,7 +372,7 @@ class _Assembly:
 
     # -- what is computed -------------------------------------------------------------------------------
 
-    def _straight_line(self, level: int) -> list[Loop]:
+    def _straight_line(self, level: int) -> list[For]:
         """The values of a level that are needed elsewhere, if there are any."""
         wanted = {node: [cell] for node, cell in self.cells.items() if self.levels[node] == level}
         for node, cells in self.copies.items():
@@ -386,9 +383,9 @@ class _Assembly:
         nodes = [node for node, cells in wanted.items() for _ in cells]
         places = [Place(CELL, 0, None, cell) for cells in wanted.values() for cell in cells]
         body = body_between(nodes, places, self._known_before(level), f"level_{level}")
-        return [Loop("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))]
+        return [For("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))]
 
-    def _loop(self, repetition: Repetition) -> Loop:
+    def _loop(self, repetition: Repetition) -> For:
         layout = self.layouts[repetition]
         leaves = self._known_before(self.loop_levels[repetition] + 1)
         leaves |= {node: layout.places[node] for node in repetition.parameters}
@@ -396,4 +393,4 @@ class _Assembly:
         body = body_between(repetition.results, writes, leaves, "repeated")
         label = next((node.section for node in body.program.nodes if node.section), "each of many lists")
         bases = np.column_stack(layout.columns).astype(np.int32)
-        return Loop(label, (body,), np.zeros(len(bases), np.int32), bases)
+        return For(label, (body,), np.zeros(len(bases), np.int32), bases)
