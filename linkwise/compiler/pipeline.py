@@ -24,7 +24,6 @@ from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from .ir.program import Array, Program
-from .ir.recurrence import Recurrence
 from .ir.spec import check
 from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
@@ -313,21 +312,11 @@ def emit(program: Program, language: str, dtype: str) -> str:
 
 
 def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
-    """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
+    """Stage 5: a function of arrays; of a program over time, one that writes to ``out``.  Machine code that is on disk
+    already skips stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
     return loader(_RUNNING[target].understood(program), dtype)
-
-
-def load_recurrence(program: Program, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
-    """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
-    says, with any batch axes before."""
-    recurrence.check(program)
-    loader = _RUNNING[target].load_recurrence
-    assert loader is not None
-    with stages(f"compile {program.name}", 1) as bar:
-        bar.stage("machine code")
-        return loader(_RUNNING[target].understood(program), recurrence, dtype)
 
 
 def is_long(program: Program, target: str) -> bool:
@@ -343,6 +332,8 @@ def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
     if _no_ufunc(program):
         return _interpreted(program, dtype)
     code, ufunc = _machine_code(program, dtype)
+    if program.carried:
+        return _over_time(ufunc, program)
     operations = program.size
     general = explaining(threaded(ufunc, operations), program, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
@@ -362,18 +353,15 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    if _no_ufunc(program):
-        return _interpreted_recurrence(program, recurrence, dtype)
-    _, ufunc = _machine_code(program, dtype, recurrence)
-    timed, axis = recurrence.timed_input(program)
+def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
+    """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
+    timed, axis = program.timed_input
     first = program.outputs[0]
-    keeps_records = first.name not in recurrence.last
 
     def run(*arrays: Any, out: Any) -> None:
         records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
         operations = program.size * records * repeats
-        numbers = first.size * (records if keeps_records else 1)  # of a state in the first result
+        numbers = first.size * (records if first.axes else 1)  # of a state in the first result
         if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
             ufunc(*arrays, out=out)
         else:
@@ -382,26 +370,18 @@ def _recurrence_on_cpu(program: Program, recurrence: Recurrence, dtype: str) -> 
     return run
 
 
-def _machine_code(program: Program, dtype: str, recurrence: Recurrence | None = None) -> tuple[MachineCode, np.ufunc]:
+def _machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
-    code, tables, _ = machine_code(program, dtype, recurrence)
-    ufunc = make_gufunc(
-        code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence, tables=tables
-    )
-    return code, ufunc
+    code, tables, _ = machine_code(program, dtype)
+    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
 
 
-def machine_code(
-    program: Program, dtype: str, recurrence: Recurrence | None = None
-) -> tuple[MachineCode, np.ndarray | None, str]:
+def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray | None, str]:
     """The compiled loop, the tables that it reads, and its key."""
     options = llvm_loader.host_options(dtype)
-    if recurrence is not None:
-        options = replace(options, lanes=options.lanes * recurrence.registers)
-    key = program_key(program, options, recurrence)
-    code = llvm_loader.load(
-        lambda: llvm_simd.emit(optimize(program), options, recurrence), llvm_simd.symbol(program), options, key
-    )
+    options = replace(options, lanes=options.lanes * program.registers)
+    key = program_key(program, options)
+    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
     return code, llvm_looped.tables(program, dtype) if program.loops else None, key
 
 
@@ -413,13 +393,8 @@ def _no_ufunc(program: Program) -> bool:
 def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
     from .runtime import gpu
 
-    return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
-
-
-def _recurrence_on_gpu(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    from .runtime import gpu
-
-    return gpu.load_recurrence(optimize(program), recurrence, Options(dtype))
+    function = gpu.load(optimize(program), Options(dtype))
+    return function if program.carried else explaining(function, program, dtype)
 
 
 def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
@@ -431,14 +406,7 @@ def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
         numpy_reference.heed_unread(program, given, results)
         return delivered(results, out)
 
-    return explaining(run, program, dtype)
-
-
-def _interpreted_recurrence(program: Program, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    def run(*arrays: Any, out: Any) -> None:
-        delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
-
-    return run
+    return run if program.carried else explaining(run, program, dtype)
 
 
 #: The languages that programs are written in, and the places where they run, in the order of registration.
@@ -450,11 +418,11 @@ _RUNNING: dict[str, Target] = {}
 
 def register_target(target: Target) -> None:
     """Make a target known: ``kernel.source(target.language)`` then writes in its language and, if it has a name,
-    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads recurrences.
+    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads programs over time.
 
     A language or name that is known already is refused.
     """
-    if (target.name is None) != (target.load is None) or (target.name is None and target.load_recurrence is not None):
+    if (target.name is None) != (target.load is None) or (target.name is None and target.over_time):
         raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
     if target.language in _WRITTEN:
         raise ValueError(f"language {target.language!r} is known already; known: {', '.join(_WRITTEN)}")
@@ -467,7 +435,7 @@ def register_target(target: Target) -> None:
 
 def rollout_targets() -> tuple[str, ...]:
     """The targets that rollouts run on."""
-    return tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
+    return tuple(name for name, target in _RUNNING.items() if target.over_time)
 
 
 if not TYPE_CHECKING:
@@ -481,18 +449,18 @@ if not TYPE_CHECKING:
 
 
 for _target in (
-    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu, loops=True),
+    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, over_time=True, loops=True),
     Target("c", c_source.emit, loops=True),
     Target(
         "cuda",
         cuda_c.emit,
         name="cuda",
         load=_on_gpu,
-        load_recurrence=_recurrence_on_gpu,
+        over_time=True,
         loops=True,
         indexed_cells=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
-    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),
+    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, over_time=True, loops=True),
 ):
     register_target(_target)

@@ -40,14 +40,14 @@ def side_by_side(method: str, q: Any, v: Any) -> int:
 
 
 def registers(program: Program, most: int) -> int:
-    """How many vector registers a value takes (``Recurrence``), ``most`` at most."""
+    """How many vector registers a value takes (``scan``), ``most`` at most."""
     return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 
 
 def without_momenta(
     run: Callable[..., None], inputs: tuple[Array, ...]
 ) -> tuple[Callable[..., None], tuple[Array, ...]]:
-    """A recurrence that takes momenta before all else, and its other inputs."""
+    """A rollout that takes momenta before all else, and its other inputs."""
     place = [array.name for array in inputs].index(MOMENTA)
     before, after = inputs[:place], inputs[place + 1 :]
     return lambda p, *arrays, out: run(*arrays[:place], p, *arrays[place:], out=out), before + after

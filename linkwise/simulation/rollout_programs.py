@@ -1,4 +1,4 @@
-"""The programs of rollouts: one step, compiled as a recurrence that runs it again and again."""
+"""The programs of rollouts: one step, and a loop over time around it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.ir.recurrence import Recurrence
 from ..compiler.passes.iterate import iterate
-from ..compiler.pipeline import is_long, load_recurrence, trace_algorithm, trace_with_plan
+from ..compiler.passes.scan import scan
+from ..compiler.pipeline import is_long, load, trace_algorithm, trace_with_plan
 from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
@@ -24,7 +24,7 @@ from .steps import ACTIVATION, CARRIED, MOMENTA, PER_STEP, ROW, momentum_step, s
 NEXT = "_next"
 
 
-def recurrence_kernel(
+def rollout_kernel(
     mech: Mechanism,
     method: str,
     acting: Acting,
@@ -35,32 +35,31 @@ def recurrence_kernel(
     vectors: int,
     target: str,
 ) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
-    """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
+    """The compiled rollout, its inputs, and those of them that are numbers of this variant of a mechanism; from the
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     with_velocities = every_state if in_momenta(method, target) else None
 
-    def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
         asked = mech, method, acting, more, (*numbers, *parameters)
         program = step_program(*asked, dtype, None, with_velocities)
         if not program.loops and is_long(program, target):
             program = _stages_in_a_loop(*asked) or program
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
+        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
         last = (MOMENTA + NEXT,) if with_velocities else ()
-        once_more = Recurrence(feeds, per_run, registers(program, vectors), last)
-        run = load_recurrence(program, once_more, dtype, target)
+        run = load(scan(program, carried, per_run, registers(program, vectors), last), dtype, target)
         return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
 
     def shared(numbers: Any) -> Any:
-        made = recurrence((numbers,))
+        made = rollout((numbers,))
         return lambda variant, vector: (*made, {"numbers": vector})
 
     request = ("rollout", method, acting, more, parameters, target, with_velocities, vectors)
     return stored(
         mech,
         (*request, dtype),
-        lambda: shared_by_variants(mech, request, dtype, lambda: (*recurrence(), {}), shared),
+        lambda: shared_by_variants(mech, request, dtype, lambda: (*rollout(), {}), shared),
     )
 
 

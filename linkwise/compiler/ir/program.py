@@ -5,6 +5,9 @@ other operands they are the body of a ``For``: links of the same class, columns 
 step.  An iteration has a body and some positions (``bases``).  What the body reads and writes lies at fixed offsets
 from them: elements of the inputs and outputs, numbers of a table, and cells, the memory that carries values from one
 iteration to another.  A body is itself straight-line code.
+
+A program may also run over time (``passes/scan.py``): again and again, as often as axes of its arrays are long, with
+values carried from outputs to inputs.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -22,6 +25,7 @@ import numpy as np
 from . import ops
 
 INPUT, OUTPUT, CELL, NUMBER = "input", "output", "cell", "number"  # where operands of bodies lie
+RECORDS, REPEATS = "records", "repeats"  # axes of time: states that are kept, and runs from each to the next
 
 
 class Node:
@@ -46,10 +50,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Array:
-    """Name and core shape of one input or output array."""
+    """Name and core shape of one input or output array; ``axes`` of time are ahead of the core."""
 
     name: str
     shape: tuple[int, ...]
+    axes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -175,6 +180,10 @@ class Program:
     numbers   the table
     sparse    outputs are zero where no loop writes; else all are written
     constants_in_code   of the mechanism, as in straight-line code; else all numbers that differ are in tables
+    carried   (output, input), ..., by number: the program runs over time, for each record REPEATS times, and each of
+              these outputs replaces the input before the next run.  Inputs with axes have an element for every run,
+              outputs with axes one for every record; outputs without are what they are in the end
+    registers   how many vector registers a value takes: several where a short program waits for its own results
     """
 
     inputs: tuple[Array, ...]
@@ -187,6 +196,8 @@ class Program:
     numbers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sparse: bool = False
     constants_in_code: bool = True
+    carried: tuple[tuple[int, int], ...] = ()
+    registers: int = 1
 
     @property
     def blocks(self) -> Iterator[tuple[Program, int]]:
@@ -209,7 +220,8 @@ class Program:
             return replace(body, program=change(body.program))
 
         if not self.loops:
-            return change(self)
+            code = change(self)
+            return replace(self, nodes=code.nodes, results=code.results)
         return replace(self, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
 
     @property
@@ -231,6 +243,20 @@ class Program:
     def nodes_by_section(self) -> Iterator[tuple[str, Node, int]]:
         """Section and number of evaluations of every node."""
         return ((node.section, node, times) for code, times in self.blocks for node in code.nodes)
+
+    @property
+    def timed_input(self) -> tuple[int, int]:
+        """Of a program over time, the number of an input with an element for every run, and its axis of records, from
+        the end; that of repeats follows."""
+        number = next(k for k, array in enumerate(self.inputs) if array.axes)
+        return number, -2 - len(self.inputs[number].shape)
+
+    def times(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Lengths of the axes of time for inputs of these shapes: records and repeats; () if the program runs once."""
+        if not self.carried:
+            return ()
+        number, axis = self.timed_input
+        return shapes[number][axis], shapes[number][axis + 1]
 
     @property
     def uses_result_cells(self) -> bool:

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from . import ops
-from .program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Program
+from .program import CELL, INPUT, NUMBER, OUTPUT, RECORDS, REPEATS, For, Node, Program
 
 
 class IllegalProgram(ValueError):
@@ -21,7 +21,23 @@ def check(program: Program) -> Program:
         _check_loops(program)
     else:
         _check_operations(program)
+    if program.carried:
+        _check_time(program)
     return program
+
+
+def _check_time(program: Program) -> None:
+    """Over time, every output is carried to an input of its shape, which has no axes of time; some input has both."""
+    if sorted(k for k, _ in program.carried) != list(range(len(program.outputs))):
+        raise IllegalProgram("not every output of a program over time is carried, once")
+    for k, number in program.carried:
+        source, target = program.outputs[k], program.inputs[number]
+        if target.axes or source.shape != target.shape or source.axes not in ((), (RECORDS,)):
+            raise IllegalProgram(f"output {source.name} cannot be carried to input {target.name}")
+    if len({number for _, number in program.carried}) != len(program.outputs):
+        raise IllegalProgram("two outputs are carried to one input")
+    if {array.axes for array in program.inputs} - {()} != {(RECORDS, REPEATS)}:
+        raise IllegalProgram("no input of a program over time has an element for every run")
 
 
 def _check_loops(program: Program) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..ir.builder import Builder
 from ..ir.program import CELL, NUMBER, OUTPUT, Body, Node, Program, reachable
 
 
 def unroll(program: Program) -> Program:
-    """The straight-line program that computes the same."""
+    """The program with straight-line code that computes the same; loops over time stay."""
     if not program.loops:
         return program
     builder = Builder()
@@ -38,4 +40,5 @@ def unroll(program: Program) -> Program:
             tuple(values.get(k, zero) if program.sparse else values[k] for k in range(array.size))
             for values, array in both
         )
-    return Program(program.inputs, program.outputs, reachable(results), results, program.name)
+    code = Program(program.inputs, program.outputs, reachable(results), results, program.name)
+    return replace(code, carried=program.carried, registers=program.registers)

@@ -27,7 +27,6 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..ir.program import Program
-from ..ir.recurrence import Recurrence
 from ..targets.protocol import Options
 
 _MAGIC = b"linkwise object 1\n"
@@ -144,13 +143,14 @@ def _is_safe(folder: Path) -> bool:
     return False
 
 
-def program_key(program: Program, options: Options, recurrence: Recurrence | None = None) -> str:
-    """A name for what compiling ``program`` with ``options`` gives, as a ``recurrence`` or not: equal keys, equal code.
+def program_key(program: Program, options: Options) -> str:
+    """A name for what compiling ``program`` with ``options`` gives: equal keys, equal code.
 
     Besides these it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
     then neither they nor the emitter need to run when the object code is there.
     """
-    lines = [repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint()))]
+    over_time = program.carried, program.registers
+    lines = [repr((program.name, program.inputs, program.outputs, options, over_time, compiler_fingerprint()))]
     if program.loops:  # numbers and positions are data of the code
         sizes = [level.which.size for loop in program.loops for level in loop.levels]
         kept = (program.cells, program.sparse, len(program.results))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from ..ir import ops
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
-from ..ir.recurrence import Recurrence
 from .protocol import Options
 
 # The meaning of the operations.  The fused ones round twice here; a target may round once.
@@ -65,6 +65,8 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
     The batch shapes of the inputs are broadcast against each other.  Arithmetic is done in ``dtype``.
     """
     kind = np.dtype(dtype)
+    if program.carried:
+        return _run_over_time(program, arrays, dtype)
     arrays, batch = _prepared(program, arrays, kind)
     if program.loops:
         return _run_loops(program, arrays, batch, kind)
@@ -91,7 +93,10 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
 
 
 def heed_unread(program: Program, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Make results of states not a number in which an input is none that nothing is computed from; in place."""
+    """Make results of states not a number in which an input is none that nothing is computed from; in place.  Programs
+    over time are left as they are."""
+    if program.carried:
+        return
     batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
     for elements, array, core in zip(program.unread, arrays, program.inputs, strict=True):
         if len(elements):
@@ -144,30 +149,25 @@ def _run_loops(
     ]
 
 
-def repeat(
-    program: Program, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
-) -> list[np.ndarray]:
-    """Outputs of the recurrence, each of shape ``batch + (records,) + core``, without records where the last alone is
-    kept; its meaning is this plain loop."""
-    recurrence.check(program)
-    given = {array.name: np.asarray(values) for array, values in zip(program.inputs, arrays, strict=True)}
-    core = {array.name: len(array.shape) for array in (*program.inputs, *program.outputs)}
-    records, repeats = recurrence.lengths(program, [x.shape for x in given.values()])
-    batch = np.broadcast_shapes(
-        *(x.shape[: x.ndim - core[name] - len(recurrence.axes(name))] for name, x in given.items())
-    )
+def _run_over_time(program: Program, arrays: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:
+    """Outputs of shape ``batch + (records,) + core``, without records where the last alone is kept: the meaning of a
+    loop over time."""
+    given = [np.asarray(values) for values in arrays]
+    step, becomes = replace(program, carried=()), dict(program.carried)
+    records, repeats = program.times([x.shape for x in given])
+    leads = (len(array.axes) + len(array.shape) for array in program.inputs)
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - lead] for x, lead in zip(given, leads, strict=True)))
     kept = [np.empty((*batch, records, *array.shape), dtype=dtype) for array in program.outputs]
     for record in range(records):
         for run in range(repeats):
-            now = [
-                x[_leading(core[name], record, run)] if name in recurrence.per_run else x for name, x in given.items()
-            ]
-            found = evaluate(program, now, dtype)
-            given |= {dict(recurrence.feeds)[a.name]: x for a, x in zip(program.outputs, found, strict=True)}
-        for array, results in zip(program.outputs, kept, strict=True):
-            results[_leading(core[array.name], record)] = given[dict(recurrence.feeds)[array.name]]
-    last = (array.name in recurrence.last for array in program.outputs)
-    return [x[_leading(core[a.name], -1)] if one else x for a, x, one in zip(program.outputs, kept, last, strict=True)]
+            both = zip(program.inputs, given, strict=True)
+            now = [x[_leading(len(array.shape), record, run)] if array.axes else x for array, x in both]
+            for k, x in enumerate(evaluate(step, now, dtype)):
+                given[becomes[k]] = x
+        for k, (array, states) in enumerate(zip(program.outputs, kept, strict=True)):
+            states[_leading(len(array.shape), record)] = given[becomes[k]]
+    both = zip(program.outputs, kept, strict=True)
+    return [x if array.axes else x[_leading(len(array.shape), -1)] for array, x in both]
 
 
 def _leading(core: int, *index: int) -> tuple[Any, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.program import Program
-from ..ir.recurrence import Recurrence
 from ..passes.unroll import unroll
 
 
@@ -32,7 +31,8 @@ class Target:
     name              as ``compile`` names it; None for what is written only
     load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
                       broadcasts over batches; there is one if there is a name
-    load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
+    over_time         whether programs that run over time (``compiler/passes/scan.py``) can be loaded, too, as
+                      ``f(*arrays, out=arrays)``; if not, there are no rollouts
     loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
                       they are given straight-line code alone
     indexed_cells     whether loops between long straight-line code may index cells (lists, of ``trace/repetitions.py``)
@@ -44,7 +44,7 @@ class Target:
     options: Callable[[str], Options] = Options
     name: str | None = None
     load: Callable[[Any, str], Callable[..., Any]] | None = None
-    load_recurrence: Callable[[Any, Recurrence, str], Callable[..., None]] | None = None
+    over_time: bool = False
     loops: bool = False
     indexed_cells: bool = True
     most_operations: int | None = None
