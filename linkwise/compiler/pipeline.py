@@ -200,9 +200,10 @@ def trace_with_plan(
     parameters: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     loops: bool | None = False,
+    stages: bool = False,
 ) -> Traced:
     """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
-    once per kind of link where ``loops`` are wanted, or pay (None)."""
+    once per kind of link where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
@@ -233,7 +234,10 @@ def trace_with_plan(
     try:
         with logged(log):
             traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
-            program = trace_with_loops(*traced, choice.repetitions_pay) if loops is None else trace(*traced)
+            if stages:
+                program = trace_with_loops(*traced, folds=True)
+            else:
+                program = trace_with_loops(*traced, choice.loops_over_lists_pay) if loops is None else trace(*traced)
     except ZeroDivisionError:
         raise MechanismError(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.program import Array, Program
-from ..compiler.passes.iterate import iterate
+from ..compiler.ir.program import Array
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import is_long, load, trace_algorithm, trace_with_plan
+from ..compiler.pipeline import is_long, load, trace_with_plan
 from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
@@ -19,7 +18,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting
 from .momentum_rollouts import in_momenta, registers, without_momenta
-from .steps import ACTIVATION, CARRIED, MOMENTA, PER_STEP, ROW, momentum_step, stage_algorithm, step_algorithm
+from .steps import ACTIVATION, MOMENTA, PER_STEP, momentum_step, step_algorithm
 
 NEXT = "_next"
 
@@ -44,7 +43,7 @@ def rollout_kernel(
         asked = mech, method, acting, more, (*numbers, *parameters)
         program = step_program(*asked, dtype, None, with_velocities)
         if not program.loops and is_long(program, target):
-            program = _stages_in_a_loop(*asked) or program
+            program = step_program(*asked, dtype, None, with_velocities, stages=True)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
         carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
         last = (MOMENTA + NEXT,) if with_velocities else ()
@@ -73,11 +72,12 @@ def step_program(
     loops: bool | None = False,
     with_velocities: bool | None = None,
     counts: bool = True,
+    stages: bool = False,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
     mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``with_velocities``: steps from momenta to
     momenta, with or without v of the start, if it is not None; ``counts``: closed ones tell how far they can be
-    trusted."""
+    trusted; ``stages``: like stages are one loop, except of closed ones, whose ends look at several stages."""
     fed_back, options = _fed_back(mech, acting), {}
     if with_velocities is None:
         algorithm = step_algorithm(mech, method, acting, more)
@@ -100,7 +100,11 @@ def step_program(
             ports=(),
             sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
         )
-    return _divided(trace_with_plan(algorithm, mech, parameters, options, loops).program, method, fed_back)
+    return _divided(
+        trace_with_plan(algorithm, mech, parameters, options, loops, stages and not mech.loops).program,
+        method,
+        fed_back,
+    )
 
 
 def _fed_back(mech: Mechanism, acting: Acting) -> list[Array]:
@@ -113,15 +117,3 @@ def _divided(program: Any, method: str, fed_back: Sequence[Array]) -> Any:
     """The result of a step as the arrays that are fed back."""
     parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
     return dataclasses.replace(program.with_divided_output(parts), name=f"{method}_rollout")
-
-
-def _stages_in_a_loop(
-    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any]
-) -> Program | None:
-    """The program of ``step_program`` with the code of one stage, where all are alike."""
-    staged = stage_algorithm(mech, method, acting, more)
-    if staged is None:
-        return None
-    algorithm, rows = staged
-    program, _ = trace_algorithm(algorithm, mech, parameters)
-    return _divided(iterate(program, CARRIED, ROW, rows), method, _fed_back(mech, acting))

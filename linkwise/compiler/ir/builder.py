@@ -22,7 +22,7 @@ class Builder:
     def __init__(self, numbers: int | None = None) -> None:
         """``numbers``: an input whose elements are fixed before the program runs, like constants."""
         self.section = ""
-        self.repetitions: Any = None  # what hears of functions that are applied to many lists alike
+        self.loops: Any = None  # of the trace: what makes loops of functions that are applied many times
         self._table: dict[tuple, Node] = {}
         self._count = 0
         self._numbers = numbers

@@ -19,7 +19,7 @@ FACTORS_OF_OPERATIONS = ((150_000, 2.5), (600_000, math.inf))
 
 #: Functions of many lists, such as the columns of a matrix, are loops from so many operations on whose text is saved:
 #: code that does not fit into the second-level cache beside its values is fetched from the third, state by state.
-SAVED_BY_REPETITIONS = 20_000
+SAVED_BY_LOOPS = 20_000
 
 
 def may_pay(links: int, without: float | None) -> bool:
@@ -36,6 +36,6 @@ def pay(program: Program, without: float | None) -> bool:
     return any(program.size >= least and bodies <= part * program.size for least, part in shares)
 
 
-def repetitions_pay(saved: int) -> bool:
+def loops_over_lists_pay(saved: int) -> bool:
     """Whether functions of many lists are loops, if so many operations need no text of their own then."""
-    return saved >= SAVED_BY_REPETITIONS
+    return saved >= SAVED_BY_LOOPS

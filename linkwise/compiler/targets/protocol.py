@@ -35,7 +35,7 @@ class Target:
                       ``f(*arrays, out=arrays)``; if not, there are no rollouts
     loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
                       they are given straight-line code alone
-    indexed_cells     whether loops between long straight-line code may index cells (lists, of ``trace/repetitions.py``)
+    indexed_cells     whether loops between long straight-line code may index cells (lists, of ``trace/loops.py``)
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 

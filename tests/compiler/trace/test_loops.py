@@ -165,7 +165,7 @@ def test_few_lists_or_little_to_save_are_no_loops():
 
 @pytest.fixture
 def always_loops(monkeypatch):
-    monkeypatch.setattr(choice, "SAVED_BY_REPETITIONS", 0)
+    monkeypatch.setattr(choice, "SAVED_BY_LOOPS", 0)
 
 
 TREES = {
