@@ -146,7 +146,7 @@ def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:
     """The batch shape of the array called ``name``, which must have the shape of one state behind it."""
     rates = (mech.nv,)
     cores = {"q": (mech.nq,), "v": rates, "a": rates, "tau": rates, "wrenches": (mech.n_links, 6)}
-    core = cores[name.removesuffix("0")]
+    core = cores.get(name.removesuffix("0"), rates)
     lead = array.ndim - len(core)
     if lead < 0 or array.shape[lead:] != core:
         expected = ", ".join(map(str, core))

@@ -386,7 +386,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             inertia_derivatives.mass_matrix_second_derivatives,
             reason=COMPOSITE_BODIES,
         ),
-        Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES, ignores_loops=True),
+        Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES),
         # -- estimation
         *ESTIMATION_ALGORITHMS,
         # -- loops
