@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +68,7 @@ class Kernel:
         sweeps: Sequence[tuple[str, str]],
         function: Callable[..., Any],
         optimized: Callable[[Program], Program],
+        after_each_pass: Callable[[Program], Iterable[tuple[str, Program]]],
         emit: Callable[[Program, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
         explain: Callable[[dict[str, int]], str] | None = None,
@@ -82,7 +83,7 @@ class Kernel:
         self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
         self.traced = program
         self._optimized: Program | None = None
-        self._optimize = optimized
+        self._optimize, self._after_each_pass = optimized, after_each_pass
         self._emit = emit
         self.function = function  # what is called, without the object around it
         object.__setattr__(self, "__call__", function)  # a plain assignment is one to a method, for type checkers
@@ -151,6 +152,11 @@ class Kernel:
         if stage not in ("traced", "optimized"):
             raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
         return printer.text(self.traced if stage == "traced" else self.program)
+
+    def passes(self) -> str:
+        """The program as text after tracing and after every pass of the compiler."""
+        stages = [("trace", self.traced), *self._after_each_pass(self.traced)]
+        return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
         """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""

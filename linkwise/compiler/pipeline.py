@@ -9,7 +9,7 @@ load      Program, Options                  -> function of arrays (machine code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +137,8 @@ def loaded(
 ) -> Kernel:
     """Stages 2 to 5: the kernel of a traced program; ``plan`` and ``origin`` are for ``Kernel.plan``."""
     function = load(program, dtype, target)
-    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan, origin)
+    passes = optimize, after_each_pass
+    return Kernel(program, dtype, target, sweeps, function, *passes, emit, configurations, plan, origin)
 
 
 @dataclass(frozen=True)
@@ -304,9 +305,21 @@ def tangent_basis(mech: Mechanism) -> Program:
     return differentiate(rates, [Directions(1)], "forward")
 
 
+#: Stages 2 and 3: simplify and order, what straight-line code and bodies of loops go through.
+PASSES = (fuse_multiply_add, order_for_registers)
+
+
+def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
+    """Name and result of every pass, in the order in which they run."""
+    for rewrite in PASSES:
+        program = program.with_blocks(rewrite)
+        yield rewrite.__name__, program
+
+
 def optimize(program: Program) -> Program:
-    """Stages 2 and 3: simplify and order."""
-    return check(program.with_blocks(lambda code: order_for_registers(fuse_multiply_add(code))))
+    """The program after all passes."""
+    *_, (_, optimized) = after_each_pass(program)
+    return check(optimized)
 
 
 def emit(program: Program, language: str, dtype: str) -> str:
@@ -462,7 +475,7 @@ for _target in (
         load=_on_gpu,
         over_time=True,
         loops=True,
-        indexed_cells=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
+        loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, over_time=True, loops=True),

@@ -35,7 +35,7 @@ class Target:
                       ``f(*arrays, out=arrays)``; if not, there are no rollouts
     loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
                       they are given straight-line code alone
-    indexed_cells     whether loops between long straight-line code may index cells (lists, of ``trace/loops.py``)
+    loops_of_lists    whether these may index cells between long straight-line code (lists, of ``trace/loops.py``), too
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 
@@ -46,10 +46,10 @@ class Target:
     load: Callable[[Any, str], Callable[..., Any]] | None = None
     over_time: bool = False
     loops: bool = False
-    indexed_cells: bool = True
+    loops_of_lists: bool = True
     most_operations: int | None = None
 
     def understood(self, program: Program) -> Program:
         """The program as the target takes it."""
         indexed = program.constants_in_code and not program.has_fixed_places
-        return program if self.loops and (self.indexed_cells or not indexed) else unroll(program)
+        return program if self.loops and (self.loops_of_lists or not indexed) else unroll(program)
