@@ -11,6 +11,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
+from ...mechanism import MechanismError
 from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
@@ -18,6 +19,7 @@ from . import (
     centroidal,
     compliant_contact,
     configuration,
+    constrained_rates,
     denoc,
     dexterity,
     diagonal,
@@ -44,10 +46,6 @@ from .step_derivatives import step_derivatives
 __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "Algorithm", "from_expression", "variants"]
 
 CLOSED = "linkwise.closed"
-HOLDING_LOOPS = (
-    f"{CLOSED}.inverse_dynamics without velocity and acceleration, which is {CLOSED}.static_forces (gravity_force, a "
-    "term of the equations of motion, is the same with loops)"
-)
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 # Why recursions are written by hand.
@@ -78,15 +76,49 @@ def _centroidal(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
 
 
 def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algorithm:
+    for way in ("expression", "recursion"):
+        if way in more:
+            more[way] = partial(_of_tree, more[way])
     return Algorithm(
         f"diagonal_{name}",
         inputs,
         output,
-        options=("normalized",),
-        mimic=by_elimination.BY_NAME[name],
-        solves_motion=True,
+        options=("normalized", "fronts", "independent_velocities"),
+        coupled=partial(_coupled, name),
+        within_loops=True,
+        heeds_loops=True,
         **more,
     )
+
+
+def _of_tree(
+    function: Callable[..., Any],
+    *given: Any,
+    normalized: bool = True,
+    fronts: Any = None,
+    independent_velocities: Any = None,
+    **ports: Any,
+) -> Any:
+    """A function of trees, which have no constraints to eliminate."""
+    _refuse_choice(independent_velocities)
+    return function(*given, normalized=normalized, **ports)
+
+
+def _coupled(name: str, tree: Any, *given: Any, fronts: Any, independent_velocities: Any = None, **more: Any) -> Any:
+    """By elimination: of constraints, or of the mass matrix where joints mimic others."""
+    if tree.mechanism.loops:
+        return constrained_rates.BY_NAME[name](
+            tree, *given, fronts=fronts, independent_velocities=independent_velocities, **more
+        )
+    _refuse_choice(independent_velocities)
+    return by_elimination.BY_NAME[name](tree, *given, **more)
+
+
+def _refuse_choice(independent: Any) -> None:
+    if independent is not None:
+        raise MechanismError(
+            "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
+        )
 
 
 def _transform(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
@@ -131,7 +163,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.inverse_dynamics",
+            constrained="closed_inverse_dynamics",
         ),
         Algorithm(
             "joint_wrenches",
@@ -140,7 +172,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.joint_wrenches",
+            constrained="closed_joint_wrenches",
         ),
         Algorithm(
             "forward_dynamics",
@@ -156,7 +188,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ports=("wrenches",),
             defaults={"method": ex.fastest_method},
             on_tree=ex.tree_of_forward_dynamics,
-            with_loops=f"{CLOSED}.forward_dynamics",
+            constrained="closed_forward_dynamics",
         ),
         Algorithm(
             "forward_link_accelerations",
@@ -193,7 +225,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=HOLDING_LOOPS,
+            constrained="closed_static_forces",
         ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy, reason=QUADRATIC),
@@ -350,7 +382,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             link_by_link=True,
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            with_loops="linkwise.inverse_dynamics_derivatives itself, which no kernel gives then",
         ),
         Algorithm(
             "forward_dynamics_derivatives",
@@ -361,7 +393,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             in_loops=by_columns.DERIVATIVES,
             solves_motion=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            constrained="closed_forward_dynamics_derivatives",
         ),
         Algorithm(
             "inverse_dynamics_second_derivatives",
@@ -412,7 +444,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "factors",
             expression=lambda mech: (denoc.U, D),
             on_tree=at_mass_centres,
-            mimic=denoc.udu_by_elimination,
+            coupled=denoc.udu_by_elimination,
             solves_motion=True,
         ),
         Algorithm(
