@@ -18,6 +18,12 @@ from .driven_motions import DrivenMotion, driven_motion
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
+from .force_derivatives import (
+    constraint_forces_derivatives,
+    joint_wrenches_derivatives,
+    loop_reactions_derivatives,
+    multipliers_derivatives,
+)
 from .following import follow, follow_path
 from .instant_centers import InstantCenters, instant_centers
 from .inverse import forces_besides as forces_besides
@@ -48,6 +54,7 @@ __all__ = [
     "conditioning",
     "constraint_bias",
     "constraint_forces",
+    "constraint_forces_derivatives",
     "constraint_jacobian",
     "degrees_of_freedom",
     "driven_motion",
@@ -64,9 +71,12 @@ __all__ = [
     "mechanical_advantage",
     "transmission_angle",
     "joint_wrenches",
+    "joint_wrenches_derivatives",
     "local_parametrization",
     "loop_reactions",
+    "loop_reactions_derivatives",
     "multipliers",
+    "multipliers_derivatives",
     "null_space",
     "position_error",
     "project",
