@@ -28,11 +28,14 @@ import numpy as np
 
 from ...mechanism import Mechanism
 from ..links.constraint_units import ConstraintUnits
+from ..links.loop_elimination import Fronts
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
 from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
+from . import constrained_rates
 from . import expressions as ex
+from .constrained_rates import Names
 from .contact_dynamics import MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
 from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
@@ -118,9 +121,26 @@ def motion(
 
 
 def motion_and_total_rates(
-    tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
+    tree: Tree,
+    q,
+    p,
+    tau,
+    wrenches=None,
+    *,
+    normalized: bool = True,
+    form: str,
+    units: ConstraintUnits,
+    fronts: Fronts,
+    independent_velocities: Names = None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """The same, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way; (p,) of
+    quasi-velocities under constraints."""
+    if tree.mechanism.loops:
+        changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
+        nu = constrained_rates.rates(
+            tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities
+        )
+        return changes, v, nu
     joints = tree.original.bodies
     if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
         form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
