@@ -1,7 +1,6 @@
 """Derivatives of multipliers and reactions, against differences along motions that the constraints allow."""
 
 import numpy as np
-import pytest
 
 import linkwise as lw
 

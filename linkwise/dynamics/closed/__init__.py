@@ -18,13 +18,13 @@ from .driven_motions import DrivenMotion, driven_motion
 from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
+from .following import follow, follow_path
 from .force_derivatives import (
     constraint_forces_derivatives,
     joint_wrenches_derivatives,
     loop_reactions_derivatives,
     multipliers_derivatives,
 )
-from .following import follow, follow_path
 from .instant_centers import InstantCenters, instant_centers
 from .inverse import forces_besides as forces_besides
 from .inverse import inverse_dynamics, static_forces

@@ -82,9 +82,7 @@ def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
     return whole
 
 
-def compiled_or(
-    name: str, at: State, rank: int | None, reference: Any, serves: bool = True
-) -> list[Float64Array]:
+def compiled_or(name: str, at: State, rank: int | None, reference: Any, serves: bool = True) -> list[Float64Array]:
     """The results of a kernel, if it ``serves`` the mechanism, and of ``reference`` for states that it cannot be relied
     on for."""
     if at.passive is not None or not serves or not compiled_dofs(at.mech, rank):

@@ -9,7 +9,7 @@ for all n with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ...compiler.kernel import Kernel
 from ...compiler.pipeline import compile
 from ...compiler.registry import compile_instead
-from ...compiler.store import WRENCHES, kernel_function
+from ...compiler.store import kernel_function
 from ...mechanism import Loop, Mechanism, one_of
 from .. import trees as tree
 from ..derivatives import forward_dynamics_derivatives as tree_derivatives
@@ -27,7 +27,7 @@ from ..states import ByJoint, Float64Array
 from .constraints import decomposed_jacobian
 from .contacts import _holding as mechanism_holding
 from .contacts import loop_mask, row_mask
-from .decomposition import decompose, times, transposed_times
+from .decomposition import decompose, times
 from .derivatives import by_all, compiled_dofs, compiled_or
 from .dynamics import bias_under, terms
 from .reactions import wrenches_of_loops
@@ -64,8 +64,8 @@ def constraint_forces_derivatives(
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Three:
-    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda, which
-    are unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
+    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda,
+    unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
     near = _moving(mech, q, v, tau, wrenches, active)
     n = mech.nv
     if not mech.loops:
@@ -169,7 +169,8 @@ def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: An
     if mask is None:
         return _unmasked(at)
     batch = np.broadcast_shapes(at.batch, mask.shape[:-1])
-    at = State(mech, *(np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau)), at.wrenches, None)
+    q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau))
+    at = State(mech, q, v, tau, at.wrenches, None)
     if at.wrenches is not None:
         at = at._replace(wrenches=np.broadcast_to(at.wrenches, (*batch, mech.n_links, 6)))
     mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
@@ -252,8 +253,9 @@ def _joint_wrenches_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any
 
 
 def _joint_wrenches_by_all_pushed(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    ports = dict([WRENCHES])
-    return _by_all_inputs(compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters, **ports))
+    return _by_all_inputs(
+        compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters, ports=("wrenches",))
+    )
 
 
 def _by_all_inputs(kernel: Kernel) -> Kernel:
