@@ -186,6 +186,7 @@ class Algorithm:
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
     link_by_link: bool = False  # a recursion that takes nothing from links but neighbours: sweeps may become loops
     with_loops: str = ""  # what does the same and heeds loops
+    constrained: str = ""  # the algorithm that gives the same of mechanisms with constraints
     computed_as: Callable[[Expression], Expression] | None = None  # the equal form of which the plan is made
     forms: Callable[[Mechanism], Iterable[Algorithm]] | None = None  # others with the same result, maybe for less
 

@@ -46,10 +46,6 @@ from .step_derivatives import step_derivatives
 __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "Algorithm", "from_expression", "variants"]
 
 CLOSED = "linkwise.closed"
-HOLDING_LOOPS = (
-    f"{CLOSED}.inverse_dynamics without velocity and acceleration, which is {CLOSED}.static_forces (gravity_force, a "
-    "term of the equations of motion, is the same with loops)"
-)
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 # Why recursions are written by hand.
@@ -167,7 +163,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.inverse_dynamics",
+            constrained="closed_inverse_dynamics",
         ),
         Algorithm(
             "joint_wrenches",
@@ -176,7 +172,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.joint_wrenches",
+            constrained="closed_joint_wrenches",
         ),
         Algorithm(
             "forward_dynamics",
@@ -192,7 +188,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ports=("wrenches",),
             defaults={"method": ex.fastest_method},
             on_tree=ex.tree_of_forward_dynamics,
-            with_loops=f"{CLOSED}.forward_dynamics",
+            constrained="closed_forward_dynamics",
         ),
         Algorithm(
             "forward_link_accelerations",
@@ -229,7 +225,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=HOLDING_LOOPS,
+            constrained="closed_static_forces",
         ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy, reason=QUADRATIC),
@@ -386,7 +382,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             link_by_link=True,
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            with_loops="linkwise.inverse_dynamics_derivatives itself, which no kernel gives then",
         ),
         Algorithm(
             "forward_dynamics_derivatives",
@@ -397,7 +393,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             in_loops=by_columns.DERIVATIVES,
             solves_motion=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            constrained="closed_forward_dynamics_derivatives",
         ),
         Algorithm(
             "inverse_dynamics_second_derivatives",

@@ -110,6 +110,15 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         defaults={"actuated": lambda mech: None},
         solves_motion=False,
     ),
+    _held(
+        "static_forces",
+        ("q",),
+        "tau",
+        options=("actuated", "units"),
+        defaults={"actuated": lambda mech: None},
+        solves_motion=False,
+        ports=("active", "wrenches"),
+    ),
     _held("impact", ("q", "v"), "v"),
     _held("impact_impulses", ("q", "v"), "loop_wrenches"),
     Algorithm(
