@@ -60,9 +60,7 @@ def of(function):
 
 
 def joint_wrenches(this: Case, q, v, tau) -> np.ndarray:
-    if this.tree:
-        return lw.joint_wrenches(this.mech, q, v, lw.forward_dynamics(this.mech, q, v, tau))
-    return lw.closed.joint_wrenches(this.mech, q, v, tau, **given(this))
+    return lw.joint_wrenches(this.mech, q, v, tau=tau, **given(this))
 
 
 CONSTRAINED = NAMES[3:]
@@ -97,7 +95,7 @@ QUANTITIES = [
     ),
     Quantity(
         "joint_wrenches_derivatives",
-        along(lw.closed.joint_wrenches_derivatives, 2),
+        along(lw.joint_wrenches_derivatives, 2),
         differences(joint_wrenches),
         1e-7,
     ),

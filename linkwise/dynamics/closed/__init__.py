@@ -19,16 +19,12 @@ from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .following import follow, follow_path
-<<<<<<< HEAD
 from .force_derivatives import (
     constraint_forces_derivatives,
-    joint_wrenches_derivatives,
     loop_reactions_derivatives,
     multipliers_derivatives,
 )
-=======
 from .former import inverse_dynamics, static_forces
->>>>>>> main
 from .instant_centers import InstantCenters, instant_centers
 from .loop_joints import with_joint_of_loop
 from .paths import MotionPath
@@ -73,7 +69,6 @@ __all__ = [
     "mechanical_advantage",
     "transmission_angle",
     "joint_wrenches",
-    "joint_wrenches_derivatives",
     "local_parametrization",
     "loop_reactions",
     "loop_reactions_derivatives",

@@ -25,15 +25,13 @@ from ..derivatives import forward_dynamics_derivatives as tree_derivatives
 from ..derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..states import ByJoint, Float64Array
 from .constraints import decomposed_jacobian
-from .contacts import _holding as mechanism_holding
-from .contacts import loop_mask, row_mask
+from .contacts import loop_mask, mechanism_holding, row_mask
 from .decomposition import decompose, times
 from .derivatives import by_all, compiled_dofs, compiled_or
 from .dynamics import bias_under, terms
 from .reactions import wrenches_of_loops
 from .sizes import sizes
-from .variations import State, Variations, state_of
-from .variations import _constraint_motion_by_q as constraint_motion_by_q
+from .variations import State, Variations, constraint_motion_by_q, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 DENSE = 300  # numbers of K: beyond, straight-line code of all derivatives takes too long to compile

@@ -10,7 +10,7 @@ ALL = (
     lw.closed.multipliers_derivatives,
     lw.closed.constraint_forces_derivatives,
     lw.closed.loop_reactions_derivatives,
-    lw.closed.joint_wrenches_derivatives,
+    lw.joint_wrenches_derivatives,
 )
 
 
@@ -62,7 +62,7 @@ def test_batches(function):
         assert some.shape == (3, *one.shape)
     for part, one in zip(masked, function(mech, q[2], v[2], tau[2]), strict=True):
         np.testing.assert_allclose(part[2], one, atol=1e-9 * max(1.0, np.abs(one).max()))
-    if function is not lw.closed.joint_wrenches_derivatives:
+    if function is not lw.joint_wrenches_derivatives:
         assert not any(part[1].any() for part in masked)
     empty = function(mech, np.tile(q[0], (2, 0, 3, 1)), v[0], tau[0])
     assert [x.shape for x in empty] == [(2, 0, 3, *x.shape) for x in single]
@@ -77,7 +77,7 @@ def test_constraint_forces_follow_multipliers():
     by_tau = lw.closed.multipliers_derivatives(mech, q, v, tau)[2]
     forces = lw.closed.constraint_forces_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(forces[2], -jacobian.T @ by_tau, atol=1e-9)
-    d_a = lw.closed.forward_dynamics_derivatives(mech, q, v, tau)
+    d_a = lw.forward_dynamics_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(lw.mass_matrix(mech, q) @ d_a[2], np.eye(mech.nv) + forces[2], atol=1e-8)
 
 
@@ -91,10 +91,10 @@ def test_wrenches_on_links_stay_in_link_axes():
         def value(s, mech=mech, q=q, v=v, tau=tau, wrenches=wrenches, step=step):
             moved = lw.integrate(mech, q, step, s)
             near = lw.closed.project(mech, moved, v) if mech.loops else (moved, v)
-            return lw.closed.joint_wrenches(mech, *near, tau, wrenches)
+            return lw.joint_wrenches(mech, *near, wrenches=wrenches, tau=tau)
 
         expected = (8 * (value(1e-4) - value(-1e-4)) - (value(2e-4) - value(-2e-4))) / 12e-4
-        found = lw.closed.joint_wrenches_derivatives(mech, q, v, tau, wrenches)[0] @ step
+        found = lw.joint_wrenches_derivatives(mech, q, v, tau, wrenches)[0] @ step
         np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
@@ -125,4 +125,4 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="unknown frame 'link'"):
         lw.closed.loop_reactions_derivatives(mech, q, v, tau, frame="link")
     with pytest.raises(lw.MechanismError, match="active"):
-        lw.closed.joint_wrenches_derivatives(mech, q, v, tau, active=[1, 0])
+        lw.joint_wrenches_derivatives(mech, q, v, tau, active=[1, 0])
