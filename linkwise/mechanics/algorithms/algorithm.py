@@ -362,6 +362,12 @@ class Algorithm:
             require_inertia(mechanism, self.name, self.within_loops)
 
 
+WITH_CONSTRAINTS = (
+    "an expression with op.L in it (accelerations per force are W - W @ G.T @ (G @ W @ G.T).inv @ G @ W with "
+    "G = op.L @ op.phi.T @ op.H.T and W the inverse that is written here, as .inv is always that of the spanning tree)"
+)
+
+
 def from_expression(expression: Expression) -> Algorithm:
     """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
     ``simplify=False`` as it is written, else in the form that costs least."""
@@ -379,6 +385,7 @@ def from_expression(expression: Expression) -> Algorithm:
         spaces=spaces,
         solves_motion=_is_articulated(expression),
         heeds_loops=any(isinstance(part, Operator) and part.record is L.record for part in expression.walk()),
+        with_loops=WITH_CONSTRAINTS,
         computed_as=lambda asked: asked,
     )
 
