@@ -14,6 +14,11 @@ from .closed.constraints import constraint_bias, constraint_jacobian, degrees_of
 from .closed.coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .closed.dynamics import ALL_METHODS as ALL_METHODS
 from .closed.dynamics import null_space
+from .closed.force_derivatives import (
+    constraint_forces_derivatives,
+    loop_reactions_derivatives,
+    multipliers_derivatives,
+)
 from .closed.loop_joints import with_joint_of_loop
 from .closed.reactions import constraint_forces, impact, impact_impulses, loop_reactions, multipliers
 from .closed.redundancy import ClusterRedundancy, Redundancy, redundancy
@@ -32,6 +37,7 @@ __all__ = [
     "conditioning",
     "constraint_bias",
     "constraint_forces",
+    "constraint_forces_derivatives",
     "constraint_jacobian",
     "degrees_of_freedom",
     "generic_rank",
@@ -40,7 +46,9 @@ __all__ = [
     "implicit_coordinates",
     "local_parametrization",
     "loop_reactions",
+    "loop_reactions_derivatives",
     "multipliers",
+    "multipliers_derivatives",
     "null_space",
     "position_error",
     "project",

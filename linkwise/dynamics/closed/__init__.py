@@ -33,6 +33,9 @@ from .dynamics import forward_dynamics as forward_dynamics
 from .dynamics import null_space as null_space
 from .following import follow as follow
 from .following import follow_path as follow_path
+from .force_derivatives import constraint_forces_derivatives as constraint_forces_derivatives
+from .force_derivatives import loop_reactions_derivatives as loop_reactions_derivatives
+from .force_derivatives import multipliers_derivatives as multipliers_derivatives
 from .instant_centers import InstantCenters as InstantCenters
 from .instant_centers import instant_centers as instant_centers
 from .inverse import inverse_dynamics as inverse_dynamics
