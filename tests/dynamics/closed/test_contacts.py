@@ -335,7 +335,7 @@ def test_kernels_by_their_names():
     q, zero, on = constraints.assemble(mech, [0.3, -0.2, 0.4]), np.zeros(3), np.ones(1)
     tau = np.array([1.0, -2.0, 0.5])
     for function in (constraints.multipliers, constraints.loop_reactions, lw.joint_wrenches):
-        expected = function(mech, q, zero, tau)
+        expected = function(mech, q, zero, tau=tau)
         np.testing.assert_allclose(lw.compile(function, mech)(q, zero, tau), expected, atol=1e-12)
         masked = lw.compile(f"closed_{function.__name__}", mech, ports="active", target="numpy")(q, zero, tau, on)
         np.testing.assert_allclose(masked, expected, atol=1e-12)
