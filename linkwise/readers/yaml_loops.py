@@ -8,7 +8,7 @@ Gepetto's extended URDF pairs frames, named as links or as joints whose children
     joint_name: [ball]                 # joints that are not what the URDF file says
     joint_type: [SPHERICAL]            # or UJOINT_XY, CARDAN, ...: about x, then about y; FIXED
 
-``loop_closures.yaml`` of solidworks_urdf_exporter2 names hinges, in the frame of the root link while no joint has moved:
+``loop_closures.yaml`` of solidworks_urdf_exporter2 has hinges, in the frame of the root link while no joint has moved:
 
     closures: [{link_a: coupler, link_b: rocker, point: [0.4, 0.0, 0.1], axis: [0.0, 0.0, 1.0]}]
     dependent: [coupler_joint]         # these do not mimic others: loops determine them
@@ -32,6 +32,7 @@ from linkwise.mechanism.edit import moved_by
 from linkwise.readers.protocol import MAX_BYTES, Element, warn
 
 ENDINGS = (".yaml", ".yml")
+FIXED = "FIXED"  # the word for joints that do not move
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 _PAIRS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")  # keys of Gepetto's files
 _HINGES = ("closures", "dependent", "independent")  # keys of solidworks_urdf_exporter2
@@ -65,15 +66,14 @@ class Companion:
         if len(names) != len(types):
             raise MechanismError(f"joint_name has {len(names)} joints, joint_type {len(types)}: give a type for each")
         for joint, word in zip(names, types, strict=True):
-            mech = moved_by(mech, joint, _kind(joint, word))
+            mech = moved_by(mech, joint, _kind(joint, word)) if word.upper() != FIXED else mech.with_locked([joint])
         pairs, words = self.table.get("closed_loop") or [], self.table.get("type") or []
         if not isinstance(pairs, list) or not isinstance(words, list) or len(words) not in (0, len(pairs)):
             raise MechanismError("closed_loop is a list of pairs of frames, and type has one word for each")
         joints = self.root.all("joint")
         children = {joint.text("name"): joint.required("child").text("link") for joint in joints}
-        loops = [
-            _pair(mech, children, pair, word) for pair, word in zip(pairs, words or ["6d"] * len(pairs), strict=True)
-        ]
+        words = words or ["6d"] * len(pairs)
+        loops = [_pair(mech, children, pair, word) for pair, word in zip(pairs, words, strict=True)]
         motors = self.names("name_mot")
         mech = mech.with_loops(*loops)
         return mech.with_actuated(*motors) if motors else mech
@@ -131,17 +131,16 @@ def _parsed(file: Path) -> Mapping[str, Any]:
         raise MechanismError(f"{file}: this is not YAML: {' '.join(str(error).split())[:300]}") from None
     if not isinstance(table, Mapping) or not {"closed_loop", "closures"} & set(map(str, table)):
         raise MechanismError(
-            f"{file}: loops in YAML have closed_loop, as Gepetto's extended URDF, or closures, as loop_closures.yaml of "
-            "solidworks_urdf_exporter2; this has neither"
+            f"{file}: loops in YAML have closed_loop, as Gepetto's extended URDF, or closures, as loop_closures.yaml "
+            "of solidworks_urdf_exporter2; this has neither"
         )
     return table
 
 
 def _kind(joint: str, word: str) -> Joint:
     """The joint that a word of ``joint_type`` means."""
-    simple = {"SPHERICAL": Spherical(), "FIXED": Fixed()}
-    if word.upper() in simple:
-        return simple[word.upper()]
+    if word.upper() == "SPHERICAL":
+        return Spherical()
     axes = "XY" if word.upper() == "CARDAN" else word.upper().removeprefix("UJOINT_")
     if len(axes) == 2 and axes[0] != axes[1] and set(axes) <= set(_AXES):
         return Universal(_AXES[axes[0]], _AXES[axes[1]])
@@ -168,7 +167,7 @@ def _pair(mech: Mechanism, children: Mapping[str, str], pair: Any, word: Any) ->
 
 def _hinge(mech: Mechanism, what: str, name: str, hinge: Mapping[str, Any]) -> Loop:
     """A hinge between two links at a point and about an axis in the frame of the root, where no joint has moved."""
-    from linkwise.dynamics import frame_pose, neutral
+    from linkwise.dynamics.trees import frame_pose, neutral
 
     point, axis = (checked_array(f"{key} of {what}", hinge[key], (3,)) for key in ("point", "axis"))
     sides: list[Any] = []
