@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...compiler.store import kernel_function, stored
-from ...mechanics.links.loop_elimination import Front, Fronts
+from ...mechanics.links.constraint_units import ConstraintUnits
+from ...mechanics.links.loop_elimination import Front, Fronts, SweepOrder
 from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
@@ -22,6 +23,7 @@ from ..states import Float64Array
 from .assembly import AssemblyError, assemble
 from .redundancy import redundancy
 from .sizes import sizes, units_of_pivots
+from .sweep_orders import cheapest_order, costs_more
 from .tolerances import LOOPS
 
 SAMPLES = 16
@@ -32,6 +34,7 @@ NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is ro
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
 ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
 IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
+WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, as it provides for more
 SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
@@ -46,19 +49,42 @@ def _fronts(mech: Mechanism) -> Fronts:
         return Fronts(((),) * len(tied))
     rounding = ROUNDING * redundancy(mech).rounding
     gap = max(LOOPS.open_in_derivatives, rounding)
-    guesses, q, errors = _configurations(mech, mech.initial, max(LOOPS.rank, rounding))
+    start = np.array(redundancy(mech).around or mech.initial, dtype=float)
+    guesses, q, errors = _configurations(mech, start, max(LOOPS.rank, rounding))
     if not (np.abs(errors).max(axis=-1) < gap).any():  # the initial one may be far from any that can be assembled
         with contextlib.suppress(AssemblyError):
-            guesses, q, errors = _configurations(mech, assemble(mech, mech.initial), max(LOOPS.rank, rounding))
+            guesses, q, errors = _configurations(mech, assemble(mech, start), max(LOOPS.rank, rounding))
     opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
-    found = []
+    found: list[tuple[Front, ...]] = []
+    sweeps: list[SweepOrder | None] = []
+    units = units_of_pivots(mech)
     for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
         is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
         there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
         closed = there[is_closed] if is_closed.any() else around
         order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
-    return Fronts(tuple(found), units_of_pivots(mech))
+        sweeps.append(_sweep(mech, cluster, rank, found[-1], units, np.concatenate([q[is_closed], guesses])))
+    return Fronts(tuple(found), units, tuple(sweeps) if any(sweeps) else ())
+
+
+def _sweep(
+    mech: Mechanism, cluster: Cluster, rank: int, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
+) -> SweepOrder | None:
+    """The order of a sweep over links and multipliers where it costs less than ``own``, the elimination of coordinates.
+
+    Small clusters, links without mass, and constraints that others imply are left to elimination, which provides for
+    them.
+    """
+    rows = [r for r in cluster.rows if sizes(mech).structural[r]]
+    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.singular_joints:
+        return None
+    if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
+        return None
+    found = cheapest_order(mech, cluster, q, rows, units)
+    if found is None or not costs_more(mech, cluster, own, units, q, WORTH_IT * found[1]):
+        return None
+    return found[0]
 
 
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -13,9 +13,11 @@ import numpy as np
 
 from ...mechanics.algorithms.closed_dynamics import angular_velocities
 from ...mechanics.links.constraint_units import ConstraintUnits
-from ...mechanics.links.loop_elimination import SweepOrder
+from ...mechanics.algorithms.loop_constraints import constraints_of
+from ...mechanics.links.kinematics import AngularVelocity
+from ...mechanics.links.loop_elimination import Front, SweepOrder, eliminate
 from ...mechanics.recursions.closings import closings
-from ...mechanics.recursions.cluster import ClusterDynamics, Load
+from ...mechanics.recursions.cluster import ClusterDynamics, Load, articulate_cluster
 from ...mechanics.recursions.constraint_sweep import ConstraintSweep
 from ...mechanics.recursions.tree import Configuration, build_tree
 from ...mechanics.samples import Samples, Tally, TooLong
@@ -23,27 +25,61 @@ from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster
 from ..states import Float64Array
 
-SAFE = 1e-3  # pivots of constraints that are eliminated early, relative to the size of their block, at all samples
-LAST = 1e-10  # the same of those that are eliminated in the end, at half of the samples
+SAFE = 1e-4  # pivots of constraints, relative to the size of their block
+LAST = 1e-10  # the same of those that are eliminated in the end
+SHARE = 0.5  # of the samples at which pivots are so large: some may be near singular positions
 WIDTHS = (6, 4, 10, None)  # numbers that a link may have before constraints are eliminated early; None: never
 
 
 def cheapest_order(
-    mech: Mechanism, cluster: Cluster, q: Float64Array, rows: Sequence[int], units: ConstraintUnits, most: float
+    mech: Mechanism, cluster: Cluster, q: Float64Array, rows: Sequence[int], units: ConstraintUnits
 ) -> tuple[SweepOrder, int] | None:
     """The order for the constraints ``rows`` of a cluster that needs the fewest operations at configurations
-    q (k, nq), and their number; None if none does with ``most`` or is safe."""
+    q (k, nq), and their number; None if none is safe."""
     best: tuple[SweepOrder, int] | None = None
     for deepest in (True, False):
         for width in WIDTHS:
-            tally = Tally(most if best is None else best[1] - 1)
+            tally = Tally(np.inf if best is None else best[1] - 1)
             try:
-                order = _Trial(mech, cluster, q, rows, units, tally).order(width, deepest)
+                with np.errstate(all="ignore"):
+                    order = _Trial(mech, cluster, q, rows, units, tally).order(width, deepest)
             except (TooLong, ZeroDivisionError, FloatingPointError):
                 continue
             if order is not None:
                 best = order, tally.operations
     return best
+
+
+def costs_more(
+    mech: Mechanism, cluster: Cluster, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array, than: float
+) -> bool:
+    """Whether elimination of a cluster's coordinates needs more operations."""
+    tally = Tally(than)
+    try:
+        at, spins, v = _state(mech, cluster, q, tally)
+        dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
+        rows = [row for k in cluster.loops for row in constraints_of(at, at.way(k), v)[0]]
+        motion = eliminate(dict(zip(cluster.rows, rows, strict=True)), cluster.coordinates, own, units)
+        tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
+        articulate_cluster(dynamics, motion, tau, at.tree.base_acceleration)[0].respond(at.tree.base_acceleration)
+    except TooLong:
+        return True
+    return False
+
+
+def _ones(tally: Tally, q: Float64Array) -> Samples:
+    return tally.samples(np.ones((len(q), 1)))[0]
+
+
+def _state(
+    mech: Mechanism, cluster: Cluster, q: Float64Array, tally: Tally
+) -> tuple[Configuration, list[AngularVelocity], list[Samples]]:
+    """A cluster at configurations q (k, nq), and at some velocities."""
+    tree = build_tree(mech)
+    tree = tree.regrouped if cluster.parent < 0 else tree
+    v = tally.samples(np.random.default_rng(1).uniform(-1.0, 1.0, (len(q), mech.nv)))
+    at = Configuration(tree, tally.samples(q))
+    return at, angular_velocities(at, v), v
 
 
 class _Trial:
@@ -59,18 +95,14 @@ class _Trial:
         tally: Tally,
     ):
         self.mech, self.cluster, self.units = mech, cluster, units
-        tree = build_tree(mech)
-        tree = tree.regrouped if cluster.parent < 0 else tree
-        v = tally.samples(np.random.default_rng(1).uniform(-1.0, 1.0, (len(q), mech.nv)))
-        at = Configuration(tree, tally.samples(q))
-        spins = angular_velocities(at, v)
-        dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(tree.links))
+        at, spins, v = _state(mech, cluster, q, tally)
+        dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
         own = closings(at, cluster, spins, v)
         wanted = frozenset(rows)
         self.blocks = {c.loop: tuple(r for r in c.rows if r in wanted) for c in own}
         self.shared = _shared(mech, cluster)
-        tau = dict.fromkeys(cluster.coordinates, tally.samples(np.ones((len(q), 1)))[0])
-        self.sweep = ConstraintSweep(dynamics, own, self.shared, rows, tau, tree.base_acceleration, units)
+        tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
+        self.sweep = ConstraintSweep(dynamics, own, self.shared, rows, tau, at.tree.base_acceleration, units)
         inside = {c.loop: set(mech.loops[c.loop].bodies_within(mech)) for c in own}
         self.around = inside
         self.steps: list[int | tuple[int, ...]] = []
@@ -134,11 +166,10 @@ class _Trial:
         size = np.trace(matrix, axis1=1, axis2=2)
         if len(block) == 1:
             size = np.maximum(size, scale[0] ** 2 * _numbers(self.sweep.reach.get(block[0], 0.0)))
-        if not (size > 0.0).all():
+        if not np.isfinite(matrix).all(axis=(1, 2)).mean() >= SHARE:
             return False
-        smallest = np.linalg.eigvalsh(matrix)[:, 0]
-        good = smallest > least * size
-        return bool(good.all() if least == SAFE else good.mean() >= 0.5)
+        smallest = np.linalg.eigvalsh(np.where(np.isfinite(matrix), matrix, 0.0))[:, 0]
+        return bool(np.mean((smallest > least * size) & (size > 0.0)) >= SHARE)
 
 
 def _numbers(x: object) -> Float64Array:
