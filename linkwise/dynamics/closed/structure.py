@@ -99,16 +99,17 @@ def _configurations(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
     remain, dimensionless.  Singular values of G below ``least`` count as zero."""
-    columns = sizes(mech).columns
+    columns, structural = sizes(mech).columns, sizes(mech).structural
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
     guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
     for _ in range(ITERATIONS):
         error, jacobian = _dimensionless(mech, q)
         step = np.zeros((len(q), mech.nv))
         for cluster in clusters(mech):
-            if cluster.loops:
-                own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=least)
-                step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
+            rows = [r for r in cluster.rows if structural[r]]
+            if rows:
+                own = np.linalg.pinv(jacobian[:, rows][:, :, cluster.coordinates], rcond=least)
+                step[:, cluster.coordinates] = -(own @ error[:, rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q = tree.integrate(mech, q, step * columns, 1.0)
         if not np.abs(step).max(initial=0.0) > SETTLED:
@@ -124,6 +125,17 @@ class _Group:
     matrices: list[Float64Array]
     waiting: list[int]  # coordinates that are left to the parent
     children: tuple[int, ...] = ()
+
+    def columns(self, negligible: float) -> set[int]:
+        """Coordinates that the constraints know."""
+        if self._columns is None:
+            self._columns = set()
+            if self.matrices[0].size:
+                largest = np.max([np.abs(matrix) for matrix in self.matrices], axis=(0, 1))
+                self._columns = {*np.flatnonzero(largest > negligible * largest.max()).tolist()}
+        return self._columns
+
+    _columns: set[int] | None = None
 
 
 class _Order:
@@ -153,11 +165,7 @@ class _Order:
             groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
 
     def _columns(self, group: _Group) -> set[int]:
-        """Coordinates that the constraints know."""
-        if not group.matrices[0].size:
-            return set()
-        largest = np.max([np.abs(matrix) for matrix in group.matrices], axis=(0, 1))
-        return {*np.flatnonzero(largest > self.negligible * largest.max()).tolist()}
+        return group.columns(self.negligible)
 
     def _eliminated(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
         """Add the front of a group to those found; what remains of it, if anything does."""

@@ -28,7 +28,9 @@ from ..states import Float64Array
 SAFE = 1e-4  # pivots of constraints, relative to the size of their block
 LAST = 1e-10  # the same of those that are eliminated in the end
 SHARE = 0.5  # of the samples at which pivots are so large: some may be near singular positions
-WIDTHS = (6, 4, 10, None)  # numbers that a link may have before constraints are eliminated early; None: never
+#: Whether the links that are deepest go first, or those that come last; and how many numbers a link may have before
+#: constraints are eliminated early, None for any.
+CANDIDATES = ((True, 6), (True, 4), (True, None), (False, None))
 
 
 def cheapest_order(
@@ -37,16 +39,15 @@ def cheapest_order(
     """The order for the constraints ``rows`` of a cluster that needs the fewest operations at configurations
     q (k, nq), and their number; None if none is safe."""
     best: tuple[SweepOrder, int] | None = None
-    for deepest in (True, False):
-        for width in WIDTHS:
-            tally = Tally(np.inf if best is None else best[1] - 1)
-            try:
-                with np.errstate(all="ignore"):
-                    order = _Trial(mech, cluster, q, rows, units, tally).order(width, deepest)
-            except (TooLong, ZeroDivisionError, FloatingPointError):
-                continue
-            if order is not None:
-                best = order, tally.operations
+    for deepest, width in CANDIDATES:
+        tally = Tally(np.inf if best is None else best[1] - 1)
+        try:
+            with np.errstate(all="ignore"):
+                order = _Trial(mech, cluster, q, rows, units, tally).order(width, deepest)
+        except (TooLong, ZeroDivisionError):
+            continue
+        if order is not None:
+            best = order, tally.operations
     return best
 
 
