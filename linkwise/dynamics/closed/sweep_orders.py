@@ -104,8 +104,7 @@ class _Trial:
         self.shared = _shared(mech, cluster)
         tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
         self.sweep = ConstraintSweep(dynamics, own, self.shared, rows, tau, at.tree.base_acceleration, units)
-        inside = {c.loop: set(mech.loops[c.loop].bodies_within(mech)) for c in own}
-        self.around = inside
+        self.around = {c.loop: set(mech.loops[c.loop].bodies_within(mech)) for c in own}
         self.steps: list[int | tuple[int, ...]] = []
 
     def order(self, width: int | None, deepest: bool) -> SweepOrder | None:
@@ -147,7 +146,6 @@ class _Trial:
                 return None
             self._eliminate(pending.pop(k))
         self.sweep.motions(self.sweep.ground)
-        self.sweep.status  # noqa: B018
         return SweepOrder(tuple(self.steps), self.shared)
 
     def _coordinates(self, i: int) -> set[int]:
