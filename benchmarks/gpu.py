@@ -4,8 +4,8 @@
 
 Results are compared with the NumPy reference first.  Rates are billions of states (or steps) per second from CUDA
 events, the best of several rounds; writes ``benchmarks/results/gpu-<device>.md``.  ``--robots`` is the folder
-``robots`` of example-robot-data, found with Pinocchio if that is installed.  ``--part catalogue``: every algorithm on
-every mechanism.
+``robots`` of example-robot-data, found with Pinocchio if that is installed.
+Every algorithm on every mechanism: ``python -m tools.catalogue_on_host --gpu``.
 """
 
 from __future__ import annotations
@@ -49,11 +49,6 @@ STATES = 1 << 22
 
 def checks(robots: Path) -> list[str]:
     return checked(robots, CHECKED, CHECK_SECONDS)
-
-
-def catalogue(robots: Path) -> list[str]:
-    """Every algorithm on every mechanism: too long for the usual run."""
-    return checked(robots, dict.fromkeys(CHECKED, tuple(VARIANTS)), None)
 
 
 def checked(robots: Path, chosen: dict[str, Sequence[str]], patience: float | None) -> list[str]:
@@ -367,7 +362,7 @@ def derivatives(robots: Path) -> list[str]:
 
 
 USUAL = (checks, libraries, rates, latency, rollouts, closed, derivatives, mjx)
-PARTS = {part.__name__: part for part in (*USUAL, catalogue)}
+PARTS = {part.__name__: part for part in USUAL}
 
 
 def main() -> None:

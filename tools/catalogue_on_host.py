@@ -1,17 +1,20 @@
-"""Every algorithm's CUDA kernel on every mechanism without a GPU: its text compiled by the host's C++ compiler.
+"""Every algorithm's CUDA kernel on every mechanism: its text compiled by the host's C++ compiler, or run on a GPU.
 
     python -m tools.catalogue_on_host [--results FILE] [--mechanisms UR5,Talos] [--algorithms NAME,...] [--again]
+                                      [--gpu] [--processes 16] [--seconds 540] [--robots FOLDER]
 
-Cases, inputs, measure and tolerances are those of ``benchmarks/gpu.py --part catalogue``.  Results are appended to
-FILE, one line of JSON each; a run goes on where the last one stopped (``--again``: with what failed or was beyond the
-tolerance).  Short programs come first, so that most of the catalogue is done early.  Checks arithmetic, layouts and the
-meeting of lanes, not the launch on a device.
+Results are appended to FILE, one line of JSON each; a run goes on where the last one stopped (``--again``: with what
+failed or was beyond the tolerance).  Short programs come first, so that most of the catalogue is done early.  On the
+host it checks arithmetic, layouts and the meeting of lanes, not the launch on a device; ``--gpu`` checks that too, in
+several processes, for at most so many seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import json
+import multiprocessing
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,15 +65,28 @@ def read(file: Path) -> dict[Case, Checked]:
     return {tuple(row["case"]): Checked(*row["result"]) for row in rows}  # the last one counts
 
 
-def run(file: Path, wanted: list[Case], again: bool) -> None:
-    known = {case: x for case, x in read(file).items() if not again or not x.note or x.note.startswith(OTHER)}
-    robots = found_robots()
+def run_on_gpu(file: Path, wanted: list[Case], robots: Path, processes: int, seconds: float) -> None:
+    pool = concurrent.futures.ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+    futures = {pool.submit(check, *case, robots): case for case in wanted}
+    try:
+        with file.open("a") as lines:
+            for future in concurrent.futures.as_completed(futures, timeout=seconds):
+                error = future.exception()
+                lost = Checked(np.nan, 0.0, 0.0, f"{FAILED}: the process ended: {error}")
+                result = lost if error else future.result()
+                lines.write(json.dumps({"case": futures[future], "result": result}) + "\n")
+                lines.flush()
+    except concurrent.futures.TimeoutError:
+        print(f"stopped after {seconds:g} s")
+    for process in list(pool._processes.values()):
+        process.kill()
+
+
+def run_on_host(file: Path, wanted: list[Case], robots: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cuda_on_host.install(patch, folder, "-O0")
         for number, case in enumerate(wanted):
-            if case in known:
-                continue
             result = check(*case, robots)
             with file.open("a") as lines:
                 lines.write(json.dumps({"case": case, "result": result}) + "\n")
@@ -111,10 +127,21 @@ def main() -> None:
     parser.add_argument("--mechanisms", default=",".join(CHECKED))
     parser.add_argument("--algorithms", default=",".join(VARIANTS))
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--seconds", type=float, default=540.0)
+    parser.add_argument("--robots", type=Path, help="the folder robots of example-robot-data")
     given = parser.parse_args()
     wanted = cases(given.mechanisms.split(","), given.algorithms.split(","))
+    results = read(given.results)
+    known = {case for case, x in results.items() if not given.again or not x.note or x.note.startswith(OTHER)}
+    rest = [case for case in wanted if case not in known]
+    robots = given.robots or found_robots()
     with np.errstate(all="ignore"):
-        run(given.results, wanted, given.again)
+        if given.gpu:
+            run_on_gpu(given.results, rest, robots, given.processes, given.seconds)
+        else:
+            run_on_host(given.results, rest, robots)
     print("\n".join(report(read(given.results), wanted)))
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .screen import warn
+from .screen import section, warn
+from .signatures import HIDDEN
+from .state import spread
 
 MOST_NAMES = 4  # in one line
 BEYOND = 1e-9  # of a limit: what goes less beyond it does so by round-off
@@ -47,99 +49,85 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def acting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--acting, and --passive of earlier versions, which is what happens without it."""
-    for option in (
-        click.option("--passive", is_flag=True, hidden=True),
-        click.option(
-            "--acting",
-            metavar="KIND,KIND...",
-            help="What of the file acts: all by default, none, or some of springs, damping, friction, limits, "
-            "actuators, tendons, gravity_compensation, fluid, contact.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass
+class Acting:
+    """What of the file acts.
+
+    acting   what of the file acts: all by default, none, or some of springs, damping, friction, limits, actuators,
+             tendons, gravity_compensation, fluid, contact
+    """
+
+    acting: Annotated[str, "KIND,KIND..."] | None = None
+    passive: Annotated[bool, HIDDEN] = False  # of earlier versions: what happens without it
+
+    def of(self, mech: lw.Mechanism) -> lw.Mechanism:
+        """The mechanism with its elements switched."""
+        if self.acting is None:
+            return mech
+        chosen = [kind.strip() for kind in self.acting.split(",")]
+        return mech.with_acting(*{"all": [True], "none": [False]}.get(self.acting.strip(), chosen))
 
 
-def ctrl_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--ctrl."""
-    return click.option(
-        "--ctrl",
-        multiple=True,
-        metavar="[ACTUATOR=]U",
-        help="Control input of an actuator, zero by default; or of all of them: U or U,U,...",
-    )(command)
+@dataclass
+class Controlled(Acting):
+    """What of the file acts, and the inputs of actuators.
+
+    ctrl   control input of an actuator, zero by default; or of all of them: U or U,U,...
+    """
+
+    ctrl: Sequence[Annotated[str, "[ACTUATOR=]U"]] = ()
+
+    def inputs(self, mech: lw.Mechanism) -> np.ndarray | None:
+        """(n_ctrl,): control inputs; None if there are none."""
+        names = mech.actuator_names
+
+        def place(name: str) -> slice:
+            if name not in names:
+                known = f"its actuators are {', '.join(names)}" if names else "it has no actuators that act"
+                raise click.UsageError(f"--ctrl {name}: {mech.name} has no actuator {name!r}: {known}")
+            return slice(names.index(name), names.index(name) + 1)
+
+        for text in self.ctrl:
+            if "=" not in text and (not names or text.count(",") not in (0, len(names) - 1)):
+                raise click.UsageError(f"--ctrl {text}: {mech.name} has {len(names)} actuators: {', '.join(names)}")
+        return spread("--ctrl", self.ctrl, np.zeros(len(names)), place, "actuator", listed=True) if self.ctrl else None
 
 
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--limits, --limit-damping and --ctrl."""
-    for option in (
-        ctrl_option,
-        click.option(
-            "--limit-damping",
-            type=float,
-            help="Of stops: the share by which a stop pushes harder per rad/s or m/s that it is run into.",
-        ),
-        click.option(
-            "--limits",
-            type=float,
-            metavar="STIFFNESS",
-            help="Joint limits are stops as stiff as this, N m/rad or N/m; by default as suits the inertia.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass
+class Stopped(Controlled):
+    """What of the file acts, the inputs of actuators, and stops at limits.
+
+    limits          joint limits are stops as stiff as this, N m/rad or N/m; by default as suits the inertia
+    limit_damping   of stops: the share by which a stop pushes harder per rad/s or m/s that it is run into
+    """
+
+    limits: Annotated[float, "STIFFNESS"] | None = None
+    limit_damping: float | None = None
+
+    def of(self, mech: lw.Mechanism) -> lw.Mechanism:
+        """The mechanism with its elements switched, and stops as hard."""
+        mech, stiffness = super().of(mech), self.limits
+        if stiffness is None:
+            if self.limit_damping is not None:
+                raise click.UsageError("--limit-damping needs --limits, the stiffness of the stops")
+            return mech
+        if not (np.isfinite(stiffness) and stiffness > 0.0):
+            raise click.UsageError(f"--limits must be a positive stiffness, got {stiffness:g}")
+        bounded = [body for body in mech.bodies if np.isfinite([body.limits.lower, body.limits.upper]).any()]
+        if not bounded:
+            warn(f"--limits: no joint of {mech.name} has limits")
+        hard = {"stiffness": stiffness, "damping": self.limit_damping or 0.0}
+        return mech.with_limits({body.joint: dataclasses.replace(body.limits, **hard) for body in bounded})
 
 
-def with_acting(
-    mech: lw.Mechanism, kinds: str | None, stiffness: float | None = None, damping: float | None = None
-) -> lw.Mechanism:
-    """The mechanism with the elements switched as asked for, and stops as hard."""
-    if kinds is not None:
-        chosen = [kind.strip() for kind in kinds.split(",")]
-        mech = mech.with_acting(*{"all": [True], "none": [False]}.get(kinds.strip(), chosen))
-    if stiffness is None:
-        if damping is not None:
-            raise click.UsageError("--limit-damping needs --limits, the stiffness of the stops")
-        return mech
-    if not (np.isfinite(stiffness) and stiffness > 0.0):
-        raise click.UsageError(f"--limits must be a positive stiffness, got {stiffness:g}")
-    bounded = [body for body in mech.bodies if np.isfinite([body.limits.lower, body.limits.upper]).any()]
-    if not bounded:
-        warn(f"--limits: no joint of {mech.name} has limits")
-    hard = {"stiffness": stiffness, "damping": damping or 0.0}
-    return mech.with_limits({body.joint: dataclasses.replace(body.limits, **hard) for body in bounded})
-
-
-def controls(mech: lw.Mechanism, given: Sequence[str]) -> np.ndarray | None:
-    """(n_ctrl,): control inputs from ``--ctrl``; None if there are none."""
-    if not given:
-        return None
-    inputs, names = np.zeros(len(mech.actuator_names)), mech.actuator_names
-    for text in given:
-        name, equals, value = text.rpartition("=")
-        try:
-            numbers = [float(one) for one in value.split(",")]
-        except ValueError:
-            raise click.UsageError(f"--ctrl {text}: {value!r} is no number") from None
-        if equals and name not in names:
-            known = f"its actuators are {', '.join(names)}" if names else "it has no actuators that act"
-            raise click.UsageError(f"--ctrl {text}: {mech.name} has no actuator {name!r}: {known}")
-        size = 1 if equals else len(names)
-        if len(numbers) not in (1, size) or not names:
-            raise click.UsageError(f"--ctrl {text}: {mech.name} has {len(names)} actuators: {', '.join(names)}")
-        if equals:
-            inputs[names.index(name)] = numbers[0]
-        else:
-            inputs[:] = numbers
-    return inputs
-
-
-def acting_lines(mech: lw.Mechanism) -> Iterator[str]:
-    """What acts, a line for each kind."""
-    for kind, names in mech.acting.items():
-        yield f"{kind.replace('_', ' ')}: {_listed(names)}"
+def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "acting") -> Iterator[str]:
+    """Sections of what acts, a line for each kind, and of what does not; none where there is nothing of it."""
+    if mech.acting:
+        yield from section(
+            title, (f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in mech.acting.items())
+        )
+    lines = [str(each) for each in idle]
+    yield from section("of the file, not acting", lines) if lines else ()
 
 
 def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
@@ -155,11 +143,13 @@ def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
     off = set(mech.idle.get("limits", ()))
     if off:
         bounded = [body for body in mech.bodies if body.joint in off]
-        outside = {b.joint: _beyond(_positions(motion, b.joint), b.limits.lower, b.limits.upper) for b in bounded}
+        outside = {
+            b.joint: _beyond(mech.place(b.joint).positions(motion.q), b.limits.lower, b.limits.upper) for b in bounded
+        }
         yield from _idle("limits", mech, ("lower", "upper"), outside, "--acting")
     heeded = {one.target for one in mech.actuators}
     others = [body for body in mech.bodies if body.joint not in heeded]
-    fast = {b.joint: _beyond(_velocities(motion, b.joint), None, b.limits.velocity) for b in others}
+    fast = {b.joint: _beyond(mech.place(b.joint).velocities(motion.v), None, b.limits.velocity) for b in others}
     yield from _idle("velocity limits", mech, ("velocity",), fast, None)
     if not saturated and motion.tau.any():
         driven = [body for body in mech.bodies if not body.mimic]
@@ -184,14 +174,6 @@ def _idle(
     known = tuple(joint for joint in limited if joint in exceeded)
     if known:
         yield Idle(what, known, tuple(joint for joint in known if exceeded[joint]), option)
-
-
-def _positions(motion: lw.Trajectory, joint: str) -> np.ndarray:
-    return motion.mechanism.place(joint).positions(motion.q)
-
-
-def _velocities(motion: lw.Trajectory, joint: str) -> np.ndarray:
-    return motion.mechanism.place(joint).velocities(motion.v)
 
 
 def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:

@@ -8,15 +8,14 @@ import click
 
 import linkwise as lw
 
-from .screen import as_json, shown, table
+from .screen import Answer, shown, table
+from .signatures import command
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-@click.group(invoke_without_command=True, short_help="Compiled code on disk: how much, and clear it.")
-@click.option("--json", "json_wanted", is_flag=True, help="One JSON document; sizes in bytes.")
-@click.pass_context
-def cache(context: click.Context, json_wanted: bool) -> None:
+@command("Compiled code on disk: how much, and clear it.", cls=click.Group, invoke_without_command=True)
+def cache(answer: Answer) -> None:
     """Where compiled code is kept between runs, how many programs there are, their size and its limit.
 
     Beyond the limit, what was not used for longest is deleted. The environment variables LINKWISE_CACHE_DIR and
@@ -26,25 +25,24 @@ def cache(context: click.Context, json_wanted: bool) -> None:
     linkwise cache
     linkwise cache clear --yes
     """
-    if context.invoked_subcommand is not None:
+    if click.get_current_context().invoked_subcommand is not None:
         return
     found = lw.cache.info()
-    if json_wanted:
-        click.echo(as_json({**dataclasses.asdict(found), "directory": str(found.directory)}))
-        return
     rows = [
         ("place", shown(found.directory)),
         ("programs", str(found.files)),
         ("size", size_text(found.size)),
         ("limit", size_text(found.limit)),
     ]
-    click.echo("\n".join(table(None, rows)))
+    answer.show({**dataclasses.asdict(found), "directory": str(found.directory)}, table(None, rows))
 
 
-@cache.command(short_help="Delete all of it.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def clear(yes: bool) -> None:
+@cache.add_command
+@command("Delete all of it.")
+def clear(yes: bool = False) -> None:
     """Delete all compiled code on disk; programs that run keep theirs.
+
+    yes   do not ask
 
     \b
     linkwise cache clear --yes

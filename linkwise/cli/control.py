@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import click
 import numpy as np
@@ -14,59 +14,39 @@ import numpy as np
 import linkwise as lw
 
 from .files import called, contents
-from .state import finite_numbers, joint_numbers, named
+from .signatures import File
+from .state import joint_numbers, named, spread
 from .tables import Table, read_table
-from .units import DEGREE
+from .units import unit
 
 Control = Callable[..., np.ndarray]  # of (t, q, v)
 FOLLOWING = 100.0, 20.0  # kp (1/s^2) and kd (1/s) of computed torque: errors decay in 0.1 s
 
 
-def control_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--torques, --kp, --kd, --target, --hold-gravity, --follow, --regulator and --saturate."""
-    for option in (
-        click.option("--saturate", is_flag=True, help="Cut these forces off at the effort limits of the file."),
-        click.option("--regulator", metavar="FILE.npz", help="Gains of linkwise lqr, back to where they are made for."),
-        click.option(
-            "--follow",
-            metavar="FILE",
-            help="Computed torque along a motion, a table with t and q (v, a): --kp in 1/s^2, --kd in 1/s.",
-        ),
-        click.option("--hold-gravity", is_flag=True, help="Add the forces that hold the mechanism against gravity."),
-        click.option(
-            "--target", multiple=True, metavar="JOINT=Q", help="Where --kp pulls; by default where it starts."
-        ),
-        click.option("--kd", multiple=True, metavar="[JOINT=]D", help="Damping, as --kp: N m s/rad or N s/m."),
-        click.option(
-            "--kp",
-            multiple=True,
-            metavar="[JOINT=]K",
-            help="Stiffness towards the target, N m/rad or N/m: of every joint, or of the one that is named.",
-        ),
-        click.option(
-            "--torques",
-            metavar="FILE",
-            help="Joint forces from a table with t and tau (- for standard input), joined by straight lines.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-@dataclass(frozen=True)
+@dataclass
 class Driving:
-    """What the options say, and whether angles are in degrees."""
+    """What drives a motion.
 
-    torques: str | None
-    kp: Sequence[str]
-    kd: Sequence[str]
-    target: Sequence[str]
-    hold_gravity: bool
-    follow: str | None
-    regulator: str | None
-    saturate: bool
-    degrees: bool
-    trust_units: bool
+    torques        joint forces from a table with t and tau (- for standard input), joined by straight lines
+    kp             stiffness towards the target, N m/rad or N/m: of every joint, or of the one that is named
+    kd             damping, as --kp: N m s/rad or N s/m
+    target         where --kp pulls; by default where it starts
+    hold_gravity   add the forces that hold the mechanism against gravity
+    follow         computed torque along a motion, a table with t and q (v, a): --kp in 1/s^2, --kd in 1/s
+    regulator      gains of linkwise lqr, back to where they are made for
+    saturate       cut these forces off at the effort limits of the file
+    """
+
+    torques: File | None = None
+    kp: Sequence[Annotated[str, "[JOINT=]K"]] = ()
+    kd: Sequence[Annotated[str, "[JOINT=]D"]] = ()
+    target: Sequence[Annotated[str, "JOINT=Q"]] = ()
+    hold_gravity: bool = False
+    follow: File | None = None
+    regulator: Annotated[str, "FILE.npz"] | None = None
+    saturate: bool = False
+    degrees: bool = False
+    trust_units: bool = False
 
     def control(self, mech: lw.Mechanism, q: np.ndarray, duration: float | None) -> tuple[Control | None, float]:
         """Joint forces as a function of time and state, None if there are none, and for how long."""
@@ -120,7 +100,7 @@ class Driving:
                 raise click.UsageError(f"--target {text} needs --kp, the stiffness towards it")
         if not (stiffness.any() or damping.any() or self.hold_gravity):
             return None
-        goal = named(mech, "q", self.target, q, DEGREE if self.degrees else 1.0, self.trust_units, "--target")
+        goal = named(mech, "q", self.target, q, unit(self.degrees), self.trust_units, "--target")
         control = lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
         joints = [joint_numbers(mech, "--kp", text)[0] for text in (*self.kp, *self.kd) if "=" in text]
         if not joints:
@@ -153,30 +133,14 @@ def _regulator(mech: lw.Mechanism, file: str) -> Control:
 def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
     """(nv,): NUMBER is for every joint, JOINT=NUMBER for one, or one NUMBER,... for each of its degrees of
     freedom; zero where nothing is given."""
-    found = np.zeros(mech.nv)
-    common = [text for text in texts if "=" not in text]
-    if len(common) > 1:
-        raise click.UsageError(f"{option} {' and '.join(common)}: give one number for all joints")
-    for text in common:
-        numbers = finite_numbers(f"{option} {text}", text)
-        if len(numbers) > 1:
-            raise click.UsageError(f"{option} {text}: one number is for all joints, JOINT=NUMBER for one of them")
-        found[:] = numbers
-    seen: set[str] = set()
-    for text in (text for text in texts if "=" in text):
-        joint, numbers = joint_numbers(mech, option, text)
-        if joint in seen:
-            raise click.UsageError(f"{option} {text}: {joint!r} is given twice")
-        seen.add(joint)
-        body, own = mech.bodies[mech.body_index(joint)], mech.v_index(joint)
+
+    def place(joint: str) -> slice:
+        body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
-            raise click.UsageError(f"{option} {text}: joint {joint!r} follows {body.mimic.joint!r}; give that one's")
-        count = own.stop - own.start
-        if len(numbers) not in (1, count):
-            takes = "one number" if count == 1 else f"one number, or {count} with commas between them"
-            raise click.UsageError(f"{option} {text}: joint {joint!r} takes {takes}")
-        found[own] = numbers
-    return found
+            raise click.UsageError(f"{option} {joint}: joint {joint!r} follows {body.mimic.joint!r}; give that one's")
+        return mech.v_index(joint)
+
+    return spread(option, texts, np.zeros(mech.nv), place)
 
 
 def _driven(

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .mechanism import Loaded, report_warnings, takes_mechanism
-from .tables import Table, check_table_output, read_table, write_table
-from .units import DEGREE, scaled
+from .files import TableFile
+from .mechanism import Source
+from .signatures import command
+from .tables import Table, read_table, write_table
 
 
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--output", "-o", metavar="FILE", help="A .csv or .npz file; CSV on standard output if left out, or -."
-        ),
-        click.option("--degrees", is_flag=True, help="Angles, and their rates, in degrees, in and out."),
-    ):
-        command = option(command)
-    return command
+@dataclass
+class Tables:
+    """Tables in and out.
+
+    degrees   angles, and their rates, in degrees, in and out
+    output    a .csv or .npz file; CSV on standard output if left out, or -
+    """
+
+    degrees: bool = False
+    output: TableFile | None = None
+    trust_units: bool = False
+
+    def read(self, path: str, mech: lw.Mechanism, *needed: str) -> Table:
+        """The quantities ``needed``, and t if it is there."""
+        return read_table(path, mech, needed, degrees=self.degrees, trust_units=self.trust_units)
+
+    def write(self, mech: lw.Mechanism, states: Table, **quantities: np.ndarray) -> None:
+        """The quantities, behind the time of the states."""
+        time = {"t": states["t"]} if "t" in states else {}
+        write_table(self.output, mech, {**time, **quantities}, self.degrees)
 
 
 @click.group(short_help="Inverse and forward dynamics of tables of states.")
@@ -40,59 +53,49 @@ def dynamics() -> None:
     """
 
 
-@dynamics.command()
-@takes_mechanism
-@click.argument("trajectory")
-@click.option(
-    "--actuated", multiple=True, metavar="JOINT", help="A joint with a motor, once for each; all of them by default."
-)
-@click.option(
-    "--independent",
-    multiple=True,
-    metavar="JOINT",
-    help="With loops, a joint whose accelerations are taken from the table; the others follow. All by default.",
-)
-@file_options
+@dynamics.add_command
+@command("Joint torques along a trajectory.")
 def inverse(
-    found: Loaded, trajectory: str, actuated: Sequence[str], independent: Sequence[str], degrees: bool,
-    output: str | None,
-) -> None:  # fmt: skip
+    source: Source,
+    trajectory: str,
+    tables: Tables,
+    actuated: Sequence[Annotated[str, "JOINT"]] = (),
+    independent: Sequence[Annotated[str, "JOINT"]] = (),
+) -> None:
     """Joint torques and forces (tau) along a TRAJECTORY with q, v and a; loops, if there are any, stay closed, and the
     least forces are given where they leave a choice.
+
+    actuated      a joint with a motor, once for each; all of them by default
+    independent   with loops, a joint whose accelerations are taken from the table; the others follow.  All by default
 
     \b
     linkwise dynamics inverse robot.urdf motion.csv -o torques.csv
     linkwise dynamics inverse builtin:four_bar turn.csv --actuated crank_joint
     """
-    check_table_output(output)
-    mech = report_warnings(found)
-    table = read_table(trajectory, mech, ("q", "v", "a"), degrees=degrees, trust_units=found.trust_units)
-    q, v, a = (table[name] for name in ("q", "v", "a"))
+    mech = source.mechanism()
+    states = tables.read(trajectory, mech, "q", "v", "a")
+    q, v, a = (states[name] for name in ("q", "v", "a"))
     if independent:
         a = np.concatenate([a[:, mech.v_index(joint)] for joint in independent], axis=-1)
     if mech.loops or actuated or independent:
         tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated or None, independent=independent or None)
     else:
         tau = lw.inverse_dynamics(mech, q, v, a)
-    write_table(output, mech, {**_time(table), "tau": tau})
+    tables.write(mech, states, tau=tau)
 
 
-@dynamics.command()
-@takes_mechanism
-@click.argument("states")
-@file_options
-def forward(found: Loaded, states: str, degrees: bool, output: str | None) -> None:
+@dynamics.add_command
+@command("Joint accelerations in states.")
+def forward(source: Source, states: str, tables: Tables) -> None:
     """Joint accelerations (a) in STATES with q, v and tau; loops, if there are any, stay closed.
 
     \b
     linkwise dynamics forward robot.urdf states.npz -o accelerations.npz
     """
-    check_table_output(output)
-    mech = report_warnings(found)
-    table = read_table(states, mech, ("q", "v", "tau"), degrees=degrees, trust_units=found.trust_units)
+    mech = source.mechanism()
+    rows = tables.read(states, mech, "q", "v", "tau")
     solve = lw.closed.forward_dynamics if mech.loops else lw.forward_dynamics
-    a = solve(mech, table["q"], table["v"], table["tau"])
-    write_table(output, mech, {**_time(table), "a": scaled(mech, "a", a, 1.0 / DEGREE if degrees else 1.0)})
+    tables.write(mech, rows, a=solve(mech, rows["q"], rows["v"], rows["tau"]))
 
 
 @dynamics.command(hidden=True, context_settings={"ignore_unknown_options": True})
@@ -100,7 +103,3 @@ def forward(found: Loaded, states: str, degrees: bool, output: str | None) -> No
 def simulate(arguments: Sequence[str]) -> None:
     """Moved."""
     raise click.UsageError("simulate is a command of its own: linkwise simulate FILE --duration SECONDS")
-
-
-def _time(table: Table) -> Table:
-    return {"t": table["t"]} if "t" in table else {}

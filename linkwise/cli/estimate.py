@@ -3,59 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .mechanism import Loaded, report_warnings, takes_mechanism
+from .files import TableFile
+from .mechanism import Source
+from .signatures import command
 from .state import finite_numbers
-from .tables import check_table_output, columns, read_table, write_csv
-
-DEVIATION = "Its standard deviation: a number for all joints, or JOINT=NUMBER, again for others."
+from .tables import read_table, write_table
 
 
-@click.command(short_help="Joint forces, pushes and payloads from noisy measurements.")
-@takes_mechanism
-@click.argument("measurements")
-@click.option("--torque-noise", multiple=True, metavar="[JOINT=]S", help=f"Of measured joint forces. {DEVIATION}")
-@click.option("--acceleration-noise", multiple=True, metavar="[JOINT=]S", help="Of measured accelerations, likewise.")
-@click.option("--encoder-noise", type=float, metavar="S", help="Of measured positions, from which v and a follow.")
-@click.option(
-    "--push",
-    "pushes",
-    multiple=True,
-    metavar="LINK=S",
-    help="A link with an unknown wrench: its deviation, one or six.",
-)
-@click.option("--payload", metavar="LINK", help="Print the payload of a link instead of a table.")
-@click.option("--parameters", default="m,mx,my,mz", show_default=True, help="What to find of a payload.")
-@click.option("--output", "-o", metavar="FILE", help="A .csv file; standard output if left out, or -.")
+@command("Joint forces, pushes and payloads from noisy measurements.")
 def estimate(
-    found: Loaded,
+    source: Source,
     measurements: str,
-    torque_noise: Sequence[str],
-    acceleration_noise: Sequence[str],
-    encoder_noise: float | None,
-    pushes: Sequence[str],
-    payload: str | None,
-    parameters: str,
-    output: str | None,
+    torque_noise: Sequence[Annotated[str, "[JOINT=]S"]] = (),
+    acceleration_noise: Sequence[Annotated[str, "[JOINT=]S"]] = (),
+    encoder_noise: Annotated[float, "S"] | None = None,
+    push: Sequence[Annotated[str, "LINK=S"]] = (),
+    payload: Annotated[str, "LINK"] | None = None,
+    parameters: str = "m,mx,my,mz",
+    output: TableFile | None = None,
 ) -> None:
     """Most likely accelerations, joint forces and wrenches, with standard deviations, for a table of MEASUREMENTS.
 
     MEASUREMENTS has q, v, a and tau (see linkwise dynamics), a row per state; with --encoder-noise t, q and tau, and v
     and a are found from q. What has no noise is exact; tau may be left out.
 
+    torque_noise         standard deviation of measured joint forces: a number for all joints, or JOINT=NUMBER, again
+                         for others
+    acceleration_noise   of measured accelerations, likewise
+    encoder_noise        of measured positions, from which v and a follow
+    push                 a link with an unknown wrench: its deviation, one or six
+    payload              print the payload of a link instead of a table
+    parameters           what to find of a payload
+    output               a .csv or .npz file; standard output if left out, or -
+
     \b
     linkwise estimate robot.urdf motion.csv --torque-noise 0.3 --acceleration-noise 0.1 --push fore=20 -o pushed.csv
     """
-    check_table_output(output)
-    mech = report_warnings(found)
+    mech = source.mechanism()
     needed = ("q", "v", "a") if encoder_noise is None else ("t", "q")
-    table = read_table(measurements, mech, needed, ("t", "tau"), trust_units=found.trust_units)
+    table = read_table(measurements, mech, needed, ("t", "tau"), trust_units=source.trust_units)
     of_a: Any
     if encoder_noise is None:
         q, v, a, of_a = table["q"], table["v"], table["a"], _deviations("--acceleration-noise", acceleration_noise, 0.0)
@@ -71,7 +64,7 @@ def estimate(
     if measured != bool(torque_noise):
         raise click.UsageError("--torque-noise goes with columns of tau: both are needed, or neither")
     of_tau = _deviations("--torque-noise", torque_noise, np.inf)
-    noise = lw.estimation.Noise(of_a, of_tau, dict(_push(text) for text in pushes))
+    noise = lw.estimation.Noise(of_a, of_tau, dict(_push(text) for text in push))
     if payload is not None:
         if not measured:
             raise click.UsageError("--payload needs columns of tau, and --torque-noise")
@@ -79,18 +72,12 @@ def estimate(
         click.echo(lw.estimation.estimate_payload(mech, q, v, a, table["tau"], payload, noise, asked))
         return
     result = lw.estimation.smooth(mech, q, v, a, table.get("tau"), noise)
-    names, parts = [], []
-    if "t" in table:
-        names.append("t")
-        parts.append(table["t"][:, None])
-    for quantity in ("a", "a_std", "tau", "tau_std"):
-        names += columns(mech, quantity)
-        parts.append(getattr(result, quantity))
+    columns = {"t": table["t"]} if "t" in table else {}
+    columns |= {name: getattr(result, name) for name in ("a", "a_std", "tau", "tau_std")}
     for link in noise.wrench:
         k = mech.link_names.index(link)
-        names += [f"{what}.{link}[{i}]" for what in ("wrench", "wrench_std") for i in range(6)]
-        parts += [result.wrenches[:, k], result.wrench_std[:, k]]
-    write_csv(output, names, np.concatenate(parts, axis=1))
+        columns |= {f"wrench.{link}": result.wrenches[:, k], f"wrench_std.{link}": result.wrench_std[:, k]}
+    write_table(output, mech, columns)
 
 
 def _deviations(option: str, given: Sequence[str], otherwise: float) -> float | dict[str, list[float]]:

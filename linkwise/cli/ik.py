@@ -3,60 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .files import check_picture
-from .mechanism import Loaded, report_warnings, takes_mechanism
-from .screen import as_json, section, table
-from .state import coordinates, finite_numbers, state
-from .units import ANGLE, DEGREE, places, units
+from .files import Picture
+from .mechanism import Source
+from .screen import Answer, section, table, written
+from .signatures import command
+from .state import Position, coordinates, finite_numbers
+from .units import scaled, unit, units
 
 FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 
 
-@click.command(short_help="Inverse kinematics.")
-@takes_mechanism
-@click.option(
-    "--target",
-    "wanted",
-    multiple=True,
-    metavar="FRAME=X,Y,Z[,R,P,Y]",
-    help="Where a link or frame is to be in the world: a position (m), or a pose with roll, pitch and yaw (rad); "
-    "several frames by several options.",
-)
-@click.option(
-    "--center-of-mass",
-    "center",
-    metavar="X,Y[,Z]",
-    help="Where the centre of mass is to be in the world (m); without Z at any height.",
-)
-@click.option("--q", "positions", multiple=True, metavar="JOINT=Q", help="Start there; commas between several numbers.")
-@click.option("--start", metavar="FILE|POSTURE", help="Start from a table or a posture, as in simulate.")
-@click.option("--posture", is_flag=True, help="Stay as near to the start as the targets allow.")
-@click.option("--no-limits", is_flag=True, help="Go beyond the limits of joints.")
-@click.option(
-    "--tolerance",
-    type=float,
-    default=None,
-    help="Of positions (m) and rotations (rad); by default 1e-8 of the mechanism's length, and 1e-8 rad.",
-)
-@click.option("--attempts", default=100, show_default=True, help="Guesses that are tried; 1: the start alone.")
-@click.option("--all", "all_wanted", is_flag=True, help="All configurations of a pose, for arms that have formulas.")
-@click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in the table.")
-@click.option("--plot", metavar="FILE", help="A drawing of the configuration: .png, .svg or .pdf.")
-@click.option("--json", "json_wanted", is_flag=True, help="One JSON document, in metres and radians.")
+@command("Inverse kinematics.", of=lw.inverse_kinematics)
 def ik(
-    found: Loaded, wanted: Sequence[str], center: str | None, positions: Sequence[str], start: str | None,
-    posture: bool, no_limits: bool, tolerance: float | None, attempts: int, all_wanted: bool, degrees: bool,
-    plot: str | None, json_wanted: bool,
-) -> int:  # fmt: skip
+    source: Source,
+    position: Position,
+    answer: Answer,
+    target: Sequence[Annotated[str, "FRAME=X,Y,Z[,R,P,Y]"]] = (),
+    center_of_mass: Annotated[str, "X,Y[,Z]"] | None = None,
+    posture: bool = False,
+    no_limits: bool = False,
+    all: bool = False,
+    plot: Picture | None = None,
+    **options: Any,
+) -> int:
     """A configuration in which frames reach targets, within the limits of the joints, loops closed.  Exit code 1 if
     there is none to be found.
+
+    target           where a link or frame is to be in the world: a position (m), or a pose with roll, pitch and yaw
+                     (rad); several frames by several options
+    center_of_mass   where the centre of mass is to be in the world (m); without Z at any height
+    posture          stay as near to the start as the targets allow
+    no_limits        go beyond the limits of joints
+    attempts         guesses that are tried; 1: the start alone
+    all              all configurations of a pose, for arms that have formulas
+    plot             a drawing of the configuration: .png, .svg or .pdf
 
     \b
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3
@@ -64,28 +51,20 @@ def ik(
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --all --no-limits
     linkwise ik builtin:humanoid --center-of-mass 0,0.05 --posture
     """
-    check_picture(plot, ".png", ".svg", ".pdf")
-    mech = report_warnings(found, notes=False)
-    targets = dict(_target(text, degrees) for text in wanted)
-    if len(targets) < len(wanted):
+    mech, degrees = source.mechanism(notes=False), position.degrees
+    targets = dict(_target(text, degrees) for text in target)
+    if len(targets) < len(target):
         raise click.UsageError("--target: a frame is given twice; give each frame one target")
-    if not (targets or center):
+    if not (targets or center_of_mass):
         raise click.UsageError(f"give --target {FORM}, or --center-of-mass X,Y[,Z]")
-    if all_wanted and center:
+    if all and center_of_mass:
         raise click.UsageError("--all has formulas for one pose of a frame, not for --center-of-mass")
-    if all_wanted:
-        return _all(mech, targets, not no_limits, degrees, json_wanted)
-    given = bool(positions or start or posture)
-    q0 = state(mech, positions, (), start, degrees, found.trust_units)[0] if given else None
+    if all:
+        return _all(mech, targets, not no_limits, degrees, answer)
+    q0 = position.of(mech) if position.chosen or posture else None
+    center, preferred = _center(center_of_mass), q0 if posture else None
     result = lw.inverse_kinematics(
-        mech,
-        targets,
-        q0,
-        center_of_mass=_center(center),
-        posture=q0 if posture else None,
-        limits=not no_limits,
-        tolerance=tolerance,
-        attempts=attempts,
+        mech, targets, q0, center_of_mass=center, posture=preferred, limits=not no_limits, **options
     )
     if plot:
         lw.viewer.draw(mech, result.q, path=plot)
@@ -100,34 +79,30 @@ def ik(
         **({"center_of_mass": lw.center_of_mass(mech, result.q)} if center else {}),
         "files": [plot] if plot else [],
     }
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(mech, result, facts, degrees)))
+    answer.show(facts, _text(mech, result, facts, degrees))
     return 0 if result.converged else 1
 
 
-def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: bool, json_wanted: bool) -> int:
+def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: bool, answer: Answer) -> int:
     """All configurations of one pose, a column each."""
-    ways = lw.inverse_kinematics_branches(mech, targets, limits=limits)
-    ways = ways[np.isfinite(ways).all(axis=-1)]
-    if json_wanted:
-        click.echo(as_json({"mechanism": mech.name, "configurations": ways}))
-        return 0 if len(ways) else 1
-    counted = f"{len(ways)} configuration{'s' if len(ways) != 1 else ''}"
-    click.echo(click.style(mech.name, bold=True) + f": {counted}{' within limits' if limits else ''}")
-    rows = [(name, *cells) for name, *cells in zip(*_columns(mech, ways, degrees), strict=True)]
-    titles = (f"q ({_unit(mech, degrees)})", *(str(k + 1) for k in range(len(ways))))
-    click.echo("\n".join(section("configurations", table(titles, rows, tuple(range(1, len(titles)))))))
-    return 0 if len(ways) else 1
+    branches = lw.inverse_kinematics_branches(mech, targets, limits=limits)
+    branches = branches[np.isfinite(branches).all(axis=-1)]
+    counted = f"{len(branches)} configuration{'s' if len(branches) != 1 else ''}"
+    titles = (f"q ({_unit(mech, degrees)})", *(str(k + 1) for k in range(len(branches))))
+    rows = list(zip(*_columns(mech, branches, degrees), strict=True))
+    lines = [
+        click.style(mech.name, bold=True) + f": {counted}{' within limits' if limits else ''}",
+        *section("configurations", table(titles, rows, range(1, len(titles)))),
+    ]
+    answer.show({"mechanism": mech.name, "configurations": branches}, lines)
+    return 0 if len(branches) else 1
 
 
 def _columns(mech: lw.Mechanism, configurations: Iterable[np.ndarray], degrees: bool) -> list[list[str]]:
     """Names of coordinates, and their values in each configuration."""
-    angles = set(places(mech, ANGLE, "q")) if degrees else set()
-    ones = coordinates(mech)
-    texts = [
-        [f"{np.round(q[one.q] / (DEGREE if one.q in angles else 1.0), 9) + 0.0:.6g}" for one in ones]
-        for q in configurations
-    ]
-    return [[one.name for one in ones], *texts]
+    names = coordinates(mech)
+    shown = (np.round(scaled(mech, "q", q, 1.0 / unit(degrees)), 9) + 0.0 for q in configurations)
+    return [[each.name for each in names], *([f"{q[each.q]:.6g}" for each in names] for q in shown)]
 
 
 def _unit(mech: lw.Mechanism, degrees: bool) -> str:
@@ -143,7 +118,7 @@ def _target(text: str, degrees: bool) -> tuple[str, Any]:
         return frame, np.array(values)
     if len(values) != 6:
         raise click.UsageError(f"--target {text}: {len(values)} numbers; the form is {FORM}")
-    return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * (DEGREE if degrees else 1.0))
+    return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * unit(degrees))
 
 
 def _center(text: str | None) -> lw.CenterOfMassTarget | None:
@@ -166,5 +141,4 @@ def _text(mech: lw.Mechanism, result: lw.InverseKinematics, facts: dict[str, Any
         places["(centre of mass)"] = facts["center_of_mass"]
     poses = [(name, *(f"{x:.6g}" for x in np.round(place, 9) + 0.0)) for name, place in places.items()]
     yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
-    if facts["files"]:
-        yield from section("files", facts["files"])
+    yield from written(facts["files"])

@@ -12,33 +12,32 @@ import numpy as np
 
 import linkwise as lw
 
-from .acting import acting_lines
+from .acting import acting_section
 from .contact import contact_facts, contact_lines
-from .files import check_picture
-from .mechanism import Loaded, takes_mechanism
-from .screen import as_json, section, table
+from .files import Picture
+from .mechanism import Source
+from .screen import Answer, section, table
+from .signatures import command
 from .units import units
 
 BOUNDS = ("lower", "upper", "velocity", "effort")
 
 
-@click.command(short_help="What is in a mechanism.")
-@takes_mechanism
-@click.option("--plot", metavar="FILE", help="A drawing at the initial configuration: .png, .svg or .pdf.")
-@click.option("--json", "json_wanted", is_flag=True, help="One JSON document instead of text.")
-def info(found: Loaded, plot: str | None, json_wanted: bool) -> None:
+@command("What is in a mechanism.")
+def info(source: Source, answer: Answer, plot: Picture | None = None) -> None:
     """Tree, joints, limits, masses, frames, loops and warnings of a mechanism.
+
+    plot   a drawing at the initial configuration: .png, .svg or .pdf
 
     \b
     linkwise info robot.urdf
     linkwise info builtin:loader --plot loader.png --json
     """
-    check_picture(plot, ".png", ".svg", ".pdf")
-    mechanism = found.mechanism
-    facts = facts_of(mechanism, [*found.warnings, *_remarks(mechanism)])
+    mechanism, warnings = source.loaded
+    facts = facts_of(mechanism, [*warnings, *_remarks(mechanism)])
     if plot:
         lw.viewer.draw(mechanism, path=plot, labels=True)
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(mechanism, facts)))
+    answer.show(facts, _text(mechanism, facts))
 
 
 # -- facts --------------------------------------------------------------------------------------------
@@ -174,10 +173,7 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     if mech.actuators:
         driven = [(x["name"], x["drives"], x["law"], x["range"]) for x in facts["actuators"]]
         yield from section("actuators", table(("actuator", "drives", "force, with u the control input", "u"), driven))
-    if mech.acting:
-        yield from section("acting in simulate, rollout and linearize", acting_lines(mech))
-    if mech.notes:
-        yield from section("of the file, not acting", map(str, mech.notes))
+    yield from acting_section(mech, mech.notes, "acting in simulate, rollout and linearize")
     if facts["warnings"]:
         yield from section("warnings", facts["warnings"])
 

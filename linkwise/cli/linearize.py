@@ -4,72 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .acting import Idle, acting_lines, acting_options, controls, ctrl_option, idle_elements, with_acting
-from .files import check_output, check_picture
-from .mechanism import Loaded, report_warnings, takes_mechanism
-from .screen import as_json, free_width, section, shown, table
-from .state import Coordinate, coordinates, names_of, state, state_options
-from .units import DEGREE, scaled, units
+from .acting import Controlled, Idle, acting_section, idle_elements
+from .files import Arrays, Picture
+from .mechanism import Source
+from .screen import Answer, free_width, section, table, written
+from .signatures import command
+from .state import Coordinate, State, coordinates, names_of
+from .units import scaled, unit, units
 
-PLACES = ("state", "equilibrium", "held")
 MOST_STATES = 16  # of matrices that are shown: those of an arm of eight joints
 WIDTH = 110  # letters of a line of a matrix in a pipe
 
 
-@click.command(short_help="Linear model, frequencies and modes.")
-@takes_mechanism
-@state_options
-@click.option(
-    "--at",
-    type=click.Choice(PLACES),
-    default="state",
-    show_default=True,
-    help="The given state as it is; the equilibrium near it; or the given position, held by joint forces.",
-)
-@click.option(
-    "--stable", is_flag=True, help="With --at equilibrium: only a minimum of the energy, reached by going down to it."
-)
-@click.option(
-    "--independent", metavar="JOINT,JOINT...", help="Coordinates of a mechanism with loops; chosen if left out."
-)
-@click.option(
-    "--inputs",
-    metavar="JOINT,JOINT...",
-    help="What drives: joints, which hold with --at held, actuators, or ctrl for all these, the default with --ctrl.",
-)
-@acting_options
-@ctrl_option
-@click.option("--output", "-o", metavar="FILE.npz", help="The arrays A, B, C, D, drift, q, v, tau.")
-@click.option("--plot", metavar="FILE", help="Eigenvalues in the complex plane: .png, .svg or .pdf.")
-@click.option("--json", "json_wanted", is_flag=True, help="One JSON document; complex numbers are [real, imaginary].")
+@command("Linear model, frequencies and modes.", of=lw.linearize)
 def linearize(
-    found: Loaded, positions: Sequence[str], velocities: Sequence[str], start: str | None, degrees: bool, at: str,
-    stable: bool, independent: str | None, inputs: str | None, acting: str | None, passive: bool, ctrl: Sequence[str],
-    output: str | None, plot: str | None, json_wanted: bool,
-) -> None:  # fmt: skip
+    source: Source,
+    state: State,
+    acting: Controlled,
+    answer: Answer,
+    at: Literal["state", "equilibrium", "held"] = "state",
+    stable: bool = False,
+    independent: Annotated[str, "JOINT,JOINT..."] | None = None,
+    inputs: Annotated[str, "JOINT,JOINT..."] | None = None,
+    output: Arrays | None = None,
+    plot: Picture | None = None,
+    **options: Any,
+) -> None:
     """Linear model dx/dt = drift + A x + B u near a state: matrices, eigenvalues, frequencies, damping, modes.
 
     The model is in radians and metres; --degrees is for the state.
+
+    at            the given state as it is; the equilibrium near it; or the given position, held by joint forces
+    stable        with --at equilibrium: only a minimum of the energy, reached by going down to it
+    independent   coordinates of a mechanism with loops; chosen if left out
+    inputs        what drives: joints, which hold with --at held, actuators, or ctrl for all these, the default with
+                  --ctrl
+    output        the arrays A, B, C, D, drift, q, v, tau
+    plot          eigenvalues in the complex plane: .png, .svg or .pdf
 
     \b
     linkwise linearize builtin:double_pendulum --at equilibrium
     linkwise linearize builtin:loader --at held --inputs lift_piston_joint,tilt_piston_joint --plot eigenvalues.png
     """
-    check_output(output, ".npz")
-    check_picture(plot, ".png", ".svg", ".pdf")
-    mech = with_acting(report_warnings(found, notes=False), acting)
-    q, v = state(mech, positions, velocities, start, degrees, found.trust_units)
+    mech = acting.of(source.mechanism(notes=False))
+    q, v = state.of(mech)
     idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes]
     driven = names_of(inputs)
-    tau, stability, commanded = None, None, controls(mech, ctrl)
+    tau, stability, commanded = None, None, acting.inputs(mech)
     if stable and at != "equilibrium":
         raise click.UsageError("--stable is for --at equilibrium")
     if at != "state":
@@ -81,28 +69,22 @@ def linearize(
             rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven, ctrl=commanded)
             tau = rest.tau
         q, stability = rest.q, rest.stable
-    model = lw.linearize(mech, q, v, tau, independent=names_of(independent), inputs=driven, ctrl=commanded)
-    files = list(_written(model, output, plot))
-    facts = {
-        **_facts(model, files),
-        "stable": stability,
-        "acting": mech.acting,
-        "not_acting": [dataclasses.asdict(one) for one in idle],
-    }
-    click.echo(as_json(facts) if json_wanted else "\n".join(_text(model, stability, files, idle, degrees)))
-
-
-def _written(model: lw.StateSpace, output: str | None, plot: str | None) -> Iterable[Path]:
+    model = lw.linearize(mech, q, v, tau, independent=names_of(independent), inputs=driven, ctrl=commanded, **options)
     if output:
         names = ("A", "B", "C", "D", "drift", "q", "v", "tau")
         np.savez(output, **{name: getattr(model, name) for name in names})
-        yield Path(output)
     if plot:
         model.plot_eigenvalues(plot)
-        yield Path(plot)
+    facts = {
+        **_facts(model, [file for file in (output, plot) if file]),
+        "stable": stability,
+        "acting": mech.acting,
+        "not_acting": [dataclasses.asdict(each) for each in idle],
+    }
+    answer.show(facts, _text(model, facts, idle, state.degrees))
 
 
-def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
+def _facts(model: lw.StateSpace, files: Sequence[str]) -> dict[str, Any]:
     modes = model.modes()
     return {
         "mechanism": model.mechanism.name,
@@ -126,19 +108,17 @@ def _facts(model: lw.StateSpace, files: Iterable[Path]) -> dict[str, Any]:
             }
             for k in range(len(modes.eigenvalues))
         ],
-        "files": [str(path) for path in files],
+        "files": files,
     }
 
 
-def _text(
-    model: lw.StateSpace, stable: bool | None, files: list[Path], idle: list[Idle | lw.Note], degrees: bool
-) -> Iterable[str]:
+def _text(model: lw.StateSpace, facts: dict[str, Any], idle: Iterable[object], degrees: bool) -> Iterable[str]:
     mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
-    kind = {True: ", stable", False: ", unstable", None: ""}[stable]
+    kind = {True: ", stable", False: ", unstable", None: ""}[facts["stable"]]
     where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"
     yield click.style(mech.name, bold=True) + f": {count} states, {where}"
     heads = ("joint", *(f"{name} ({unit})" for name, unit in units(mech, degrees).items()))
-    factor = 1.0 / DEGREE if degrees else 1.0
+    factor = 1.0 / unit(degrees)
     q, v = scaled(mech, "q", model.q, factor), scaled(mech, "v", model.v, factor)
     rows = [_state_row(q, v, model.tau, one) for one in coordinates(mech)]
     yield from section("state", table(heads, rows, (1, 2, 3)))
@@ -148,12 +128,8 @@ def _text(
         lines = model.table(width=free_width(WIDTH)).splitlines()
     yield from section("rates of the states: A, B, drift", lines)
     yield from section("modes", str(model.modes()).splitlines())
-    if mech.acting:
-        yield from section("acting", acting_lines(mech))
-    if idle:
-        yield from section("of the file, not acting", map(str, idle))
-    if files:
-        yield from section("files", map(shown, files))
+    yield from acting_section(mech, idle)
+    yield from written(facts["files"])
 
 
 def _state_row(q: np.ndarray, v: np.ndarray, tau: np.ndarray, one: Coordinate) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, NamedTuple
 
 import click
 
@@ -15,64 +15,62 @@ import linkwise as lw
 
 from .files import PIPE, called, contents
 from .screen import table, warn
+from .signatures import ARGUMENT, File
 
 BUILTIN = "builtin:"
 TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechanism file
 
 
 class Loaded(NamedTuple):
-    """A mechanism and what its reader had to say about it, but for what of it does not act: the notes have that."""
+    """A mechanism and the warnings of its reader, without those on what does not act: ``mech.notes`` has them."""
 
     mechanism: lw.Mechanism
     warnings: tuple[str, ...]
+
+
+@dataclass
+class Source:
+    """The mechanism of a command.
+
+    floating_base   let the root link of the file move freely
+    loops           TOML file of joints that close loops, beside a URDF file
+    convention      of a DH table, instead of the one in its file: standard, modified or saha1999
+    gravity         in the ground frame, m/s^2
+    ground          put a floor under the shapes of the file, at this height in m
+    trust_units     accept numbers that look like degrees or millimetres
+    """
+
+    file: str
+    floating_base: bool = False
+    loops: File | None = None
+    convention: Annotated[str, "NAME"] | None = None
+    gravity: tuple[float, float, float] | None = None
+    ground: Annotated[float, "HEIGHT"] | None = None
     trust_units: bool = False
 
-
-def takes_mechanism(command: Callable[..., Any], required: bool = True) -> Callable[..., Any]:
-    """Give a command the argument FILE with its options; what it is called with first is the mechanism, ``Loaded``, or
-    None where FILE is not ``required`` and not given."""
-
-    @functools.wraps(command)
-    def run(
-        file: str | None,
-        floating_base: bool,
-        loops: str | None,
-        convention: str | None,
-        gravity: tuple[float, float, float] | None,
-        ground: float | None,
-        trust_units: bool,
-        **others: Any,
-    ) -> Any:
-        if file is None:
-            return command(None, **others)
-        if file == BUILTIN:
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The mechanism, read when it is first needed."""
+        if self.file == BUILTIN:
             click.echo("\n".join(table(None, [_described(name) for name in lw.mechanisms.__all__])))
-            return None
-        if file == PIPE and PIPE in (value for name, value in others.items() if name != "output"):
+            raise click.exceptions.Exit(0)
+        others = click.get_current_context().params
+        if self.file == PIPE and PIPE in (text for name, text in others.items() if name not in ("file", "output")):
             raise click.UsageError("standard input is the mechanism or a table of numbers, not both")
-        found = loaded(file, floating_base, loops, convention, trust_units)
-        if gravity:
-            found = found._replace(mechanism=found.mechanism.with_gravity(gravity))
-        if ground is not None:
-            found = found._replace(mechanism=found.mechanism.with_ground(ground))
-        return command(found, **others)
+        mech, messages = loaded(self.file, self.floating_base, self.loops, self.convention, self.trust_units)
+        mech = mech.with_gravity(self.gravity) if self.gravity else mech
+        return Loaded(mech if self.ground is None else mech.with_ground(self.ground), messages)
 
-    decorated: Callable[..., Any] = run
-    for option in (
-        click.option("--trust-units", is_flag=True, help="Accept numbers that look like degrees or millimetres."),
-        click.option("--ground", type=float, metavar="HEIGHT", help="Put a floor under the shapes of the file, in m."),
-        click.option("--gravity", type=float, nargs=3, metavar="X Y Z", help="In the ground frame, m/s^2."),
-        click.option(
-            "--convention",
-            metavar="NAME",
-            help="Of a DH table, instead of the one in its file: standard, modified or saha1999.",
-        ),
-        click.option("--loops", metavar="FILE", help="TOML file of joints that close loops, beside a URDF file."),
-        click.option("--floating-base", is_flag=True, help="Let the root link of the file move freely."),
-        click.argument("file", required=required),
-    ):
-        decorated = option(decorated)
-    return decorated
+    def mechanism(self, notes: bool = True) -> lw.Mechanism:
+        """The mechanism; warnings go to stderr, and with ``notes`` a line on what does not act."""
+        return report_warnings(self.loaded, notes)
+
+
+@dataclass
+class OptionalSource(Source):
+    """The mechanism of a command that can do without."""
+
+    file: Annotated[str | None, ARGUMENT] = None  # type: ignore[assignment]
 
 
 def loaded(
@@ -100,17 +98,8 @@ def loaded(
             mechanism = lw.load_dh(file, convention, trust_units)
         else:
             mechanism = lw.load(_piped() if file == PIPE else file, floating_base=floating_base, loops=loops)
-    told = (warning for warning in caught if not issubclass(warning.category, lw.OmissionWarning))
-    return Loaded(mechanism, tuple(str(warning.message) for warning in told), trust_units)
-
-
-def _piped() -> str:
-    """The document on standard input, such as xacro writes it."""
-    text = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
-    if not text.startswith("<"):
-        trouble = "is no" if text else "is empty; it must be a"
-        raise click.UsageError(f"{called(PIPE)} {trouble} URDF, MJCF or SDF document")
-    return text
+    messages = (warning.message for warning in caught if not issubclass(warning.category, lw.OmissionWarning))
+    return Loaded(mechanism, tuple(map(str, messages)))
 
 
 def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
@@ -123,13 +112,22 @@ def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
     return found.mechanism
 
 
+def _piped() -> str:
+    """The document on standard input, such as xacro writes it."""
+    text = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
+    if not text.startswith("<"):
+        trouble = "is no" if text else "is empty; it must be a"
+        raise click.UsageError(f"{called(PIPE)} {trouble} URDF, MJCF or SDF document")
+    return text
+
+
 def _builtin(description: str) -> lw.Mechanism:
-    name, *arguments = description.split(":")
+    name, *texts = description.split(":")
     try:
         make = lw.mechanisms.maker(name)
     except ValueError as error:
         raise click.UsageError(f"{error} ({BUILTIN} lists them all)") from None
-    values = [_number(name, argument) for argument in arguments]
+    values = [_number(name, text) for text in texts]
     try:
         inspect.signature(make).bind(*values)
     except TypeError as error:
@@ -142,9 +140,9 @@ def _described(name: str) -> tuple[str, str]:
     """A built-in mechanism as FILE names it, with the numbers that it takes, and what it is."""
     make = lw.mechanisms.maker(name)
     numbers = [
-        one.name if one.default is one.empty else f"[{one.name}]"
-        for one in inspect.signature(make).parameters.values()
-        if one.annotation in ("int", "float", "int | None", "float | None")
+        parameter.name if parameter.default is parameter.empty else f"[{parameter.name}]"
+        for parameter in inspect.signature(make).parameters.values()
+        if parameter.annotation in ("int", "float", "int | None", "float | None")
     ]
     about = " ".join((inspect.getdoc(make) or "").split()).replace("``", "")
     return BUILTIN + ":".join([name, *numbers]), re.split(r"[.,:;(]", about)[0].strip()

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.bench import TOLERANCE, best
+from linkwise.demo.timing import best
 
-from .mechanism import Loaded, report_warnings, takes_mechanism
+from .mechanism import Source
 from .screen import warn
+from .signatures import command
 
 CHECKED = 20  # configurations
+TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number of an answer
 SECONDS = 0.4  # to spend on each timing
 
 
-@click.command(short_help="Plan and source of an operator expression.")
-@click.argument("expression")
-@takes_mechanism
-@click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint vector (nv,) of the expression.")
-@click.option("--link", "links", multiple=True, metavar="NAME", help="A link vector (n_links, 6) of the expression.")
-@click.option("--target", type=click.Choice(lw.TARGETS), default="cpu", show_default=True)
-@click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
-@click.option("--source", type=click.Choice(lw.LANGUAGES), help="Print the generated source and nothing else.")
-@click.option("--as-written", is_flag=True, help="Compute it as it is written, not in the form that costs least.")
-@click.option("--time", "timed", is_flag=True, help="Measure a batch and single calls.")
-@click.option(
-    "--batch", type=click.IntRange(1, 10_000_000), default=10_000, show_default=True, help="States in a batch."
-)
-@click.option("--dense-check", is_flag=True, help="Compare with stacked matrices; exit code 1 if they differ.")
-@click.pass_context
+@command("Plan and source of an operator expression.")
 def operators(
-    context: click.Context,
-    found: Loaded,
     expression: str,
-    joints: tuple[str, ...],
-    links: tuple[str, ...],
-    target: str,
-    dtype: str,
-    source: str | None,
-    as_written: bool,
-    timed: bool,
-    batch: int,
-    dense_check: bool,
-) -> None:
+    file: Source,
+    joint: Sequence[Annotated[str, "NAME"]] = (),
+    link: Sequence[Annotated[str, "NAME"]] = (),
+    target: Annotated[str, click.Choice(lw.TARGETS)] = "cpu",
+    dtype: Annotated[str, click.Choice(lw.DTYPES)] = "float64",
+    source: Annotated[str, click.Choice(lw.LANGUAGES)] | None = None,
+    as_written: bool = False,
+    time: bool = False,
+    batch: Annotated[int, click.IntRange(1, 10_000_000)] = 10_000,
+    dense_check: bool = False,
+) -> int:
     """The plan of an operator EXPRESSION on a mechanism: seven levels, with the operations of each sweep.
 
     EXPRESSION is written as in Python: H phi psi E_phi E_psi M P P_plus D D_half R G K tau tau_bar Phi Psi I, joined by
@@ -56,20 +44,28 @@ def operators(
     vectors: declare each with --joint or --link. An expression that starts with a minus goes after all options and
     a --.
 
+    joint         a joint vector (nv,) of the expression
+    link          a link vector (n_links, 6) of the expression
+    source        print the generated source and nothing else
+    as_written    compute it as it is written, not in the form that costs least
+    time          measure a batch and single calls
+    batch         states in a batch
+    dense_check   compare with stacked matrices; exit code 1 if they differ
+
     \b
     linkwise operators "(I - H@psi@K).T @ D.inv @ (I - H@psi@K) @ T" builtin:puma560 --joint T
     linkwise operators "B('link6').T @ phi.T @ H.T" builtin:stanford_arm --time
     """
-    vectors = declared_vectors(joints, links)
+    vectors = declared_vectors(joint, link)
     parsed = op.parse(expression, vectors)
     if parsed.domain is None:
         raise click.UsageError(
             f"nothing says on which space {parsed} acts: write identity(JOINT), identity(FORCE) or identity(MOTION) "
             "instead of I"
         )
-    report_warnings(found)
+    mech = file.mechanism()
     try:
-        kernel = lw.compile(parsed, found.mechanism, dtype=dtype, target=target, simplify=not as_written)
+        kernel = lw.compile(parsed, mech, dtype=dtype, target=target, simplify=not as_written)
     except (ImportError, RuntimeError) as error:
         if target == "cpu":
             raise
@@ -77,11 +73,11 @@ def operators(
     unused = [name for name in vectors if name not in kernel.inputs]
     if unused:
         warn(f"{', '.join(unused)} declared, but not in the expression")
-    difference = _difference(kernel, parsed, found.mechanism) if dense_check else 0.0
+    difference = _difference(kernel, parsed, mech) if dense_check else 0.0
     click.echo(kernel.source(source) if source else kernel.plan(), nl=not source)
     remarks = bool(source)  # to stderr, so that stdout is the source and nothing else
-    if timed:
-        click.echo(_time(kernel, found.mechanism, batch), err=remarks)
+    if time:
+        click.echo(_time(kernel, mech, batch), err=remarks)
     if dense_check:
         agrees = difference <= TOLERANCE[dtype]
         click.echo(
@@ -89,10 +85,11 @@ def operators(
             f"{difference:.1e} over {CHECKED} configurations",
             err=remarks,
         )
-        context.exit(0 if agrees else 1)
+        return 0 if agrees else 1
+    return 0
 
 
-def declared_vectors(joints: tuple[str, ...], links: tuple[str, ...]) -> dict[str, Any]:
+def declared_vectors(joints: Sequence[str], links: Sequence[str]) -> dict[str, Any]:
     """The vectors of an expression by name."""
     both = set(joints) & set(links)
     if both:
@@ -112,7 +109,7 @@ def _time(kernel: lw.Kernel, mech: lw.Mechanism, batch: int) -> str:
     """Nanoseconds for a state of a batch, and for a call with a single state; the best of repeated runs."""
     many, one = _arrays(kernel, mech, (batch,)), _arrays(kernel, mech, ())
     calls = 1 if kernel.target == "numpy" else 100
-    how: dict[str, Any] = {"rounds": 1, "slice_seconds": SECONDS, "clock": time.perf_counter}
+    how: dict[str, Any] = {"rounds": 1, "slice_seconds": SECONDS, "clock": perf_counter}
     (per_batch,) = best(lambda: kernel(*many), **how)
     (per_call,) = best(lambda: kernel(*one), repeats=calls, **how)
     per_state = per_batch / batch

@@ -7,10 +7,10 @@ import json
 import math
 import shutil
 import sys
-import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,20 @@ def section(title: str, lines: Iterable[str]) -> Iterator[str]:
     yield from (f"  {line}".rstrip() for line in lines)
 
 
+@dataclass
+class Answer:
+    """What a command shows.
+
+    json   one JSON document instead of text, in SI units; complex numbers are [real, imaginary]
+    """
+
+    json: bool = False
+
+    def show(self, facts: dict[str, Any], lines: Iterable[str]) -> None:
+        """The facts as JSON, or the lines of text."""
+        click.echo(as_json(facts) if self.json else "\n".join(lines))
+
+
 def as_json(document: Any) -> str:
     """One JSON document; arrays as lists, complex numbers as [real, imaginary], what is not finite as null."""
     return json.dumps(_plain(document), indent=2)
@@ -89,29 +103,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def written(files: Iterable[Path | str]) -> Iterator[str]:
+    """A section that names the files of an answer; none if there are no files."""
+    names = [shown(file) for file in files]
+    yield from section("files", names) if names else ()
+
+
 def free_width(otherwise: int) -> int:
     """How many letters a line of a section has room for: those of the terminal, or ``otherwise`` in a pipe."""
     return max(20, shutil.get_terminal_size().columns - 2) if sys.stdout.isatty() else otherwise
 
 
-def shown(path: Path) -> str:
+def shown(path: Path | str) -> str:
     """A path as it is best typed: relative to here if it is below."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(path).resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def exhibited(made: Any) -> Iterator[str]:
-    """An exhibit of ``linkwise.papers`` as text."""
-    exhibit = made.exhibit
-    yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
-    for each in exhibit.tables:
-        yield ""
-        yield from (f"  {line}" for line in table(each.head, each.rows, range(1, len(each.head))))
-    if exhibit.compared:
-        yield ""
-        yield from (f"  {comparison}" for comparison in exhibit.compared)
 
 
 class Progress:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import click
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 import linkwise as lw
 
 from .tables import read_table
-from .units import DEGREE, check_units, of_joint
+from .units import check_units, of_joint, unit
 
 
 class Coordinate(NamedTuple):
@@ -38,60 +39,60 @@ def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
     return found
 
 
-def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--q, --v, --start and --degrees."""
-    for option in (
-        click.option(
-            "--degrees",
-            is_flag=True,
-            help="Angles and their rates in degrees: on the command line, in tables, files and pictures.",
-        ),
-        click.option(
-            "--start",
-            metavar="FILE|POSTURE",
-            help="State from a .csv or .npz table (- for standard input): its first row, q and perhaps v; or a posture "
-            "of the mechanism's file, such as a keyframe of MJCF.",
-        ),
-        click.option("--v", "velocities", multiple=True, metavar="JOINT=V", help="Velocity of a joint; 0 by default."),
-        click.option(
-            "--q",
-            "positions",
-            multiple=True,
-            metavar="JOINT=Q",
-            help="Position of a joint; commas between several numbers.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass
+class Position:
+    """Where a mechanism is, loops closed.
 
-
-def state(
-    mech: lw.Mechanism,
-    positions: Sequence[str],
-    velocities: Sequence[str],
-    start: str | None,
-    degrees: bool,
-    trust_units: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v): the initial state at rest, or that of ``start``, with the named joints set; loops closed, and velocities
-    of other joints such that they stay so.
-
-    start   a posture of the mechanism, or the file of a table
+    q         position of a joint, commas between several numbers
+    start     a .csv or .npz table (- for standard input), of which the first row is taken; or a posture of the
+              mechanism's file, such as a keyframe of MJCF
+    degrees   angles and their rates in degrees: on the command line, in tables, files and pictures
     """
-    factor = DEGREE if degrees else 1.0
-    q, v = mech.initial, np.zeros(mech.nv)
-    if start and start in mech.postures:
-        q = mech.postures[start]
-    elif start:
-        table = read_table(start, mech, ("q",), ("v",), degrees, trust_units)
-        q, v = table["q"][0], table["v"][0] if "v" in table else v
-    q = named(mech, "q", positions, q, factor, trust_units)
-    v = named(mech, "v", velocities, v, factor, trust_units)
-    if mech.loops:
-        q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in positions))
-        held = [text.rpartition("=")[0] for text in velocities]
-        v = lw.closed.project(mech, q, _following(mech, q, v, held))[1]
-    return q, v
+
+    q: Sequence[Annotated[str, "JOINT=Q"]] = ()
+    start: Annotated[str, "FILE|POSTURE"] | None = None
+    degrees: bool = False
+    trust_units: bool = False
+
+    @property
+    def chosen(self) -> bool:
+        """Whether --q or --start is there."""
+        return bool(self.q or self.start)
+
+    def of(self, mech: lw.Mechanism) -> np.ndarray:
+        """(nq,): the initial or the named configuration with the named joints set, loops closed."""
+        return self._read(mech)[0]
+
+    def _read(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
+        q, v = mech.initial, np.zeros(mech.nv)
+        if self.start and self.start in mech.postures:
+            q = mech.postures[self.start]
+        elif self.start:
+            table = read_table(self.start, mech, ("q",), ("v",), self.degrees, self.trust_units)
+            q, v = table["q"][0], table["v"][0] if "v" in table else v
+        q = named(mech, "q", self.q, q, unit(self.degrees), self.trust_units)
+        if mech.loops:
+            q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
+        return q, v
+
+
+@dataclass
+class State(Position):
+    """Where a mechanism is and how it moves.
+
+    v   velocity of a joint; 0 by default
+    """
+
+    v: Sequence[Annotated[str, "JOINT=V"]] = ()
+
+    def of(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """(q, v): the velocities of joints that are not named keep loops closed."""
+        q, v = self._read(mech)
+        v = named(mech, "v", self.v, v, unit(self.degrees), self.trust_units)
+        if mech.loops:
+            fixed = [text.rpartition("=")[0] for text in self.v]
+            v = lw.closed.project(mech, q, _following(mech, q, v, fixed))[1]
+        return q, v
 
 
 def _following(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, held: Sequence[str]) -> np.ndarray:
@@ -146,6 +147,41 @@ def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list
         raise click.UsageError(f"{option} {text}: {option} is given once for each joint: {each}")
     mech.body_index(joint)  # says what is wrong with the name
     return joint, finite_numbers(f"{option} {text}", numbers)
+
+
+def spread(
+    option: str,
+    texts: Sequence[str],
+    values: np.ndarray,
+    place: Callable[[str], slice],
+    what: str = "joint",
+    listed: bool = False,
+) -> np.ndarray:
+    """A copy of ``values`` (n,) with NUMBER everywhere, and NAME=NUMBER[,NUMBER...] at the place of its name.
+
+    place    the slice of a name; raises for others
+    what     is named
+    listed   allows n numbers with commas between them, without a name
+    """
+    values, seen = np.array(values, dtype=float), set()
+    common = [text for text in texts if "=" not in text]
+    if len(common) > 1:
+        raise click.UsageError(f"{option} {' and '.join(common)}: give one number for all {what}s")
+    for text in [*common, *(text for text in texts if "=" in text)]:
+        name, equals, numbers = text.rpartition("=")
+        own, parsed = place(name) if equals else slice(0, len(values)), finite_numbers(f"{option} {text}", numbers)
+        count = own.stop - own.start
+        if name in seen:
+            raise click.UsageError(f"{option} {text}: {name!r} is given twice")
+        seen.add(name)
+        if len(parsed) != 1 and not (equals or (listed and len(parsed) == count)):
+            one = f"{what.upper()}=NUMBER for one of them"
+            raise click.UsageError(f"{option} {text}: one number is for all {what}s, {one}")
+        if len(parsed) not in (1, count):
+            takes = "one number" if count == 1 else f"one number, or {count} with commas between them"
+            raise click.UsageError(f"{option} {text}: {what} {name!r} takes {takes}")
+        values[own] = parsed
+    return values
 
 
 def names_of(text: str | None) -> tuple[str, ...] | None:

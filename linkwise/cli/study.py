@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 import linkwise as lw
 
-from .files import check_output, check_picture
-from .screen import as_json as json_document
-from .screen import shown, table
+from .files import Output, Picture
+from .screen import Answer, shown
+from .screen import table as columns
+from .signatures import Count, command
 
 
-@click.command(short_help="Thousands of cases of a computation, here or on a cluster; stopped and resumed.")
-@click.argument("file")
-@click.option("--cluster", metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://host:8786.")
-@click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes on this machine.")
-@click.option("--store", metavar="FOLDER", help="NAME.zarr or NAME.parquet, in place of the file's.")
-@click.option("--table", "rows", metavar="FILE", help="Write a table of all cases, .csv or .parquet.")
-@click.option("--plot", metavar="FILE", help="A picture of how the results are spread.")
-@click.option("--of", "name", metavar="RESULT", help="The result to show and to plot; the first by default.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@command("Thousands of cases of a computation, here or on a cluster; stopped and resumed.")
 def study(
     file: str,
-    cluster: str | None,
-    processes: int | None,
-    store: str | None,
-    rows: str | None,
-    plot: str | None,
-    name: str | None,
-    as_json: bool,
+    answer: Answer,
+    cluster: Annotated[str, "ADDRESS"] | None = None,
+    processes: Count | None = None,
+    store: Annotated[str, "FOLDER"] | None = None,
+    table: Annotated[str, Output(".csv", ".parquet")] | None = None,
+    plot: Picture | None = None,
+    of: Annotated[str, "RESULT"] | None = None,
 ) -> None:
     """Run the study in FILE (TOML, see docs/studies.md) and print statistics of its results.
 
     With a store, each part is written as soon as it is computed; the same command goes on where it was interrupted.
 
+    cluster     of a Dask scheduler, such as tcp://host:8786
+    processes   processes on this machine
+    store       NAME.zarr or NAME.parquet, in place of the file's
+    table       write a table of all cases, .csv or .parquet
+    plot        a picture of how the results are spread
+    of          the result to show and to plot; the first by default
+
     \b
     linkwise study study.toml --table cases.csv --plot spread.png
     """
-    check_output(rows, ".csv", ".parquet")
-    check_picture(plot, ".png", ".svg", ".pdf")
     if cluster and processes:
         raise click.UsageError("--cluster and --processes are two places to compute: give one")
     found = lw.studies.load_study(file)
@@ -56,12 +55,12 @@ def study(
             click.echo(f"linkwise: {done.sum()} of {len(done)} cases are stored; run again to go on", err=True)
         raise
     computed = [one for one in results.names if one not in results.varied]
-    chosen = name or computed[0]
+    chosen = of or computed[0]
     if chosen not in results:
         raise click.UsageError(f"there is no result {chosen!r}; available: {', '.join(results.names)}")
-    _print(results, chosen, to, as_json)
-    if rows:
-        _write_table(results, rows)
+    _print(results, chosen, to, answer)
+    if table:
+        _write_table(results, table)
     if plot:
         results.plot_quantiles(chosen, plot)
 
@@ -78,7 +77,7 @@ def _bar_is_seen() -> bool:
     return sys.stderr.isatty() and find_spec("tqdm") is not None
 
 
-def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
+def _print(results: Any, name: str, store: Path | None, answer: Answer) -> None:
     """Statistics of a result, entry by entry; of results over time, at the last time."""
     summary = results.summary(name)
     if "t" in summary.dims:
@@ -92,17 +91,19 @@ def _print(results: Any, name: str, store: Path | None, as_json: bool) -> None:
         if series is not None and f"{name}_unit" in series.coords:
             label += f" ({series[f'{name}_unit'].values[k]})"
         entries[label] = [float(x) for x in numbers]
-    if as_json:
-        document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}
-        document["entries"] = entries
-        click.echo(json_document(document))
-        return
+    document = {"cases": results.n_cases, "result": name, "unit": results.unit(name), "statistics": heads}
+    answer.show({**document, "entries": entries}, _text(results, name, heads, entries, store))
+
+
+def _text(
+    results: Any, name: str, heads: list[str], entries: dict[str, list[float]], store: Path | None
+) -> Iterator[str]:
     unit = f" ({results.unit(name)})" if results.unit(name) else ""
-    click.echo(f"{results.n_cases} cases, {name}{unit}{' at the end' if 't' in results.axes(name) else ''}")
+    yield f"{results.n_cases} cases, {name}{unit}{' at the end' if 't' in results.axes(name) else ''}"
     cells = [(label, *(f"{x:.6g}" for x in row)) for label, row in entries.items()]
-    click.echo("\n".join(table(("", *heads), cells, range(1, len(heads) + 1))))
-    others = [one for one in results.names if one not in results.varied and one != name]
+    yield from columns(("", *heads), cells, range(1, len(heads) + 1))
+    others = [each for each in results.names if each not in results.varied and each != name]
     if others:
-        click.echo(f"also: {', '.join(others)}")
+        yield f"also: {', '.join(others)}"
     if store is not None:
-        click.echo(f"stored in {shown(store)}")
+        yield f"stored in {shown(store)}"

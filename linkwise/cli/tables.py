@@ -10,6 +10,7 @@ states stand kinetic energies (CSV), or they are always in radians (npz of ``Tra
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -24,10 +25,11 @@ import numpy as np
 
 import linkwise as lw
 
-from .files import PIPE, called, check_output, contents
-from .units import DEGREE, DEGREES, RADIANS, angles_by_energy, check_units, scaled
+from .files import PIPE, called, contents
+from .units import DEGREE, DEGREES, RADIANS, angles_by_energy, check_units, scaled, unit
 
 QUANTITIES = ("q", "v", "a", "tau")
+ANGULAR = ("q", "v", "a")  # quantities that may be angles, or rates of such
 ZIP = b"PK"  # how archives begin
 KINETIC = "kinetic_energy"  # the column of a motion's table
 ABOUT = "about"  # the array in which ``Trajectory.save`` keeps all that is no number
@@ -60,7 +62,7 @@ def read_table(
         remedy = "use --degrees" if not degrees else "leave --degrees out"
         raise click.UsageError(f"{source}: angles are in {written_in}, as its kinetic energies show; {remedy}")
     if degrees and written_in != RADIANS:
-        table |= {name: scaled(mech, name, table[name], DEGREE) for name in ("q", "v", "a") if name in table}
+        table |= {name: scaled(mech, name, table[name], DEGREE) for name in ANGULAR if name in table}
     if "q" in table and not (written_in or trust_units):
         check_units(source, mech, table["q"])
     return table
@@ -216,30 +218,28 @@ def _from_npz(file: str, data: bytes, mech: lw.Mechanism, wanted: Sequence[str])
 # -- writing ------------------------------------------------------------------------------------------
 
 
-def check_table_output(path: str | None) -> None:
-    """Complain of what ``write_table`` could not write."""
-    check_output(path, ".csv", ".npz", pipe=True)
+def write_table(path: str | None, mech: lw.Mechanism, table: Table, degrees: bool = False) -> None:
+    """Columns of numbers to a .csv or .npz file, or as CSV to standard output; angles of q, v and a in degrees if so.
 
-
-def write_table(path: str | None, mech: lw.Mechanism, table: Table) -> None:
-    """Time and quantities to a .csv or .npz file, or as CSV to standard output."""
+    table   t, energies and other columns (rows,); quantities of joints (rows, n), as q and tau_std; and others, whose
+            columns are numbered
+    """
+    table = {name: scaled(mech, name, x, 1.0 / unit(degrees)) if name in ANGULAR else x for name, x in table.items()}
     if path is not None and path.lower().endswith(".npz"):
         np.savez(path, **table)  # type: ignore[arg-type]
         return
-    names = [name for quantity in table for name in (["t"] if quantity == "t" else columns(mech, quantity))]
-    write_csv(path, names, np.concatenate([array.reshape(len(array), -1) for array in table.values()], axis=1))
+    names = [column for name, array in table.items() for column in _headings(mech, name, array)]
+    rows = np.concatenate([array.reshape(len(array), -1) for array in table.values()], axis=1)
+    with contextlib.ExitStack() as files:
+        stream: TextIO = sys.stdout
+        if path not in (None, PIPE):
+            stream = files.enter_context(open(str(path), "w", newline="", encoding="utf-8"))
+        writer = csv.writer(stream, lineterminator="\n")  # names with commas are quoted
+        writer.writerow(names)
+        writer.writerows([repr(x) for x in row] for row in rows.tolist())
 
 
-def write_csv(path: str | None, names: Sequence[str], rows: np.ndarray) -> None:
-    """Rows (m, n) under their names to a file, or to standard output."""
-    if path is None or path == PIPE:
-        _write(sys.stdout, names, rows)
-        return
-    with open(path, "w", newline="", encoding="utf-8") as stream:
-        _write(stream, names, rows)
-
-
-def _write(stream: TextIO, names: Sequence[str], rows: np.ndarray) -> None:
-    writer = csv.writer(stream, lineterminator="\n")  # names with commas are quoted
-    writer.writerow(names)
-    writer.writerows([repr(x) for x in row] for row in rows.tolist())
+def _headings(mech: lw.Mechanism, name: str, array: np.ndarray) -> list[str]:
+    if name.removesuffix("_std") in QUANTITIES:
+        return columns(mech, name)
+    return [name] if array.ndim == 1 else [f"{name}[{k}]" for k in range(array.shape[1])]

@@ -16,6 +16,11 @@ DEGREE = math.pi / 180.0
 RADIANS, DEGREES = "radians", "degrees"
 
 
+def unit(degrees: bool) -> float:
+    """The unit of angles outside, in radians."""
+    return DEGREE if degrees else 1.0
+
+
 def places(mech: lw.Mechanism, measure: str, quantity: str) -> list[int]:
     """Indices of the numbers of a quantity (q, v or a) that are angles, lengths, ..., or rates of such."""
     index, of = (mech.q_index, "q") if quantity == "q" else (mech.v_index, "v")

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
 
-from .files import check_output
-from .mechanism import Loaded, report_warnings, takes_mechanism
+from .files import Output
+from .mechanism import Source
 from .screen import shown
-from .state import state
+from .signatures import File, command
+from .state import Position
 from .tables import read_table
 
 
-@click.command(short_help="A mechanism in the browser.")
-@takes_mechanism
-@click.option("--q", "positions", multiple=True, metavar="JOINT=Q", help="Position of a joint; loops are closed.")
-@click.option("--start", metavar="FILE|POSTURE", help="Configuration from a table or a posture.")
-@click.option("--motion", metavar="FILE", help="Play the rows of a .csv or .npz table of q, with times t or without.")
-@click.option("--degrees", is_flag=True, help="Angles in degrees, on the command line and in files.")
-@click.option("--port", default=8080, show_default=True, help="Of the page, or the next that is free.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other computers in.")
-@click.option("--browser/--no-browser", default=None, help="Open it, or only say where it is.")
-@click.option("--save", metavar="FILE", help="Write it to an .html file instead, which needs no network.")
+@command("A mechanism in the browser.", of=lw.view, without=("open_browser",))
 def view(
-    found: Loaded,
-    positions: Sequence[str],
-    start: str | None,
-    motion: str | None,
-    degrees: bool,
-    port: int,
-    host: str,
-    browser: bool | None,
-    save: str | None,
+    source: Source,
+    position: Position,
+    motion: File | None = None,
+    browser: bool | None = None,
+    save: Annotated[str, Output(".html")] | None = None,
+    **options: Any,
 ) -> None:
     """Rotate, drag and play a mechanism in the browser, until Ctrl-C.  Needs: pip install 'linkwise[view]'; --save does
     not.
+
+    motion    play the rows of a .csv or .npz table of q, with times t or without
+    host      0.0.0.0 lets other computers in
+    port      of the page, or the next that is free
+    browser   open it, or only say where it is
+    save      write it to an .html file instead, which needs no network
 
     \b
     linkwise view robot.urdf
@@ -46,21 +41,20 @@ def view(
     linkwise view robot.urdf --motion motion.csv
     linkwise view robot.urdf --motion motion.csv --save motion.html
     """
-    check_output(save, ".html")
-    if motion and (positions or start):
+    if motion and position.chosen:
         raise click.UsageError("--motion says where the mechanism is; leave out --q and --start")
-    mech = report_warnings(found, notes=False)
+    mech = source.mechanism(notes=False)
     times: np.ndarray | None = None
     if motion:
-        table = read_table(motion, mech, ("q",), ("t",), degrees, found.trust_units)
+        table = read_table(motion, mech, ("q",), ("t",), position.degrees, source.trust_units)
         q, times = table["q"], table.get("t")
     else:
-        q = state(mech, positions, (), start, degrees, found.trust_units)[0]
+        q = position.of(mech)
     if save:
-        chosen = q if motion or positions or start else None
-        written = lw.viewer.page(mech, chosen, times, meshes=True).save(save)
-        click.echo(f"{shown(written)}: {mech.name}, to be opened in a browser")
+        chosen = q if motion or position.chosen else None
+        path = lw.viewer.page(mech, chosen, times, meshes=True).save(save)
+        click.echo(f"{shown(path)}: {mech.name}, to be opened in a browser")
         return
-    with lw.view(mech, q, times, port=port, host=host, open_browser=browser) as viewer:
+    with lw.view(mech, q, times, open_browser=browser, **options) as viewer:
         click.echo(f"{mech.name} is at {viewer.url} (Ctrl-C ends)")
         viewer.wait()

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanics.joints import Floating
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from . import closed
@@ -96,7 +95,7 @@ def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     chosen = np.zeros(mech.nv, dtype=bool)
     said = mech.actuated_joints
     for joint in mech.joint_names if said is None else said:
-        if not isinstance(mech.bodies[mech.body_index(joint)].kind, Floating):
+        if not mech.bodies[mech.body_index(joint)].kind.is_free:
             chosen[mech.v_index(joint)] = True
     if said is not None or not mech.loops:
         return chosen
@@ -150,5 +149,5 @@ def _by_preference(mech: Mechanism) -> list[int]:
             index,
         )
 
-    may = (i for i, body in enumerate(mech.bodies) if not (body.mimic or isinstance(body.kind, Floating)))
+    may = (i for i, body in enumerate(mech.bodies) if not (body.mimic or body.kind.is_free))
     return sorted(may, key=key)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..mechanics.joints import Cylindrical, Fixed, Floating, Joint, Planar, Revolute, Spherical
+from ..mechanics.joints import Fixed, Joint, Spherical
 from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
@@ -139,11 +139,11 @@ def _rolls(shape: Shape, joint: Joint, rotation: np.ndarray, centre: np.ndarray,
     rotation, centre   of the shape, in the frame of the link, at whose origin the joint is
     arm                from the centre to the point that touches, in the same axes
     """
-    turns_in_any_direction = isinstance(joint, Floating | Spherical)
+    turns_in_any_direction = joint.is_free or joint.is_ball
     if turns_in_any_direction:
         axis, beside = rotation[:, 2], np.linalg.norm(centre)
-    elif isinstance(joint, Revolute | Cylindrical | Planar):
-        axis = np.asarray(joint.normal if isinstance(joint, Planar) else joint.axis, dtype=float)
+    elif joint.turning_axis is not None:
+        axis = np.asarray(joint.turning_axis, dtype=float)
         beside = np.linalg.norm(np.cross(axis, centre))
     else:
         return False

@@ -8,30 +8,52 @@ the links follow each other in the order of ``mech.link_names``.  Pinocchio has 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.store import of_algorithm
+from ..compiler.registry import ArrayFunction, register
+from ..compiler.store import kernel_function
 from ..display import mimebundle
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.inertial_parameters import NAMES
 from ..mechanism.inertial_parameters import inertial_parameters as _parameters_of
 from ..mechanism.scales import scales
-from .states import Float64Array
-from .trees import random_state
+from .closed.assembly import assemble
+from .closed.closing import closed_by
+from .closed.constraints import decomposed, decomposed_jacobian
+from .closed.decomposition import times
+from .closed.dynamics import null_space, terms
+from .closed.redundancy import loop_equations
+from .closed.tolerances import LOOPS
+from .states import Float64Array, checked_arrays
+from .trees import difference, integrate, random_state
 
 PER_LINK = len(NAMES)
 KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass last, which an inner link can carry
 POWERS_OF_LENGTH = (0, 1, 1, 1, 2, 2, 2, 2, 2, 2)  # in units of a link's parameters, besides mass
+STEP, STEPS = 0.15, 8  # rad, sizes of loops: from the initial configuration of a constrained mechanism to others
 EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is round-off
 
 
-@of_algorithm("regressor")
-def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
-    """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a``, gravity
-    included; it depends on joints, poses and gravity, on no mass."""
-    ...
+def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, independent: Any = None) -> Float64Array:
+    """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a`` of the
+    spanning tree, gravity included; it depends on joints, poses and gravity, on no mass.
+
+    With constraints M a + h = tau - G* lambda, so that Y p + rotor_inertias * a = tau - G* lambda.
+
+    independent   names of joints and coordinates, as for ``closed.null_space``, whose K has G K = 0: the result is
+                  K* Y, (p, 10 n_links), free of constraint forces: K* tau = K* Y p + K* (rotor_inertias * a).  If the
+                  actuated joints are the independent ones, K* tau are their torques
+    """
+    matrix: Float64Array = kernel_function(mech, "regressor", q)(q, v, a)
+    if independent is None:
+        return matrix
+    return np.swapaxes(null_space(mech, q, independent=independent), -1, -2) @ matrix
+
+
+register(regressor, ArrayFunction("regressor"))
 
 
 def inertial_parameters(mech: Mechanism) -> Float64Array:
@@ -87,23 +109,35 @@ class BaseParameters:
     _repr_mimebundle_ = mimebundle
 
 
-def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
-    """The combinations of inertial parameters that joint forces depend on, found from regressors at random states.
+def base_parameters(mech: Mechanism, seed: int = 0, q: ArrayLike | None = None) -> BaseParameters:
+    """The combinations of inertial parameters that joint forces depend on, from regressors at random states.
 
     Links are looked at from the base outward: of each link the parameters are kept that those kept before do not
-    explain, so what an outer link has in common with inner ones is counted with the inner ones.  This is the numerical
+    explain, so what an outer link has in common with inner ones is counted with the inner one.  This is the numerical
     form (Gautier, 1991) of the rules of Mayeda, Yoshida and Osuka (1990), for any joints.
+
+    With constraints these are the combinations that K* Y depends on, K a basis of the motions that the constraints
+    allow: what torques of actuated joints identify, whichever coordinates are independent.  They depend on the branch:
+    a parallelogram has fewer than the same four bars crossed.  Prescribed motions may be at any position, velocity and
+    acceleration.
+
+    q   (nq,): a regular configuration of a constrained mechanism on the branch that is meant, around which the states
+        are; by default ``mech.initial``, assembled
     """
     require_mechanism(mech)
+    start = mech.initial if q is None else checked_arrays(mech, q=q)[0]
     size = PER_LINK * mech.n_links
     rng = np.random.default_rng(seed)
-    own = scales(mech)
-    q, v = random_state(mech, rng, (4 + 2 * size // max(mech.nv, 1),))
-    rate = 1.0 / own.time_of(np.zeros(mech.nv))
-    v, a = v * own.of_v * rate, rng.normal(size=v.shape) * own.of_v * rate**2
+    unit = scales(mech)
+    rate = 1.0 / unit.time_of(np.zeros(mech.nv))
+    if mech.loops:
+        at, v, a, basis = _constrained_motions(mech, start, rng, size, rate)
+    else:
+        at, v, a, basis = _tree_motions(mech, rng, size, rate)
     # Dimensionless: joint forces over those of the mechanism's mass, length and time, parameters likewise.
-    each = own.mass * own.length ** np.array(POWERS_OF_LENGTH)
-    forces = regressor(mech, q * own.of_q, v, a) * own.of_v[:, None] / (own.mass * (own.length * rate) ** 2)
+    each = unit.mass * unit.length ** np.array(POWERS_OF_LENGTH)
+    forces = regressor(mech, at, v, a) / (unit.mass * (unit.length * rate) ** 2)
+    forces = basis[..., None] * forces if basis.ndim == 1 else np.swapaxes(basis, -1, -2) @ forces
     stacked = (forces * np.tile(each, mech.n_links)).reshape(v.size, size)
     lengths = np.linalg.norm(stacked, axis=0)
     felt = lengths > EXPLAINED * lengths.max(initial=0.0)
@@ -115,6 +149,53 @@ def base_parameters(mech: Mechanism, seed: int = 0) -> BaseParameters:
     names = tuple(f"{link}.{parameter}" for link in mech.link_names for parameter in NAMES)
     sizes = lengths / np.tile(each, mech.n_links)  # of the columns of the regressor
     return BaseParameters(np.array(kept, dtype=int), weights * sizes / sizes[kept, None], names)
+
+
+Motions = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
+
+
+def _tree_motions(mech: Mechanism, rng: np.random.Generator, size: int, rate: float) -> Motions:
+    """q, v, a of random states, more than ``size`` numbers of v, and (nv,): the units of velocities."""
+    unit = scales(mech)
+    q, v = random_state(mech, rng, (4 + 2 * size // max(mech.nv, 1),))
+    return q * unit.of_q, v * unit.of_v * rate, rng.normal(size=v.shape) * unit.of_v * rate**2, unit.of_v
+
+
+def _constrained_motions(
+    mech: Mechanism, start: Float64Array, rng: np.random.Generator, size: int, rate: float
+) -> Motions:
+    """q, v, a of random states around ``start`` that keep all constraints but prescribed motions, more than
+    ``size`` independent velocities, and (..., nv, nv): K, orthonormal in dimensionless coordinates, filled up with
+    columns of zeros."""
+    mech = mech.structure
+    free = mech.without_drives()
+    start = assemble(free, start) if free.loops else start
+    dofs = mech.nv - int(decomposed(mech, start).rank)
+    q = _configurations(free, start, rng, 4 + 2 * size // max(dofs, 1))
+    at = terms(free, q, np.zeros(mech.nv))
+    svd = decomposed_jacobian(free, at.jacobian)
+    v, a = (times(svd.null, rng.normal(size=(len(q), mech.nv))) * power for power in (rate, rate**2))
+    a = a - svd.solve(terms(free, q, v).bias)
+    return q, v, a, decomposed(mech, q).null
+
+
+def _configurations(mech: Mechanism, start: Float64Array, rng: np.random.Generator, count: int) -> Float64Array:
+    """(count, nq): configurations on the branch of ``start`` whose loops are closed: reached from there by small steps
+    in random directions, up to where a loop cannot be closed any more."""
+    equations = loop_equations(mech)
+    columns = equations.sizes.columns
+    q = np.tile(start, (count, 1))
+    directions = rng.normal(size=(count, mech.nv)) * columns
+    largest = STEP * rng.uniform(0.1, 1.0, (count, 1))
+    for _ in range(STEPS):
+        svd = decomposed(mech, q)
+        steps = times(svd.null, times(svd.null_rows, directions))
+        steps *= largest / np.maximum(np.abs(steps / columns).max(axis=-1, initial=0.0, keepdims=True), largest)
+        moved = integrate(mech, q, steps, 1.0)
+        moved = closed_by(equations, moved, np.ones(mech.nv, bool), LOOPS.aim * LOOPS.closed, LOOPS.closed, 30, columns)
+        near = np.abs(difference(mech, q, moved) / columns).max(axis=-1, initial=0.0) < 2.0 * STEP
+        q = np.where((near & equations.is_closed(moved, LOOPS.closed))[:, None], moved, q)
+    return q
 
 
 def _independent(units: np.ndarray) -> list[int]:

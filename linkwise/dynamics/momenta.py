@@ -5,24 +5,39 @@
 No accelerations are needed, and no forces that they cause: fewer operations than forward dynamics.  d is the derivative
 along the directions of the joints; where these do not commute (spherical and floating joints) their structure constants
 add to it.  q is (nq,), v, p and tau are (nv,), with any leading batch shape.  Trees of any joints, fixed or floating,
-with rotor inertias and mimic joints.  Loops are refused where v is solved for.
+with rotor inertias and mimic joints, and mechanisms with constraints: there p stays M v of all joints, and
+
+    M v + G* mu = p,  G v = rates of the drives;    dp/dt = tau - G* lambda + 1/2 d(v* M v) - gravity_force
+
+with the lambda of M a + h = tau - G* lambda.  mu is zero for the p = M v of velocities that keep the constraints; of
+any other p only K* p has a part in v, K the motions that the constraints allow.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Program
-from ..compiler.registry import compile_instead
-from ..compiler.store import of_algorithm, stored
+from ..compiler.registry import ArrayFunction, compile_instead, register
+from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
 from ..mechanics.recursions.tree import build_tree
-from ..mechanism import Mechanism
-from .states import Float64Array
+from ..mechanism import Mechanism, require_mechanism
+from .closed.constraints import warn_if_open
+from .closed.contacts import all_by_kernel, loop_mask, row_mask
+from .closed.decomposition import times
+from .closed.dynamics import motion_under, null_space_accelerations, terms
+from .closed.redundancy import closable_error
+from .states import Float64Array, checked_arrays
+from .total_rates import within_constraints
+from .trees import coriolis_matrix, mass_matrix
 
 MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more than articulated inertias, or than to ask
 
@@ -35,22 +50,86 @@ def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     ...
 
 
-@of_algorithm("momentum_velocities")
-def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike) -> Float64Array:
-    """(nv,): v = M^-1 p."""
-    ...
+def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
+    """(nv,): v = M^-1 p; of a constrained mechanism the v that keeps its constraints and has the momenta K* p.
+
+    active   (..., number of constraints) booleans: constraints that hold; all if None
+    """
+    require_mechanism(mech)
+    if not mech.loops:
+        loop_mask(mech, active)
+        return kernel_function(mech, "momentum_velocities", q)(q, p)
+    q, p = checked_arrays(mech, q=q, p=p)
+    mask = loop_mask(mech, active, q=q, p=p)
+    warn_if_open(mech, closable_error(mech, q), mask)
+    return all_by_kernel(mech, "momentum_velocities", (q, p), partial(_velocities, mech), mask)[0]
 
 
-@of_algorithm("momentum_motion")
 def motion(
-    mech: Mechanism, q: ArrayLike, p: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism,
+    q: ArrayLike,
+    p: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """dp/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of (q, p)
-    needs, at once."""
-    ...
+    """dp/dt and v, each (nv,), under joint forces, gravity, ``wrenches`` (n_links, 6) and forces of the constraints:
+    what an integrator of (q, p) needs, at once.
+
+    active   (..., number of constraints) booleans: constraints that hold; all if None
+    """
+    require_mechanism(mech)
+    if not mech.loops:
+        loop_mask(mech, active)
+        if wrenches is None:
+            return kernel_function(mech, "momentum_motion", q)(q, p, tau)
+        return kernel_function(mech, ("momentum_motion", WRENCHES), q)(q, p, tau, wrenches)
+    q, p, tau = checked_arrays(mech, wrenches, q=q, p=p, tau=tau)
+    mask = loop_mask(mech, active, q=q, p=p, tau=tau)
+    warn_if_open(mech, closable_error(mech, q), mask)
+    changes, v = all_by_kernel(mech, "momentum_motion", (q, p, tau), partial(_motion, mech), mask, wrenches)
+    return changes, v
+
+
+register(velocities, ArrayFunction("momentum_velocities"))
+register(motion, ArrayFunction("momentum_motion"))
+
+
+def _velocities(
+    mech: Mechanism, q: Float64Array, p: Float64Array, active: Float64Array | None, _: Any = None
+) -> tuple[Float64Array]:
+    """The momenta and the drives as forces and accelerations at rest."""
+    at = terms(mech, q, np.zeros(mech.nv), active=active)
+    rates = mech.drive_rates if active is None else mech.drive_rates * row_mask(mech, active)
+    return (null_space_accelerations(mech, at, p, -np.broadcast_to(rates, at.bias.shape)),)
+
+
+def _motion(
+    mech: Mechanism,
+    q: Float64Array,
+    p: Float64Array,
+    tau: Float64Array,
+    active: Float64Array | None,
+    wrenches: Float64Array | None,
+) -> tuple[Float64Array, Float64Array]:
+    """dp/dt = M a + dM/dt v, and v."""
+    (v,) = _velocities(mech, q, p, active)
+    a = motion_under(mech, q, v, tau, wrenches=wrenches, active=active)[1]
+    skew = coriolis_matrix(mech, q, v)
+    return times(mass_matrix(mech, q), a) + times(skew + np.swapaxes(skew, -1, -2), v), v
 
 
 @of_algorithm("momentum_motion_and_total_rates")
+def _of_tree(
+    mech: Mechanism,
+    q: ArrayLike,
+    p: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    normalized: bool = True,
+) -> tuple[Float64Array, Float64Array, Float64Array]: ...
+
+
 def motion_and_total_rates(
     mech: Mechanism,
     q: ArrayLike,
@@ -60,16 +139,28 @@ def motion_and_total_rates(
     normalized: bool = True,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """dp/dt, v, and the total joint rates nu = m* v of jain1995 (``linkwise.diagonal``; xi without normalization),
-    which the filter from p to v finds on its way."""
-    ...
+    which the filter from p to v finds on its way; of mechanisms with constraints their quasi-velocities."""
+    require_mechanism(mech)
+    if not mech.loops:
+        return _of_tree(mech, q, p, tau, wrenches, normalized)
+    changes, v = motion(mech, q, p, tau, wrenches)
+    return changes, v, within_constraints("diagonal_rates", mech, q, normalized, v=v)
+
+
+register(motion_and_total_rates, ArrayFunction("momentum_motion_and_total_rates"))
 
 
 @compile_instead("linkwise.momenta.motion, whose kernel gives dp/dt and v")
 def forward_dynamics(
-    mech: Mechanism, q: ArrayLike, p: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism,
+    q: ArrayLike,
+    p: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): dp/dt under joint forces, gravity and ``wrenches``."""
-    return motion(mech, q, p, tau, wrenches)[0]
+    """(nv,): dp/dt under joint forces, gravity, ``wrenches`` and forces of the constraints (``active`` ones)."""
+    return motion(mech, q, p, tau, wrenches, active)[0]
 
 
 def cheapest_form(mech: Mechanism) -> str:
@@ -78,6 +169,8 @@ def cheapest_form(mech: Mechanism) -> str:
 
 
 def _cheapest_form(mech: Mechanism) -> str:
+    if mech.loops:  # constraints leave one form
+        return forms.FILTER
     in_a_plane = rotates_in_a_plane(build_tree(mech))
     if mech.nv > MOST:
         return forms.FIXED_AXES if in_a_plane else forms.FILTER
@@ -89,9 +182,8 @@ def _instructions(mech: Mechanism, form: str) -> int:
     """Operations where a product and a sum are one, as on the machine."""
     from ..compiler.pipeline import optimize, trace_with_plan  # here, so that importing the package stays quick
 
-    algorithm = Algorithm(
-        form, ("q", "p", "tau"), ("p_rate", "v"), partial(forms.motion, form=form), reason=forms.REASON
-    )
+    motion = partial(forms.motion, form=form, units=ConstraintUnits())
+    algorithm = Algorithm(form, ("q", "p", "tau"), ("p_rate", "v"), motion, reason=forms.REASON)
     program = optimize(trace_with_plan(algorithm, mech).program)
     assert isinstance(program, Program)  # without loops over links
     return len([node for node in program.nodes if node.args])

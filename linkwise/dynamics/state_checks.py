@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..mechanics.joints import ANGLE, LENGTH, QUATERNION, Floating
+from ..mechanics.joints import ANGLE, LENGTH, QUATERNION
 from ..mechanism import Body, Mechanism, require_mechanism
 from ..mechanism.quaternions import NOT_UNIT
 from .states import ByJoint, Float64Array, about_length, common_batch, real_numbers
@@ -103,10 +103,10 @@ def _of_quaternion(body: Body, own: np.ndarray, places: list[int]) -> Iterator[s
         first = tuple(np.argwhere(wrong)[0])
         yield (
             f"{what} is {lengths[first]:.6g} long{_where(wrong)}, not 1: coordinates are [w, x, y, z]"
-            + (", then the position" if isinstance(body.kind, Floating) else "")
+            + (", then the position" if body.kind.is_free else "")
             + _other_order(body, own[first])
         )
-    elif not isinstance(body.kind, Floating):
+    elif not body.kind.is_free:
         last = np.abs(np.abs(own[..., places[3]]) - 1.0) < ROUND
         if last.any():
             yield (
@@ -117,7 +117,7 @@ def _of_quaternion(body: Body, own: np.ndarray, places: list[int]) -> Iterator[s
 
 def _other_order(body: Body, own: np.ndarray) -> str:
     """Whether the coordinates of a floating joint look like those of another library."""
-    if not isinstance(body.kind, Floating) or abs(np.linalg.norm(own[3:]) - 1.0) > NOT_UNIT:
+    if not body.kind.is_free or abs(np.linalg.norm(own[3:]) - 1.0) > NOT_UNIT:
         return ""
     pinocchio = "Pinocchio's [x, y, z, qx, qy, qz, qw], which lw.interop.from_pinocchio converts"
     mujoco = "MuJoCo's [x, y, z, qw, qx, qy, qz], which lw.interop.from_mujoco converts"

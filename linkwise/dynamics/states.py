@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
-from ..mechanics.joints import Revolute
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
 Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
@@ -146,7 +145,7 @@ def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:
     """The batch shape of the array called ``name``, which must have the shape of one state behind it."""
     rates = (mech.nv,)
     cores = {"q": (mech.nq,), "v": rates, "a": rates, "tau": rates, "wrenches": (mech.n_links, 6)}
-    core = cores[name.removesuffix("0")]
+    core = cores.get(name.removesuffix("0"), rates)
     lead = array.ndim - len(core)
     if lead < 0 or array.shape[lead:] != core:
         expected = ", ".join(map(str, core))
@@ -168,7 +167,7 @@ def about_length(mech: Mechanism, name: str, given: int) -> str:
     if mimics and given == expected + mimics:
         joints = ", ".join(map(repr, mech.mimic_joints))
         return f": numbers of joints that mimic others are not part of it ({joints})"
-    hinges = (body for body in mech.bodies if isinstance(body.kind, Revolute) and not body.mimic)
+    hinges = (body for body in mech.bodies if body.kind.hinge and not body.mimic)
     endless = [body.joint for body in hinges if np.isinf(body.limits.upper[0])]
     if name == "q" and endless and given == expected + len(endless):
         joints = ", ".join(map(repr, endless))

@@ -27,7 +27,7 @@ def to_mechanism(mech: lw.Mechanism, other: lw.Mechanism, others: Iterable[str] 
             there[body.joint] = Foreign(list(q), list(v), body.kind.nv == 6, body.kind.kind_name())
 
     def chart(body: Any, joint: Foreign) -> Same:
-        if not isinstance(body.kind, lw.Floating) or body.parent >= 0:
+        if not body.kind.is_free or body.parent >= 0:
             return Same()
         (twin,) = (one for one in other.bodies if not one.mimic and other.v_index(one.joint).start == joint.v[0])
         return Elsewhere(twin.rotation.T @ body.rotation, twin.rotation.T @ (body.position - twin.position))

@@ -59,7 +59,7 @@ def mujoco_model(mech: lw.Mechanism) -> Any:
 
 
 def _chart(body: Any, joint: Foreign) -> Same:
-    if not isinstance(body.kind, lw.Floating):
+    if not body.kind.is_free:
         return Same()
     if body.parent >= 0:
         raise lw.MechanismError(f"joint {body.joint!r} floats on a moving link: MuJoCo's free joints are on the world")

@@ -70,10 +70,12 @@ def paired(
                 f"coordinates and {len(whole.v)} velocities in {library}: the two are not the same mechanism"
             )
         ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None, body.joint))
-        if isinstance(body.kind, lw.Helical) and (advance := left.pop(f"{body.joint}.advance", None)):
-            pitch = body.kind.pitch  # a screw that is a hinge and a slide there
-            along = place._replace(ratio=pitch * place.ratio, offset=pitch * place.offset)
-            ties.append(Tie(made, along, advance.q, advance.v, True, body.joint))
+        for step in body.kind.steps:  # a screw may be a hinge and a slide there
+            if step.name and (advance := left.pop(f"{body.joint}.{step.name}", None)):
+                q, v = (slice(at.start + step.coordinate, at.start + step.coordinate + 1) for at in place[1:3])
+                along = place._replace(q_index=q, v_index=v, ratio=step.ratio * place.ratio)
+                along = along._replace(offset=step.ratio * place.offset)
+                ties.append(Tie(Same(), along, advance.q, advance.v, True, body.joint))
     unknown = [name for name in left if name not in others]
     if unknown:
         raise lw.MechanismError(
@@ -90,7 +92,7 @@ def _found(mech: lw.Mechanism, body: Any, there: Mapping[str, Foreign]) -> list[
     if all(name in there for name in composed):
         return composed
     others = {name: one for name, one in there.items() if name not in mech.joint_names}
-    if isinstance(body.kind, lw.Floating):
+    if body.kind.is_free:
         left = [name for name, one in others.items() if one.free]
     elif body.joint == FLOATING_BASE:
         left = [name for name, one in others.items() if one.root]

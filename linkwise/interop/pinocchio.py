@@ -43,15 +43,16 @@ def from_pinocchio(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -
 
 
 def _chart(body: Any, joint: Foreign) -> Same:
-    if isinstance(body.kind, lw.Floating):
+    kind: lw.Joint = body.kind
+    if kind.is_free:
         return FREE_FLYER
-    if isinstance(body.kind, lw.Spherical):
+    if kind.is_ball:
         return BALL
-    if isinstance(body.kind, lw.Planar) and joint.kind == "JointModelPlanar":
-        if not np.array_equal(body.kind.alignment, np.eye(3)):
+    if joint.kind == "JointModelPlanar" and [step.turns for step in kind.steps] == [False, False, True]:
+        if not np.array_equal(kind.alignment, np.eye(3)):
             raise lw.MechanismError(
-                f"joint {body.joint!r} is planar with the normal {body.kind.normal}: Pinocchio's planar joints have z, "
-                "whatever the file says"
+                f"joint {body.joint!r} is planar with the normal {kind.steps[-1].axis}: Pinocchio's planar joints have "
+                "z, whatever the file says"
             )
         return PlanarInChildAxes()
     return Endless() if (len(joint.q), len(joint.v)) == (2, 1) else Same()
@@ -97,38 +98,23 @@ def _depth_first(mech: lw.Mechanism) -> list[int]:
 
 
 def _joint(pin: Any, kind: lw.Joint) -> Any:
-    if isinstance(kind, lw.Revolute | lw.Prismatic):
-        rotates, axis = isinstance(kind, lw.Revolute), tuple(kind.axis)
+    entry = kind.formats.get("pinocchio")
+    if entry is not None and entry.fits(kind):
+        numbers = [getattr(kind, field) * unit for field, _, unit in entry.numbers]
+        return getattr(pin, entry.type)(*map(np.array, entry.directions(kind)), *numbers)
+    if kind.only_step:
+        axis = tuple(kind.only_step.axis)
         if axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)):  # its joints for these cost less
-            return getattr(pin, f"JointModel{'R' if rotates else 'P'}{'XYZ'[axis.index(1.0)]}")()
-        return _revolute(pin, axis) if rotates else _prismatic(pin, axis)
-    if isinstance(kind, lw.Helical):
-        return pin.JointModelHelicalUnaligned(np.array(kind.axis), kind.pitch)
-    if isinstance(kind, lw.Universal):
-        perpendicular = abs(np.dot(kind.axis1, kind.axis2)) < 1e-15  # as its own joint supposes
-        if perpendicular:
-            return pin.JointModelUniversal(np.array(kind.axis1), np.array(kind.axis2))
-        return _composite(pin, _revolute(pin, kind.axis1), _revolute(pin, kind.axis2))
-    if isinstance(kind, lw.Cylindrical):
-        return _composite(pin, _revolute(pin, kind.axis), _prismatic(pin, kind.axis))
-    if isinstance(kind, lw.PinInSlot):
-        return _composite(pin, _prismatic(pin, kind.slide_axis), _revolute(pin, kind.pin_axis))
-    if isinstance(kind, lw.Planar):
-        x, y, z = np.array(kind.alignment).T
-        return _composite(pin, _prismatic(pin, x), _prismatic(pin, y), _revolute(pin, z))
-    if isinstance(kind, lw.Spherical):
-        return pin.JointModelSpherical()
-    if isinstance(kind, lw.Floating):
-        return pin.JointModelFreeFlyer()
+            return getattr(pin, f"JointModel{'R' if kind.hinge else 'P'}{'XYZ'[axis.index(1.0)]}")()
+        return _step(pin, kind.only_step)
+    if [step.coordinate for step in kind.steps] == list(range(kind.nq)):  # no step goes along with another
+        return _composite(pin, *(_step(pin, step) for step in kind.steps))
     raise lw.MechanismError(f"Pinocchio has no joint that moves as {kind!r} does")
 
 
-def _revolute(pin: Any, axis: Any) -> Any:
-    return pin.JointModelRevoluteUnaligned(np.array(axis))
-
-
-def _prismatic(pin: Any, axis: Any) -> Any:
-    return pin.JointModelPrismaticUnaligned(np.array(axis))
+def _step(pin: Any, step: Any) -> Any:
+    made = pin.JointModelRevoluteUnaligned if step.turns else pin.JointModelPrismaticUnaligned
+    return made(np.array(step.axis))
 
 
 def _composite(pin: Any, *joints: Any) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..compiler.store import stored
 from ..mechanics.algorithms.closed_form import SOLUTIONS, ArmGeometry, Property, branches
-from ..mechanics.joints import Revolute
 from ..mechanism import Mechanism
 from ..mechanism.parts import Body
 from .se3 import pose as placed
@@ -50,7 +49,7 @@ def why_not(mech: Mechanism, frame: str) -> str:
     if mech.loops:
         return "the mechanism has loops"
     for body in carrying:
-        if not isinstance(body.kind, Revolute):
+        if not body.kind.hinge:
             return f"joint {body.joint!r} is not revolute"
     if _mimic(mech, carrying):
         return "joints that carry the frame mimic others, or others them"
@@ -67,13 +66,12 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     bodies = [mech.bodies[i] for i in carrying]
     if len(bodies) != 6 or mech.loops or _mimic(mech, bodies):
         return None
-    if not all(isinstance(body.kind, Revolute) for body in bodies):
+    if not all(body.kind.hinge for body in bodies):
         return None
     pose, axes, points = np.eye(4), [], []
     for body in bodies:
         pose = pose @ placed(body.rotation, body.position)
-        assert isinstance(body.kind, Revolute)
-        axes.append(pose[:3, :3] @ np.asarray(body.kind.axis))
+        axes.append(pose[:3, :3] @ np.asarray(body.kind.hinge))
         points.append(pose[:3, 3])
     hand = mech.frame(frame)
     unit = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)

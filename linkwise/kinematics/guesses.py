@@ -14,7 +14,6 @@ import numpy as np
 from ..compiler.store import stored
 from ..dynamics.trees import random_state
 from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
-from ..mechanics.joints import Floating
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
 from .targets import Goals, numbers_at
@@ -82,4 +81,4 @@ def random_configurations(
 
 def floating(mech: Mechanism) -> Sequence[slice]:
     """The coordinates of floating joints in q."""
-    return [mech.q_index(body.joint) for body in mech.bodies if isinstance(body.kind, Floating)]
+    return [mech.q_index(body.joint) for body in mech.bodies if body.kind.is_free]

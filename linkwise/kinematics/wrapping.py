@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..dynamics.states import Float64Array
-from ..mechanics.joints import Revolute
 from ..mechanism import Mechanism
 from ..mechanism.parts import Coupling
 
@@ -38,5 +37,5 @@ def _revolute_coordinates(mech: Mechanism) -> list[int]:
     """The coordinates in q of revolute joints whose whole rotations no other joint and no coupling feels."""
     felt = {body.mimic.joint for body in mech.bodies if body.mimic}
     felt |= {joint for loop in mech.loops if isinstance(loop, Coupling) for joint, _ in loop.ratios}
-    own = [body for body in mech.bodies if isinstance(body.kind, Revolute) and not body.mimic]
+    own = [body for body in mech.bodies if body.kind.hinge and not body.mimic]
     return [mech.q_index(body.joint).start for body in own if body.joint not in felt]

@@ -20,7 +20,6 @@ from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.closed.variations import State, state_of
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
-from ..mechanics.joints import Floating
 from ..mechanism import Loop, Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
@@ -171,7 +170,7 @@ def _stands(mech: Mechanism) -> bool:
         return True
     for loop in (one for one in mech.loops if isinstance(one, Loop)):
         sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
-        if min(sides) < 0 and isinstance(mech.bodies[_root(mech, max(sides))].kind, Floating):
+        if min(sides) < 0 and mech.bodies[_root(mech, max(sides))].kind.is_free:
             return True
     return False
 

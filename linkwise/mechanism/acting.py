@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating, Spherical
 from linkwise.mechanism import elements as records
 from linkwise.mechanism import family
 from linkwise.mechanism.annotation import Keyframe, keyframes
@@ -206,7 +205,7 @@ def _check_target(mech: Any, one: Actuator, tendons: list[str]) -> None:
             )
     else:
         kind = mech.bodies[mech.body_index(one.target)].kind
-        if kind.nv != 1 and not isinstance(kind, (Spherical, Floating)):
+        if kind.nv != 1 and not (kind.is_ball or kind.is_free):
             raise MechanismError(
                 f"actuator {one.name!r} drives joint {one.target!r}, which has {kind.nv} coordinates: it needs a joint "
                 "of one, a ball or a free joint"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating
 from linkwise.mechanism.annotation import Annotations, Coordinates
 from linkwise.mechanism.checks import MechanismError, OmissionWarning, warn_caller
 from linkwise.mechanism.elements import Switches
@@ -235,5 +234,5 @@ def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, what: str)
         return None
     for k, one in enumerate((mech, other)):
         if said[k] is None:
-            said[k] = tuple(b.joint for b in one.bodies if not (b.mimic or isinstance(b.kind, Floating)))
+            said[k] = tuple(b.joint for b in one.bodies if not (b.mimic or b.kind.is_free))
     return (*said[0], *map(names, said[1]))

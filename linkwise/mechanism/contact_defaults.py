@@ -21,8 +21,8 @@ SINK = 1e-3  # the depth at which one contact carries all of the weight
 SMOOTHING = 0.25  # of that depth: where the force sets in smoothly
 DISSIPATION = 20.0  # what falls on the ground hardly bounces; springs let go at 2 / DISSIPATION
 SLIP_SPEED = 5e-4
-STEP = 5e-3  # of sqrt(L / g): what stands for gravity where there is none, by the step of the file
-USUAL_STEP = 1e-3  # s, of mechanisms without gravity and without a step, which have no unit of time
+STEP = 5e-3  # of sqrt(L / g): without gravity, a step h stands for it
+USUAL_STEP = 1e-3  # that step where nothing of the mechanism sets a time: the only number with a unit, seconds
 
 
 class Defaults:
@@ -36,6 +36,10 @@ class Defaults:
 
     So one contact that carries everything is 0.001 L deep, and four feet are a quarter of that.  With a step h,
     that of the file if none is given, the stiffness is M / (1.5 h^2) if that is less (``ContactPair.settling``).
+
+    Without gravity sqrt(L / g) is 200 steps h; without a step the time of the stiffest spring in a joint
+    (``Scales.time``).  Without either no rule is free of units: masses and lengths make no time.  A millisecond stands
+    for the step then.
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):
@@ -48,7 +52,7 @@ class Defaults:
         shapes = [self._mech.shape(name) for name in (a, b)]
         mobility = sum(map(self._mobility, shapes))
         carried, length = self._carried(shapes)
-        gravity = self._gravity(length)
+        gravity = self._gravity(length, step)
         load, speed = carried * gravity, math.sqrt(gravity * length)
         mass = 1.0 / mobility if mobility > 0.0 else carried
         stiffness = load / (SINK * length)
@@ -83,9 +87,14 @@ class Defaults:
         size = max((self._trees[tree][1] for tree in trees), default=0.0)
         return mass or 1.0, size or max(map(_extent, self._mech.shapes), default=0.0) or 1.0
 
-    def _gravity(self, length: float) -> float:
+    def _gravity(self, length: float, step: float | None = None) -> float:
+        """g, or what stands for it."""
         gravity = float(np.linalg.norm(self._mech.gravity))
-        return gravity or length * (STEP / (self._mech.timestep or USUAL_STEP)) ** 2
+        if gravity:
+            return gravity
+        step = step or self._mech.timestep
+        time = step / STEP if step else self._mech._scales.time  # that of a spring, infinite without any
+        return length / (time if math.isfinite(time) else USUAL_STEP / STEP) ** 2
 
     @cached_property
     def _roots(self) -> list[int]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism.checks import MechanismError, one_of
 from linkwise.mechanism.model import Mechanism, require_mechanism
 from linkwise.mechanism.scales import scales
@@ -86,7 +85,7 @@ def dh_table(mech: Mechanism, link: str | None = None, convention: str = "standa
         one, kind = mech.bodies[body], mech.bodies[body].kind
         own = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
         named = {
-            "kind": "revolute" if isinstance(kind, Revolute) else "prismatic",
+            "kind": "revolute" if kind.hinge else "prismatic",
             "joint": one.joint,
             "link": one.link,
         }
@@ -108,13 +107,13 @@ def _poses_at_zero(mech: Mechanism) -> list[np.ndarray]:
 
 def _axis(mech: Mechanism, body: int, pose: np.ndarray) -> Axis:
     one = mech.bodies[body]
-    if not isinstance(one.kind, (Revolute, Prismatic)) or one.mimic:
+    if one.kind.only_step is None or one.mimic:
         what = f"mimics {one.mimic.joint!r}" if one.mimic else f"is {one.kind!r}"
         raise MechanismError(
             f"a Denavit-Hartenberg table has joints that rotate about or slide along one axis, and joint {one.joint!r} "
             f"of mechanism {mech.name!r} {what}: lock it (mech.with_locked)"
         )
-    return pose[:3, 3], pose[:3, :3] @ np.asarray(one.kind.axis, float)
+    return pose[:3, 3], pose[:3, :3] @ np.asarray(one.kind.only_step.axis, float)
 
 
 def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

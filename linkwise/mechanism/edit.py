@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating, Joint
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.acting import locked, with_efforts
 from linkwise.mechanism.annotation import Coordinates
@@ -186,7 +186,7 @@ def by_joint(what: str, values: Any, named: Mapping[str, Any], numbers_of: Mecha
     """Values by joint name, from a dictionary and from keywords; a number is for all joints of ``numbers_of`` but
     floating ones, which nothing holds."""
     if numbers_of is not None and isinstance(values, Real):
-        values = {body.joint: values for body in numbers_of.bodies if not isinstance(body.kind, Floating)}
+        values = {body.joint: values for body in numbers_of.bodies if not body.kind.is_free}
     if not isinstance(values, Mapping):
         raise TypeError(f"{what} of joints: give {{joint name: value}} or joint=value, got {values!r}")
     for name in named:

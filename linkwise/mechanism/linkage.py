@@ -38,7 +38,7 @@ class Guide:
 
     @property
     def is_slot(self) -> bool:
-        return isinstance(self.kind, PinInSlot)
+        return self.kind.nv == 2
 
 
 class Linkage:
@@ -187,12 +187,11 @@ class Linkage:
         if (
             guide.is_slot and parent == guide.links[1]
         ):  # a pin in a slot of the child: the block, which turns and slides
-            assert isinstance(kind, PinInSlot)
             block = f"{name}_block"
             builder.link(block, 0.0).joint(name, Revolute(NORMAL), parent, block, at)
-            parent, kind, name, at = block, Prismatic(kind.slide_axis), f"{name}_slide", np.zeros(3)
-        elif isinstance(kind, Prismatic) and child != guide.links[1]:
-            kind = Prismatic(tuple(-x for x in kind.axis))
+            parent, kind, name, at = block, Prismatic(kind.steps[0].axis), f"{name}_slide", np.zeros(3)
+        elif kind.slide and child != guide.links[1]:
+            kind = Prismatic(tuple(-x for x in kind.slide))
         self._declare_link(builder, child, guide.at)
         builder.joint(name, kind, parent, child, at)
         return guide.at

@@ -84,7 +84,7 @@ def load(
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
     with _errors_of(source):
         mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
-        if base is not None and not isinstance(base, Floating):
+        if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
     loops = companion_of(root, folder) if loops is None else loops

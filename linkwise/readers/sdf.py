@@ -10,14 +10,14 @@ sensors and plugins are not, which is noted.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Floating, Helical, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwise.mechanics.joints import Fixed, Floating, Joint, kinds_of_format
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
@@ -37,7 +37,7 @@ from linkwise.readers.protocol import (
 
 WORLD, MODEL = "world", "__model__"
 HERE: Pose = (np.eye(3), np.zeros(3))
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw")
+AXES = ("axis", "axis2")
 TOUCHING = ("sphere", "box", "cylinder", "capsule", "ellipsoid")  # collision geometry that is read
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
@@ -240,18 +240,17 @@ class _Assembly:
         self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
 
     def _kind(self, joint: Element) -> Joint:
-        type_name = joint.text("type")
-        if type_name not in TYPES:
-            raise joint.error(f"{joint.label} has the type {type_name!r}, which is not read; known: {', '.join(TYPES)}")
-        if type_name in ("fixed", "ball"):
-            return Fixed() if type_name == "fixed" else Spherical()
-        axis = self._axis(joint, "axis")
+        type_name, known = joint.text("type"), kinds_of_format("sdf")
+        if type_name not in known:
+            raise joint.error(f"{joint.label} has the type {type_name!r}, which is not read; known: {', '.join(known)}")
+        made: Callable[..., Joint] = known[type_name]
+        entry = known[type_name].formats["sdf"]
+        fields: dict[str, Any] = {
+            field: self._axis(joint, tag) for field, tag in zip(entry.axes, AXES[: len(entry.axes)], strict=True)
+        }
+        fields |= {field: _number(joint, tag, 0.0) / unit for field, tag, unit in entry.numbers}
         try:
-            if type_name in ("universal", "revolute2"):
-                return Universal(axis, self._axis(joint, "axis2"))
-            if type_name == "screw":
-                return Helical(axis, _number(joint, "screw_thread_pitch", 0.0) / (2.0 * math.pi))
-            return Prismatic(axis) if type_name == "prismatic" else Revolute(axis)
+            return made(**fields)
         except MechanismError:
             raise
         except ValueError as error:

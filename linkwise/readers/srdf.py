@@ -12,7 +12,6 @@ from collections.abc import Collection
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating
 from linkwise.mechanism import Body, Mechanism, did_you_mean, require_mechanism
 from linkwise.mechanism.annotation import SAME_COORDINATE
 from linkwise.readers.protocol import FLOATING_BASE, Element, document_of, parse_xml, warn
@@ -145,7 +144,7 @@ class _Reader:
                 body = self._mech.bodies[self._mech.body_index(joint)]
                 element.text("value")
                 values = element.numbers("value", body.kind.nq)
-                if isinstance(body.kind, Floating):
+                if body.kind.is_free:
                     values = _floating(element, values)
                 if not body.mimic:
                     found[joint] = values

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from ..compiler.store import stored
 from ..mechanics.elements.at_joints import Friction
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
@@ -17,7 +16,7 @@ MOST_STATES = 512  # that are looked at
 
 
 def warn_of_creep(mech: Mechanism, method: str, acting: Acting, step: float, v: np.ndarray) -> None:
-    """One warning for a mechanism where joints of an explicit motion with velocities v (..., nv) move so slowly that
+    """Warn where joints of an explicit motion with velocities v (..., nv) move so slowly that
     their dry friction is bounded by what steps of this length can follow (``Friction.steepest``)."""
     bounded = [law for law in acting.laws if isinstance(law, Friction) and law.steepest is not None]
     if not bounded:
@@ -28,10 +27,6 @@ def warn_of_creep(mech: Mechanism, method: str, acting: Acting, step: float, v: 
     most, law = max(missing, key=lambda one: one[0])
     if not most > NOTED:
         return
-    told = stored(mech, ("creep", method), set)
-    if law.joint in told:
-        return
-    told.add(law.joint)
     assert law.steepest is not None
     kept = _friction(mech, law) / law.steepest  # speeds from which on the law is kept
     slowest, shorter = float(kept.max()), float((_speeds(mech, law) / kept)[kept > 0.0].min())

@@ -14,7 +14,7 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .closed_rollouts import finite_states, warn_first
 from .creeping import warn_of_creep
-from .slipping import watch_slip
+from .slipping import warn_of_slip_in_rollout
 from .steps import PER_STEP, fixed_steps
 
 
@@ -129,4 +129,4 @@ def look_at_records(
     longest = float(np.abs(dt).max(initial=0.0))
     warn_of_creep(mech, method, acting, longest, kept[1])
     if fixed_steps(method, 0.0)[1] is None and friction_is_known:
-        watch_slip(mech, method, longest, every * kept[0].shape[-2] * dt, *kept[:2])
+        warn_of_slip_in_rollout(mech, method, longest, every * kept[0].shape[-2] * dt, *kept[:2])

@@ -116,6 +116,9 @@ def simulate(
                     ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
     events          one or several, from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
+    rtol, atol      tolerances of adaptive methods, relative and absolute
+    baumgarte       gains (alpha, beta) of stabilization="baumgarte", 1/s
+    worst_condition   at which other independent coordinates are chosen
     formulation     method of ``closed.forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..compiler.store import stored
 from ..dynamics.compliant_contact import contact_points
 from ..mechanism import ContactPair, Mechanism, MechanismWarning, warn_caller
 
 INSIDE = 0.9  # of the most that friction can be: below it dry friction would hold
 NOTED = 10.0  # slip speeds: the mean over the time inside the cone from which on slip is told
 MOST_COPIES, MOST_RECORDS = 8, 64  # of a rollout that are looked at
-LONG_ENOUGH, WATCHED = 0.4, 8.0  # sqrt(L / g) inside the cone until rollouts are judged, and until no longer looked at
+LONG_ENOUGH = 0.4  # sqrt(L / g) inside the cone from which on rollouts are judged
 
 
 def rubs(mech: Mechanism) -> bool:
@@ -70,37 +68,29 @@ def _tell(mech: Mechanism, method: str, pair: ContactPair, how: str) -> None:
     )
 
 
-@dataclass
-class _Watch:
-    """What the contacts of a mechanism did in rollouts so far, (n,) each."""
-
-    distance: Any = 0.0
-    time: Any = 0.0
-    fastest: Any = 0.0
-    done: bool = False
-
-
-def watch_slip(mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Accumulate slip of contacts over successive explicit rollouts (..., records, nq), (..., records, nv) of steps of
-    this length, ``lasting`` so long (...), and warn once.  A few of their copies and records count."""
-    watch = stored(mech, ("slip in rollouts", method), _Watch)
-    if watch.done or not rubs(mech):
+def warn_of_slip_in_rollout(
+    mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Warn where contacts slip in an explicit rollout (..., records, nq), (..., records, nv) of steps of this length
+    that takes ``lasting`` (...): on average over some of its copies and records, and over the time inside the cone,
+    where that is long enough to be no transient.  Short rollouts are not judged."""
+    if not rubs(mech):
         return
-    records = q.shape[-2]
-    copies, times = _some(q[..., 0, 0].size, MOST_COPIES), _some(records, MOST_RECORDS)
-    slip, inside = slips(mech, step, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
-    weights = np.abs(np.broadcast_to(lasting, q.shape[:-2]).reshape(-1, 1, 1)[copies]) / len(times)
-    watch.distance = watch.distance + np.sum(weights * slip, axis=(0, 1))
-    watch.time = watch.time + np.sum(weights * inside, axis=(0, 1))
-    watch.fastest = np.maximum(watch.fastest, slip.max(axis=(0, 1)))
     pairs = _contact_parts(mech, step)
-    slow = np.array([pair.law.slip_speed for pair in pairs])
     units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
-    too_fast = (watch.time > LONG_ENOUGH * units) & (watch.distance > NOTED * slow * watch.time)
-    watch.done = bool(too_fast.any() or (watch.time > WATCHED * units).any())
+    copies = _some(q[..., 0, 0].size, MOST_COPIES)
+    durations = np.abs(np.broadcast_to(lasting, q.shape[:-2])).reshape(-1)[copies]
+    if not durations.sum() > LONG_ENOUGH * units.min(initial=np.inf):
+        return
+    times = _some(q.shape[-2], MOST_RECORDS)
+    slip, inside = slips(mech, step, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
+    weights = durations[:, None, None] / len(times)
+    distance, time = (np.sum(weights * x, axis=(0, 1)) for x in (slip, inside))
+    slow = np.array([pair.law.slip_speed for pair in pairs])
+    too_fast = (time > LONG_ENOUGH * units) & (distance > NOTED * slow * time)
     if too_fast.any():
-        worst = int(np.argmax(np.where(too_fast, watch.distance, 0.0)))
-        mean, fastest = watch.distance[worst] / watch.time[worst], watch.fastest[worst]
+        worst = int(np.argmax(np.where(too_fast, distance, 0.0)))
+        mean, fastest = distance[worst] / time[worst], slip[..., worst].max()
         _tell(mech, method, pairs[worst], f"slipped at {mean:.2g} m/s, up to {fastest:.2g} m/s")
 
 

@@ -23,8 +23,8 @@ MOST_NAMES = 4
 def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them by more than
     stops give way: they push them back from the first moment on.  What the file says of a joint is meant: it may start
-    there, beyond its limits or not.  Neutral coordinates that nobody has chosen are told where stops would not let the
-    joint be at rest.  A mechanism tells of every joint once."""
+    there, beyond its limits or not.  Neutral coordinates that nobody has chosen are reported where stops would not let
+    the joint be at rest."""
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
     least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
@@ -32,15 +32,14 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
     if inside.all() and not mech.mimic_joints and not by_default:  # the usual case, quickly
         return
-    told, beyond = stored(mech, ("told to start beyond limits",), set), []
+    beyond = []
     for joint in mech.acting.get("limits", ()):
         limits, own = mech.bodies[mech.body_index(joint)].limits, mech.place(joint).positions(q)
         over, depths = _beyond(limits, own), _depths(mech, joint)
         far = (over > GIVE * depths) & ~_meant(mech, joint, own, GIVE * depths)
         if joint in by_default:
             far |= (over > depths) & (own == mech.place(joint).positions(mech.initial))
-        if joint not in told and far.any():
-            told.add(joint)
+        if far.any():
             state = np.unravel_index(int(np.argmax(np.where(far, over, -np.inf))), over.shape)
             at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
             beyond.append(f"{joint!r} at {at:.4g}, outside {bounds[0]:.4g} .. {bounds[1]:.4g}")
@@ -57,10 +56,9 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
 
 def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
-    pairs, how deep they are, and what to do.  A mechanism warns of every pair once."""
+    pairs, how deep they are, and what to do."""
     acting = {pair.name for pair in mech.contact_pairs if mech.acts("contact", pair.name)}
-    warned: set[str] = stored(mech, ("warned of starts in penetration",), set)
-    if not isinstance(q, np.ndarray) or not q.size or acting <= warned:
+    if not isinstance(q, np.ndarray) or not q.size or not acting:
         return
     parts = mech.contact_parts
     with np.errstate(all="ignore"):  # of configurations that are no numbers
@@ -70,11 +68,10 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
     deepest: dict[str, float] = {}
     for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
-        if depth > DEEP * size and pair.name in acting - warned:
+        if depth > DEEP * size and pair.name in acting:
             deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
     if not deepest:
         return
-    warned.update(deepest)
     named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
     more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
     moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
@@ -138,9 +135,7 @@ def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
         return
     stopped = {element.joint for element in passive.elements if isinstance(element, Stop)}
     free = [repr(joint) for joint in mech.acting.get("limits", ()) if joint not in stopped]
-    told: set[str] = stored(mech, ("told of limits left out",), set)
-    if free and not told:
-        told.update(free)
+    if free:
         more = f" and {len(free) - MOST_NAMES} more" if len(free) > MOST_NAMES else ""
         warn_caller(
             f"passive takes the place of limits too: those of {', '.join(free[:MOST_NAMES])}{more} of mechanism "

@@ -309,7 +309,7 @@ def _shapes(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, box: np
 def _is_guide(mark: JointMark) -> bool:
     """Whether it is on the ground and slides along it: a slider, or a pin in a slot of the ground."""
     slides = mark.guides_only or not mark.closes_loop
-    return mark.grounded and isinstance(mark.kind, (lw.Prismatic, lw.PinInSlot)) and slides
+    return mark.grounded and mark.kind.symbol().is_guided and slides
 
 
 def _hatched_ends(to: Canvas, mark: JointMark, size: float) -> list[np.ndarray]:
@@ -330,7 +330,7 @@ def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
     places: list[np.ndarray] = []
     for mark in sketch.marks:
         point = mark.origin if mark.closes_loop else mark.start[:3, 3]
-        glides = isinstance(mark.kind, lw.Planar) and not mark.closes_loop
+        glides = mark.kind.symbol().hovers and not mark.closes_loop
         stands = mark.grounded and not is_free(mark) and not _is_guide(mark) and not glides
         if stands and all(np.linalg.norm(point - other) > size for other in places):
             places.append(point)

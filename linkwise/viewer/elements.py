@@ -60,7 +60,7 @@ def element_marks(
     by_joint = {mark.name: mark for mark in joints}
     at_joints = [one.joint for one in getattr(passive, "elements", ()) if type(one).__name__ == "Spring"]
     springs = at_joints if passive is not None else mech.acting.get("springs", ())
-    found += [_coil(by_joint[joint]) for joint in springs if isinstance(by_joint[joint].kind, lw.Revolute)]
+    found += [_coil(by_joint[joint]) for joint in springs if by_joint[joint].kind.hinge]
     found += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
     found += [_gear(by_joint[a], by_joint[b], ratio) for a, b, ratio in _tied(mech)]
     return found
@@ -83,7 +83,7 @@ def kinds_of(strut: Any) -> tuple[str, ...]:
 
 
 def _coil(mark: JointMark) -> ElementMark:
-    axis = mark.end[:3, :3] @ np.array(mark.kind.axis)
+    axis = mark.end[:3, :3] @ np.array(mark.kind.hinge)
     return ElementMark(("coil",), mark.origin, mark.origin, axis, name=mark.name)
 
 
@@ -106,7 +106,7 @@ def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
 
 def _gear(a: JointMark, b: JointMark, ratio: float) -> ElementMark:
     """Pitch circles touch where wheels rotate against each other, and have a belt where they rotate the same way."""
-    axes = [m.end[:3, :3] @ np.array(m.kind.axis) if isinstance(m.kind, lw.Revolute) else None for m in (a, b)]
+    axes = [m.end[:3, :3] @ np.array(m.kind.hinge) if m.kind.hinge else None for m in (a, b)]
     if axes[0] is None or axes[1] is None or np.linalg.norm(np.cross(axes[0], axes[1])) > PARALLEL:
         return ElementMark(("tie",), a.origin, b.origin)
     speed = ratio * float(axes[0] @ axes[1])

@@ -258,9 +258,8 @@ class _Maker:
             fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, place, place, travel=slides)
             moving = JointMark(body.joint, body.kind, index, body.parent < 0, np.eye(4), np.eye(4))
             here, there = symbol(moving, pin), symbol(fixed, pin)
-            first = isinstance(body.kind, lw.Universal)  # whose first axis stays with the carrier
-            self._add_solids(body.joint, body.link, here.solids[first:], here.colour)
-            self._add_solids(body.joint, carrier, there.solids[:first], there.colour)
+            self._add_solids(body.joint, body.link, here.solids[here.n_fixed :], here.colour)
+            self._add_solids(body.joint, carrier, there.solids[: there.n_fixed], there.colour)
             self._add_lines(body.joint, body.link, here.threads, pin)
             self._add_lines(body.joint, carrier, there.rails, pin, GUIDE if slides else THIN)
         for loop in closing_joints(mech):
@@ -278,8 +277,8 @@ class _Maker:
         """From where to where the moving side of a joint that closes a loop slides along the other, zero being at this
         side's origin; ``usual`` metres to either side where no motion says it.  None where it does not slide."""
         (a, frame_a), (b, frame_b) = (attachment(self._mech, loop, side) for side in "ab")
-        axis = getattr(loop.kind, "slide_axis", getattr(loop.kind, "axis", None))
-        if axis is None or isinstance(loop.kind, lw.Revolute):
+        axis = loop.kind.sliding_axis if isinstance(loop.kind, lw.Joint) else None
+        if axis is None:
             return None
         if self._moments is None:
             return -usual, usual

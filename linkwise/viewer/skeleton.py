@@ -86,7 +86,7 @@ class JointMark:
         """(2, 3), or none (0, 3): the ends of what a joint on the ground slides along."""
         if self.travel is None:
             return np.zeros((0, 3))
-        return self.start[:3, 3] + np.outer(self.travel, self.start[:3, :3] @ np.asarray(self.kind.axis))
+        return self.start[:3, 3] + np.outer(self.travel, self.start[:3, :3] @ np.asarray(self.kind.slide))
 
     @property
     def guides_only(self) -> bool:
@@ -135,7 +135,7 @@ class Sketch:
 
 def is_free(mark: JointMark) -> bool:
     """A floating joint on the ground holds nothing: only where the link is matters."""
-    return mark.grounded and isinstance(mark.kind, lw.Floating)
+    return mark.grounded and mark.kind.is_free
 
 
 class Skeleton:
@@ -176,7 +176,7 @@ class Skeleton:
         self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
     ) -> tuple[float, float] | None:
         """What is drawn of the guide of a joint on the ground: some of the way to other joints, where no limits say."""
-        if not mark.grounded or not isinstance(mark.kind, lw.Prismatic):
+        if not mark.grounded or not mark.kind.slide:
             return None
         reach = float(np.linalg.norm(np.ptp(np.concatenate([link.points for link in links]), axis=0)))
         apart = np.linalg.norm([other.origin - mark.origin for other in others], axis=-1)
@@ -207,7 +207,7 @@ class Skeleton:
 def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
     """From where to where a body slides along its guide: as limits say, or ``usual`` metres to either side where there
     are none; no more than ``most``.  None where nothing slides."""
-    if not isinstance(body.kind, lw.Prismatic) or usual < SAME_POINT:
+    if not body.kind.slide or usual < SAME_POINT:
         return None
     (low,), (high,) = body.limits.lower, body.limits.upper
     low, high = (float(low) if np.isfinite(low) else -usual), (float(high) if np.isfinite(high) else usual)
@@ -304,9 +304,9 @@ def _slides_past(mech: lw.Mechanism, child: int) -> bool:
     """Whether a link without mass carries a slide that is off along its own axis: there is nothing to be seen."""
     body = mech.bodies[child]
     carrier = mech.bodies[body.parent]
-    if carrier.mass or not isinstance(body.kind, lw.Prismatic):
+    if carrier.mass or not body.kind.slide:
         return False
-    axis = body.rotation @ np.asarray(body.kind.axis)
+    axis = body.rotation @ np.asarray(body.kind.slide)
     return bool(np.linalg.norm(np.cross(axis, body.position)) < SAME_POINT)
 
 
@@ -329,17 +329,13 @@ def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
     rotations: list[np.ndarray] = []
     for body in mech.bodies:
         rotations.append((rotations[body.parent] if body.parent >= 0 else np.eye(3)) @ body.rotation)
-    hinges, slides = [], []
+    hinges: list[np.ndarray] = []
+    slides: list[np.ndarray] = []
     for rotation, body in zip(rotations, mech.bodies, strict=True):
-        if isinstance(body.kind, lw.PinInSlot):
-            hinges.append(rotation @ body.kind.pin_axis)
-            slides.append(rotation @ body.kind.slide_axis)
-        elif isinstance(body.kind, lw.Planar):
-            hinges.append(rotation @ body.kind.normal)
-        elif isinstance(body.kind, (lw.Revolute, lw.Prismatic)):
-            (hinges if isinstance(body.kind, lw.Revolute) else slides).append(rotation @ body.kind.axis)
-        else:
+        if not body.kind.steps:
             return [None] * mech.n_links
+        for step in body.kind.steps:
+            (hinges if step.turns else slides).append(rotation @ step.axis)
     if not hinges or np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() > FLAT:
         return [None] * mech.n_links
     if slides and np.abs(np.array(slides) @ hinges[0]).max() > FLAT:
@@ -378,7 +374,7 @@ def _blades(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
 
 
 def _floats(mech: lw.Mechanism, index: int) -> bool:
-    return isinstance(mech.bodies[index].kind, lw.Floating)
+    return mech.bodies[index].kind.is_free
 
 
 def _distinct(points: Sequence[np.ndarray], besides: Sequence[np.ndarray] = ()) -> list[np.ndarray]:

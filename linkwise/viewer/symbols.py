@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-
-import linkwise as lw
 
 from .shapes import along
 from .skeleton import JointMark, is_free
 from .style import ORANGE, SKY
 
 SIDES = 14  # of a round solid
+COLOURS = {"plain": "#F7F7F7", "sliding": SKY, "turning": ORANGE, "unknown": "#BBBBBB"}
 POINT = 0.7  # radius of the dot at a named point of a link, in units of that of a pin
 
 
@@ -37,6 +37,7 @@ class Symbol:
     ways      (m, 2, 3) from the joint's fixed side to its moving side, where nothing guides it
     axes      (m, 2, 3) centre lines of its axes
     colour    of the solids
+    n_fixed   how many of the solids, the first ones, stay with the joint's fixed side
     """
 
     solids: list[Solid]
@@ -45,111 +46,61 @@ class Symbol:
     ways: list[np.ndarray] = field(default_factory=list)
     axes: list[np.ndarray] = field(default_factory=list)
     colour: str = "#F7F7F7"
+    n_fixed: int = 0
 
 
 def symbol(mark: JointMark, size: float) -> Symbol:
-    """The symbol of a joint, ``size`` metres being the radius of a pin."""
-    for kind, draw in SYMBOLS.items():
-        if isinstance(mark.kind, kind):
-            drawn = draw(mark, size)
-            return Symbol([], rails=drawn.rails) if mark.guides_only and drawn.rails else drawn
-    return Symbol([_octahedron(mark.origin, size)], colour="#BBBBBB")
-
-
-# -- the kinds ----------------------------------------------------------------------------------------
-
-
-def _revolute(mark: JointMark, size: float) -> Symbol:
-    axis = _moving(mark, mark.kind.axis)
-    return Symbol([_cylinder(mark.origin, axis, size, 2.6 * size)], axes=[_centre_line(mark.origin, axis, 3.4 * size)])
-
-
-def _prismatic(mark: JointMark, size: float) -> Symbol:
-    axis = _moving(mark, mark.kind.axis)
-    frame = along(axis)
-    slider = _box(mark.origin, frame, (0.9 * size, 0.9 * size, 1.9 * size))
-    return Symbol([slider], [_rail(mark, axis, 3.4 * size)], colour=SKY)
-
-
-def _cylindrical(mark: JointMark, size: float) -> Symbol:
-    axis = _moving(mark, mark.kind.axis)
-    collars = [_cylinder(mark.origin + side * 1.6 * size * axis, axis, 1.25 * size, 0.5 * size) for side in (-1, 1)]
-    return Symbol(
-        [_cylinder(mark.origin, axis, 0.8 * size, 3.0 * size), *collars],
-        [_rail(mark, axis, 3.4 * size)],
-        colour=SKY,
+    """The symbol of a joint, ``size`` metres being the radius of a pin: what its kind says (``Joint.symbol``), where it
+    is."""
+    drawn = mark.kind.symbol()
+    here = Symbol(
+        [_solid(mark, one, size) for one in drawn.solids],
+        [_placed_rail(mark, one, size) for one in drawn.rails],
+        [_thread(mark, one, size) for one in drawn.threads],
+        [_way(mark)] if drawn.way and not is_free(mark) else [],
+        [_centre_line(mark.origin, _direction(mark, one), one.half * size) for one in drawn.centre_lines],
+        COLOURS[drawn.colour],
+        sum(one.fixed for one in drawn.solids),
     )
+    return Symbol([], rails=here.rails) if mark.guides_only and here.rails else here
 
 
-def _helical(mark: JointMark, size: float) -> Symbol:
-    axis = _moving(mark, mark.kind.axis)
-    across = along(axis)[:, :2]
+def _direction(mark: JointMark, part: Any) -> np.ndarray:
+    """The axis of a part, in the world."""
+    side = mark.start if part.fixed else mark.end
+    return side[:3, :3] @ np.asarray(part.axis)
+
+
+def _solid(mark: JointMark, part: Any, size: float) -> Solid:
+    if part.shape == "ball":
+        return ball(mark.origin, part.radius * size)
+    if part.shape == "octahedron":
+        return _octahedron(mark.origin, part.radius * size)
+    if part.shape == "box":
+        side = mark.start if part.fixed else mark.end
+        frame = side[:3, :3] if part.axis is None else along(_direction(mark, part))
+        return _box(mark.origin, frame, tuple(half * size for half in part.half))
+    axis = _direction(mark, part)
+    centre = mark.origin + part.at * size * axis if part.at else mark.origin
+    return _cylinder(centre, axis, part.radius * size, part.length * size)
+
+
+def _placed_rail(mark: JointMark, part: Any, size: float) -> np.ndarray:
+    axis = _direction(mark, part)
+    middle = _rail(mark, axis, part.beyond * size)
+    if part.across is None:
+        return middle
+    across = np.cross(mark.end[:3, :3] @ np.asarray(part.across[0]), axis)
+    return middle + part.across[1] * size * (across / np.linalg.norm(across))
+
+
+def _thread(mark: JointMark, part: Any, size: float) -> np.ndarray:
+    axis = mark.end[:3, :3] @ np.asarray(part.axis)
     turns = np.linspace(0.0, 6.0 * np.pi, 61)
-    handed = -1.0 if mark.kind.pitch < 0.0 else 1.0
+    handed = 1.0 if part.right else -1.0
     circle = np.stack([np.cos(turns), handed * np.sin(turns)])
-    thread = mark.origin + 1.15 * size * (across @ circle).T + np.outer(np.linspace(-1.8, 1.8, 61) * size, axis)
-    pin = _cylinder(mark.origin, axis, 0.8 * size, 3.6 * size)
-    return Symbol([pin], [_rail(mark, axis, 3.4 * size)], [thread])
-
-
-def _spherical(mark: JointMark, size: float) -> Symbol:
-    return Symbol([ball(mark.origin, 1.3 * size)], colour=ORANGE)
-
-
-def _universal(mark: JointMark, size: float) -> Symbol:
-    axes = (mark.start[:3, :3] @ mark.kind.axis1, _moving(mark, mark.kind.axis2))
-    return Symbol(
-        [_cylinder(mark.origin, axis, 0.45 * size, 3.4 * size) for axis in axes],
-        axes=[_centre_line(mark.origin, axis, 3.0 * size) for axis in axes],
-        colour=ORANGE,
-    )
-
-
-def _pin_in_slot(mark: JointMark, size: float) -> Symbol:
-    slot, axis = mark.start[:3, :3] @ mark.kind.slide_axis, _moving(mark, mark.kind.pin_axis)
-    across = np.cross(axis, slot) / np.linalg.norm(np.cross(axis, slot))
-    middle = _rail(mark, slot, 4.2 * size)
-    return Symbol(
-        [_cylinder(mark.origin, axis, 0.8 * size, 2.6 * size)],
-        [middle + side * 1.1 * size * across for side in (-1, 1)],
-        axes=[_centre_line(mark.origin, axis, 3.4 * size)],
-        colour=SKY,
-    )
-
-
-def _planar(mark: JointMark, size: float) -> Symbol:
-    normal = _moving(mark, mark.kind.normal)
-    plate = _box(mark.origin, along(normal), (2.0 * size, 2.0 * size, 0.25 * size))
-    return Symbol([plate], ways=[_way(mark)], axes=[_centre_line(mark.origin, normal, 2.4 * size)], colour=SKY)
-
-
-def _floating(mark: JointMark, size: float) -> Symbol:
-    ways = [] if is_free(mark) else [_way(mark)]
-    return Symbol([_octahedron(mark.origin, 1.2 * size)], ways=ways, colour="#BBBBBB")
-
-
-def _fixed(mark: JointMark, size: float) -> Symbol:
-    return Symbol([_box(mark.origin, mark.end[:3, :3], (0.8 * size,) * 3)], colour="#BBBBBB")
-
-
-#: Kind -> its symbol; one that is not here is an octahedron.
-SYMBOLS: dict[type, Callable[[JointMark, float], Symbol]] = {
-    lw.Revolute: _revolute,
-    lw.Prismatic: _prismatic,
-    lw.Cylindrical: _cylindrical,
-    lw.Helical: _helical,
-    lw.Spherical: _spherical,
-    lw.Universal: _universal,
-    lw.PinInSlot: _pin_in_slot,
-    lw.Planar: _planar,
-    lw.Floating: _floating,
-    lw.Fixed: _fixed,
-}
-
-
-def _moving(mark: JointMark, direction: Sequence[float]) -> np.ndarray:
-    """A direction given in the frame of the link that the joint moves, in the world."""
-    return mark.end[:3, :3] @ np.asarray(direction)
+    advance = np.outer(np.linspace(-part.half, part.half, 61) * size, axis)
+    return mark.origin + part.radius * size * (along(axis)[:, :2] @ circle).T + advance
 
 
 def _centre_line(origin: np.ndarray, axis: np.ndarray, half: float) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Joints that a format lacks, composed of ones it has: exactly the same motions and coordinates.
 
-A joint of several coordinates becomes one joint per coordinate, with links without mass in between: joint "u" has
-"u.1" and "u.2" in its place, in the order of its coordinates.  A screw is a rotation and an advance that mimics it.
+A joint that is made of rotations and translations (``Joint.steps``) becomes one joint for each, with links without mass
+in between: joint "u" has "u.1" and "u.2" in its place, in the order of its steps.  A screw is a rotation and an advance
+that mimics it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Cylindrical, Helical, Joint, PinInSlot, Planar, Prismatic, Revolute, Universal
+from linkwise.mechanics.joints import Joint, Prismatic, Revolute, Step
 from linkwise.mechanism import Body, Frame, Limits, Mechanism, Mimic
 from linkwise.mechanism.annotation import Coordinates
 from linkwise.writers.report import Report
 
-ADVANCE = "advance"  # the joint "screw.advance" goes along with the rotation of "screw"
-
 
 def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
     """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
+    if all(has(body.kind) for body in mech.bodies):
+        return mech
     names: dict[str, tuple[str, ...]] = {}
     bodies: list[Body] = []
     place = {-1: -1}  # of a body here -> there
@@ -32,8 +33,6 @@ def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report
             bodies.append(replace(part, parent=parent))
         place[index] = len(bodies) - 1
         names[body.joint] = tuple(part.joint for part in made)
-    if len(bodies) == len(mech.bodies):
-        return mech
     for joint, parts in names.items():
         if len(parts) > 1:
             report.remark("joints composed of several", f"{joint} ({', '.join(parts)})")
@@ -52,38 +51,36 @@ def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report
 def _parts(body: Body, report: Report) -> list[Body]:
     """The bodies that move as this one does, one after the other; the last has its mass."""
     kind = body.kind
-    if isinstance(kind, Helical):
-        rotation = _without_mass(replace(body, kind=Revolute(kind.axis)), f"{body.link}/{body.joint}")
-        rule = body.mimic or Mimic(body.joint)
-        advance = Mimic(rule.joint, kind.pitch * rule.ratio, kind.pitch * rule.offset)
-        return [rotation, _along(body, f"{body.joint}.{ADVANCE}", Prismatic(kind.axis), mimic=advance)]
-    steps: tuple[Joint, ...]
-    if isinstance(kind, Universal):
-        steps = Revolute(kind.axis1), Revolute(kind.axis2)
-    elif isinstance(kind, Cylindrical):
-        steps = Revolute(kind.axis), Prismatic(kind.axis)
-    elif isinstance(kind, PinInSlot):
-        steps = Prismatic(kind.slide_axis), Revolute(kind.pin_axis)
-    elif isinstance(kind, Planar):
-        x, y, z = np.array(kind.alignment).T
-        steps = Prismatic(x), Prismatic(y), Revolute(z)
-    else:
+    if not kind.steps:
         raise report.refuse(
             f"{report.format_name} has no joint that moves as {body.joint!r} does, {kind!r}, nor can one be composed"
         )
-    made = []
-    for k, (step, measure) in enumerate(zip(steps, kind.measures("q"), strict=True)):
-        part = _along(body, f"{body.joint}.{measure.name}", step, k)
-        first, last = k == 0, k == len(steps) - 1
-        if first:
+    names = [_name(body, step) for step in kind.steps]
+    made: list[Body] = []
+    for joint, step in zip(names, kind.steps, strict=True):
+        if step.name:
+            leaders = {other.coordinate: name for name, other in zip(names, kind.steps, strict=True) if not other.name}
+            rule = body.mimic or Mimic(leaders[step.coordinate])
+            mimic = Mimic(rule.joint, step.ratio * rule.ratio, step.ratio * rule.offset)
+            part = _along(body, joint, step, mimic=mimic)
+        else:
+            part = _along(body, joint, step, step.coordinate, mimic=body.mimic)
+        if not made:
             part = replace(part, rotation=body.rotation, position=body.position)
+        last = len(made) == len(names) - 1
         made.append(part if last else _without_mass(part, f"{body.link}/{part.joint}"))
     return made
 
 
-def _along(body: Body, joint: str, kind: Joint, k: int | None = None, mimic: Mimic | None = None) -> Body:
-    """The body moved by a joint of one coordinate where the one before it has left it; k is the coordinate whose
-    numbers it has, None for none."""
+def _name(body: Body, step: Step) -> str:
+    """Of the joint that a step becomes: "joint.x" for coordinate x, the joint's own for the only one."""
+    word = step.name or body.kind.measures("q")[step.coordinate].name
+    return f"{body.joint}.{word}" if word else body.joint
+
+
+def _along(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimic | None = None) -> Body:
+    """The body moved by one step where the one before it has left it; k is the coordinate whose numbers it has, None
+    for none."""
 
     def own(values: Any) -> tuple[float, ...]:
         return (0.0,) if k is None else (values[k],)
@@ -95,7 +92,7 @@ def _along(body: Body, joint: str, kind: Joint, k: int | None = None, mimic: Mim
     return replace(
         body,
         joint=joint,
-        kind=kind,
+        kind=Revolute(step.axis) if step.turns else Prismatic(step.axis),
         rotation=np.eye(3),
         position=np.zeros(3),
         armature=own(body.armature),

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP, configuration
 from linkwise.mechanism.elements import RECORDS, name_of
@@ -24,7 +24,7 @@ from linkwise.writers.xml import document, element, text
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 NO_LIMIT = sys.float_info.max  # the format has no infinite numbers
 _MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-_LOOPS = {Revolute: "revolute", Prismatic: "prismatic", Planar: "planar", Spherical: "spherical", Fixed: "fixed"}
+FORMAT = "urdf"
 
 
 def written(mech: Mechanism, report: Report) -> str:
@@ -54,9 +54,7 @@ def written(mech: Mechanism, report: Report) -> str:
 
 
 def _has(kind: Joint) -> bool:
-    """Readers such as Pinocchio's take z for the normal of all planar joints: others are composed."""
-    along_z = isinstance(kind, Planar) and np.array_equal(kind.alignment, np.eye(3))
-    return along_z or isinstance(kind, (Revolute, Prismatic, Floating, Spherical))
+    return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)
 
 
 def _origin(parent: Element, pose: Pose) -> None:
@@ -94,8 +92,8 @@ def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
     element(joint, "parent", link=mech.bodies[body.parent].link if body.parent >= 0 else GROUND)
     element(joint, "child", link=body.link)
     _origin(joint, (body.rotation, body.position))
-    axis = getattr(body.kind, "axis", getattr(body.kind, "normal", None))
-    if axis is not None:
+    entry = body.kind.formats[FORMAT]
+    for axis in entry.directions(body.kind):
         element(joint, "axis", xyz=axis)
     _limit(joint, body, report)
     uniform = {name: _one_number(getattr(body, name)) for name in ("damping", "friction")}
@@ -109,8 +107,8 @@ def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
         element(joint, "dynamics", damping=uniform["damping"] or 0.0, friction=uniform["friction"] or 0.0, **more)
     if body.mimic:
         element(joint, "mimic", joint=body.mimic.joint, multiplier=body.mimic.ratio, offset=body.mimic.offset)
-    if isinstance(body.kind, Spherical):
-        report.remark("spherical joints, which URDF proper does not have", body.joint)
+    if entry.extension:
+        report.remark(f"{entry.extension}, which URDF proper does not have", body.joint)
     if any(x is not None for x in (body.limits.stiffness, body.limits.damping)):
         report.omit("stiffness and damping of limits", body.joint)
 
@@ -124,11 +122,8 @@ def _extension(body: Body) -> dict[str, Any]:
 
 
 def _type(body: Body) -> str:
-    if isinstance(body.kind, Revolute):
-        return (
-            "revolute" if math.isfinite(body.limits.lower[0]) or math.isfinite(body.limits.upper[0]) else "continuous"
-        )
-    return {Prismatic: "prismatic", Planar: "planar", Floating: "floating", Spherical: "spherical"}[type(body.kind)]
+    entry, limits = body.kind.formats[FORMAT], (*body.limits.lower, *body.limits.upper)
+    return entry.unlimited if entry.unlimited and not any(map(math.isfinite, limits)) else entry.type
 
 
 def _limit(joint: Element, body: Body, report: Report) -> None:
@@ -178,8 +173,8 @@ def _welds(root: Element, mech: Mechanism) -> None:
 def _loops(root: Element, mech: Mechanism, report: Report) -> None:
     """Those that URDF+ has as its <loop>; the others in a companion file, which <loops file="..."/> names."""
     refuse_functions(mech, report)
-    known = [loop for loop in mech.loops if isinstance(loop, Loop) and type(loop.kind) in _LOOPS]
-    others = [loop for loop in mech.loops if isinstance(loop, Coupling) or type(loop.kind) not in _LOOPS]
+    known = [loop for loop in mech.loops if isinstance(loop, Loop) and _closes(loop)]
+    others = [loop for loop in mech.loops if not isinstance(loop, Loop) or not _closes(loop)]
     for loop in known:
         _loop(root, loop)
     if known:
@@ -199,12 +194,17 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
     report.remark(f"loops in {name} beside it, which linkwise reads and others skip", listed([x.name for x in others]))
 
 
+def _closes(loop: Loop) -> bool:
+    """Whether the format has a word for what closes the loop."""
+    return FORMAT in loop.kind.formats and bool(loop.kind.formats[FORMAT].loop)
+
+
 def _loop(root: Element, loop: Loop) -> None:
-    made = element(root, "loop", name=loop.name, type=_LOOPS[type(loop.kind)])
+    entry = loop.kind.formats[FORMAT]
+    made = element(root, "loop", name=loop.name, type=entry.loop)
     for tag, link, pose in (("predecessor", loop.link_a, loop.pose_a), ("successor", loop.link_b, loop.pose_b)):
         _origin(element(made, tag, link=link), pose)
-    axis = getattr(loop.kind, "axis", getattr(loop.kind, "normal", None))
-    if axis is not None:
+    for axis in entry.directions(loop.kind):
         element(made, "axis", xyz=axis)
 
 

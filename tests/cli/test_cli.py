@@ -138,7 +138,7 @@ def test_dense_check_of_matrices_vectors_and_inverses(expression, options):
 def test_time_says_how_it_was_measured():
     run = linkwise("operators", "D", "builtin:planar_arm:2", "--time", "--batch", "500", "--dtype", "float32")
     found = re.search(
-        r"time, float32, target cpu, (\d) threads?: (\S+) ns per state in batches of 500, (\S+) ns", run.stdout
+        r"time, float32, target cpu, (\d+) threads?: (\S+) ns per state in batches of 500, (\S+) ns", run.stdout
     )
     assert int(found[1]) == lw.get_num_threads()
     assert 0.0 < float(found[2]) < float(found[3])

@@ -217,6 +217,18 @@ from linkwise import operators as op
 arm, q = lw.mechanisms.chain(3), np.array([0.1, 0.2, 0.3])
 assert "rolling" in lw.mechanisms.EVERY_KIND
 assert lw.mechanisms.random_tree(4, 0, ("rolling",)).bodies[0].kind == lw.Rolling()
+cart = lw.Builder().link("wheel", 1.0, inertia=(1, 1, 1)).joint("roll", lw.Rolling(0.2), "ground", "wheel").build()
+cart.save("cart.urdf")
+there = lw.load("cart.urdf")
+convert = lw.interop.to_mechanism(cart, there)
+roll, turning = np.array([0.4]), np.array([2.0])
+np.testing.assert_allclose(
+    lw.frame_pose(there, convert.q(roll), "wheel"), lw.frame_pose(cart, roll, "wheel"), atol=1e-14
+)
+energies = lw.kinetic_energy(there, *convert.state(roll, turning)), lw.kinetic_energy(cart, roll, turning)
+np.testing.assert_allclose(*energies)
+from linkwise.viewer import scene
+assert any("roll" in part.name for part in scene(cart).parts)
 damping = op.H @ op.phi @ op.Drag @ op.phi.T @ op.H.T
 np.testing.assert_allclose(lw.compile(damping, arm, target="numpy")(q), op.dense(damping, arm, q))
 np.testing.assert_allclose(lw.compile("drag_force", arm, target="numpy")(q, q), op.dense(damping, arm, q) @ q)
@@ -251,6 +263,7 @@ def test_the_package_follows_its_recipes():
     assert {path.stem for path in (folder / "mechanics" / "joints").glob("[!_]*.py")} == {
         *(kind.__module__.rpartition(".")[2] for kind in own),
         "protocol",
+        "drawing",
     }
     assert own - {lw.Fixed} <= set(dense_kinds())
     lw.load(ONE_LINK)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.compiler.runtime import gpu
 from linkwise.compiler.runtime.arrays import plain
+from linkwise.compiler.runtime.gpu import NoDeviceError
 from tests.compiler.test_compiler import COMPILED, named
 
 
@@ -190,7 +192,11 @@ def test_closed_mechanisms(make):
 
 
 @pytest.mark.parametrize("array", [OnDevice([0.1, 0.2]), OnDeviceToo()], ids=["DLPack", "CUDA array interface"])
-def test_arrays_on_a_device_are_refused_by_name(array):
+def test_arrays_on_a_device_are_refused_by_name(array, monkeypatch):
+    def no_device():
+        raise NoDeviceError("no device, wherever this test runs: rollouts on a GPU take such arrays")
+
+    monkeypatch.setattr(gpu, "cupy_with_device", no_device)
     mech, x = ARM, np.zeros(2)
     where = "lies on .*device.*, but this is computed on the CPU: copy it there first"
     with pytest.raises(lw.KernelError, match=f"bias_force: v {where}"):

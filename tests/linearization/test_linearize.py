@@ -289,8 +289,6 @@ def test_functions_of_trees_say_what_heeds_loops():
     five, z = built("five_bar"), np.zeros(4)
     with pytest.raises(MechanismError, match="use linkwise.linearize or linkwise.linearization.rate_jacobian, or mech"):
         lw.forward_dynamics_derivatives(five, z, z, z)
-    with pytest.raises(MechanismError, match="regressor would ignore the loops .*: use mech.spanning_tree"):
-        lw.regressor(five, z, z, z)
 
 
 @pytest.mark.parametrize("name", ["five_bar", "loader", "delta_robot"])

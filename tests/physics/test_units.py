@@ -184,10 +184,10 @@ def check_equilibrium(units: Units, mech: lw.Mechanism, guess=None, independent=
     second = lw.linearize(other, there.q, tau=there.tau, independent=independent)
     assert first.is_equilibrium and second.is_equilibrium
     assert first.independent == second.independent
-    close(first.dimensionless().A, second.dimensionless().A, 1e-8)
+    close(first.dimensionless().A, second.dimensionless().A)
     one, two = first.modes(), second.modes()
     # Frequencies come in the same order; those of equal size may change places.
-    close(np.sort(one.frequencies) / units.time, np.sort(two.frequencies), 1e-7)
+    close(np.sort(one.frequencies) / units.time, np.sort(two.frequencies))
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
@@ -252,7 +252,7 @@ def test_regulators_see_the_same_motions_in_all_units(units):
         regulator = lw.lqr(model, 1.0 / own.states**2, 1.0 / own.inputs**2)
         gains.append(regulator.gain * own.states / own.inputs[:, None])
         assert (regulator.eigenvalues().real < 0.0).all()
-    close(gains[1], gains[0], 1e-8)
+    close(gains[1], gains[0])
     builder = lw.Builder().link("near", 1.0, (0.1, 0, 0)).link("far", 1.0)
     builder.joint("a", lw.Prismatic((1, 0, 0)), "ground", "near").joint("b", lw.Prismatic((1, 0, 0)), "ground", "far")
     apart = units.mechanism(builder.build("apart", (0.0, 0.0, -9.81)))
@@ -293,7 +293,7 @@ def test_motions_take_the_same_steps_in_all_units(units):
 )
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_all_methods_take_the_same_steps_in_all_units(units, options):
-    check_motion(units, tree(3), 2, 0.05, 1e-8, **options)
+    check_motion(units, tree(3), 2, 0.05, **options)
 
 
 @pytest.mark.slow
@@ -307,12 +307,14 @@ def test_motions_of_floating_trees_and_without_gravity(units):
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_motions_of_loops_in_independent_coordinates(units):
+    """From rest the first steps are so accurate that rounding decides by how much the next is longer: another choice of
+    steps in every system, and motions that differ by errors of integration (3e-10 by default)."""
     mech = lw.mechanisms.four_bar()
     q = lw.closed.assemble(mech, mech.initial)
     other = units.mechanism(mech)
-    here = lw.simulate(mech, q, None, 0.2, coordinates="independent")
-    there = lw.simulate(other, units.q(mech, q), None, 0.2 * units.time, coordinates="independent")
-    close(here.q[-1], there.q[-1], 1e-8)  # within the tolerance of integration
+    here = lw.simulate(mech, q, None, 0.2, coordinates="independent", rtol=1e-11)
+    there = lw.simulate(other, units.q(mech, q), None, 0.2 * units.time, coordinates="independent", rtol=1e-11)
+    close(here.q[-1], there.q[-1])
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
@@ -365,8 +367,8 @@ def test_stops_and_dry_friction_are_the_same_in_all_units(units, kind, method):
             )
         found.append((q / by.q(mech, [1.0]), v / by.v(mech, [1.0])))
     assert found[0][0].max() > 0.1
-    close(found[1][0], found[0][0], 1e-9)
-    close(found[1][1], found[0][1], 1e-8)
+    close(found[1][0], found[0][0])
+    close(found[1][1], found[0][1])
 
 
 # -- inverse kinematics -----------------------------------------------------------------------------------------------
@@ -386,7 +388,7 @@ def test_inverse_kinematics_takes_the_same_way_in_all_units(units):
         there = lw.inverse_kinematics(other, {frame: scaled}, limits=False)
         assert here.converged.all() and there.converged.all()
         assert (here.attempts == there.attempts).all() and (here.iterations == there.iterations).all()
-        close(there.q / np.where(lengths(mech, "q"), units.length, 1.0), here.q, 1e-7)
+        close(there.q / np.where(lengths(mech, "q"), units.length, 1.0), here.q)
         scaled[..., 0, 3] += 50.0 * units.length
         assert not lw.inverse_kinematics(other, {frame: scaled}, limits=False, attempts=3).converged.any()
 
@@ -440,7 +442,7 @@ def test_the_fastest_motion_takes_the_same_time_in_all_units(units):
         path = lw.trajectories.line(same, *one.q(mech, ends))
         effort, velocity = one.tau(mech, np.full(6, 200.0)), one.v(mech, np.full(6, 3.0))
         durations.append(lw.trajectories.time_optimal(path, effort, velocity, points=60).duration / one.time)
-    close(durations[1], durations[0], 1e-8)
+    close(durations[1], durations[0])
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)

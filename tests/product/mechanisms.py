@@ -64,6 +64,7 @@ NAMES = (
     "masked feet",
     "springs",
 )
+SINGULAR = "singular"  # where a law says that nothing can be; no column of the product
 
 
 @cache
@@ -71,7 +72,7 @@ def case(name: str) -> Case:
     """The case of this name; every call returns the same object, so that kernels are compiled once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
-        return _MAKERS[name](np.random.default_rng(NAMES.index(name)))
+        return _MAKERS[name](np.random.default_rng((*NAMES, SINGULAR).index(name)))
 
 
 def _tree(rng: np.random.Generator) -> Case:
@@ -196,6 +197,13 @@ def _springs(rng: np.random.Generator) -> Case:
     return _on_constraints("springs", mech, lw.closed.assemble(mech, mech.initial), rng)
 
 
+def _singular(rng: np.random.Generator) -> Case:
+    """A parallelogram that lies flat, where two branches of positions cross."""
+    mech = lw.mechanisms.four_bar(2.0, 1.0, 2.0, 1.0)
+    q = np.array([-0.5, 0.5, -0.5]) * np.pi  # crank and rocker, upright at zero, along the coupler
+    return Case(SINGULAR, mech, q, np.zeros(mech.nv), rng.normal(size=mech.nv))
+
+
 def _on_constraints(
     name: str, mech: lw.Mechanism, q: np.ndarray, rng: np.random.Generator, active: np.ndarray | None = None
 ) -> Case:
@@ -221,4 +229,5 @@ _MAKERS = {
     "held feet": lambda rng: _standing("held feet", rng, None),
     "masked feet": lambda rng: _standing("masked feet", rng, [True, False, False, True]),
     "springs": _springs,
+    SINGULAR: _singular,
 }

@@ -78,6 +78,7 @@ class Terms:
     """All terms at the state of a case."""
 
     def __init__(self, case: Case, q: np.ndarray | None = None, v: np.ndarray | None = None):
+        self.case = case
         mech = self.mech = case.mech
         self.q, self.v = case.q if q is None else q, case.v if v is None else v
         self.active = case.active

@@ -83,7 +83,7 @@ def test_simulations_are_the_same_in_all_units(units):
             grounded(mech, one, height), one.q(mech, q), one.v(mech, v), 0.1 * one.time, rtol=1e-10, atol=1e-12 * scale
         )
         ends.append(motion.q[-1] / one.q(mech, np.ones(7)))
-    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e6])
@@ -116,7 +116,33 @@ def test_default_numbers_have_the_units_of_the_mechanism():
             assert dataclasses.astuple(theirs.law) == pytest.approx(dataclasses.astuple(mine.law), rel=1e-9)
 
 
+@pytest.mark.parametrize("units", OTHERS, ids=str)
+@pytest.mark.parametrize("of", ["step", "spring"])
+def test_without_gravity_contacts_follow_the_step_or_a_spring(units, of):
+    """A body that drifts against a wall; beside it a second one on a spring, or the step that is asked for."""
+    mech = body("sphere", (0.1,)).with_gravity((0, 0, 0))
+    if of == "spring":
+        builder = lw.Builder().link("body", 2.0, (0.01, 0.0, 0.02), inertia=(0.02, 0.015, 0.01)).link("flap", 0.3)
+        builder.joint("free", lw.Floating(), "ground", "body")
+        builder.joint("hinge", lw.Prismatic((1, 0, 0)), "body", "flap", (0.0, 0.05, 0.0), stiffness=40.0)
+        mech = builder.shape("skin", "body", "sphere", (0.1,)).build().with_gravity((0, 0, 0))
+    q, v = lw.neutral(mech), np.zeros(mech.nv)
+    q[6], v[5] = 0.101, -0.5
+    paths = []
+    for one in (SYSTEMS[0], units):
+        step = 2e-3 * one.time if of == "step" else None
+        there = one.mechanism(mech).with_ground(step=step)
+        path = lw.rollout(there, one.q(mech, q), one.v(mech, v), None, 1e-3 * one.time, 100)
+        assert lw.contact_points(there, *path).force.any()
+        paths.append([path[0] / one.q(mech, np.ones(mech.nq)), path[1] / one.v(mech, np.ones(mech.nv))])
+    for mine, theirs in zip(*paths, strict=True):
+        np.testing.assert_allclose(theirs, mine, rtol=0, atol=1e-9)
+
+
 def test_without_gravity_and_step_contacts_have_numbers_too():
     mech = body("sphere", (0.1,)).with_gravity((0, 0, 0)).with_ground()
     q, v = lw.rollout(mech, [1, 0, 0, 0, 0, 0, 0.11], [0, 0, 0, 0, 0, -0.5], None, 1e-3, 300)
     assert -0.02 < v[-1, 5] < 0.25 and q[:, 6].min() > 0.08
+    milliseconds = Units("m kg ms", time=1e3).mechanism(mech)  # only a step tells the length of a millisecond
+    numbers = milliseconds.without_contact().with_contact(("skin", "floor"), step=1.0).contact_pairs[0].law
+    assert numbers.stiffness == pytest.approx(mech.contact_pairs[0].law.stiffness * 1e-6)

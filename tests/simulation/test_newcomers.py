@@ -27,9 +27,10 @@ def test_starts_beyond_limits_are_told(hinge):
         lw.simulate(hinge, [1.5], None, 0.01)
     with pytest.warns(lw.LimitWarning, match=told):
         lw.rollout(hinge.with_gravity((0, 0, -9.0)), [[0.0], [1.5]], [0.0], None, 1e-3, 2)
+    with pytest.warns(lw.LimitWarning, match=told):  # whatever was called before
+        lw.rollout(hinge, [1.5], [0.0], None, 1e-3, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lw.rollout(hinge, [1.5], [0.0], None, 1e-3, 2)  # told already
         lw.rollout(hinge.with_gravity((0, 0, -9.0)), [1.047 + 0.19], [0.0], None, 1e-3, 2)  # as stops give way
         lw.rollout(hinge, [1.0], [0.0], None, 1e-3, 2)
         lw.rollout(hinge.with_acting(limits=False), [1.5], [0.0], None, 1e-3, 2)
@@ -66,7 +67,7 @@ def test_neutral_of_a_urdf_is_nobodys_choice():
     with pytest.warns(lw.LimitWarning) as told:
         lw.rollout(arm, None, None, None, 1e-3, 2)
         lw.rollout(arm, [[0.0], [6.0]], None, None, 1e-3, 2)
-    assert len(told) == 1
+    assert len(told) == 2  # one of each call
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         within = np.clip(arm.initial, arm.q_lower, arm.q_upper)
@@ -105,16 +106,17 @@ def test_springs_of_joints_leave_limits_as_they_are(hinge):
         hinge.with_springs({"hip": -1.0})
 
 
-def test_limits_that_passive_leaves_out_are_told_once(hinge):
+def test_limits_that_passive_leaves_out_are_reported(hinge):
     mech = hinge.with_gravity((0, 0, -8.0))
     passive = lw.Passive.of(mech) + lw.Passive.springs({"hip": 3.0})
     with pytest.warns(lw.LimitWarning, match="passive takes the place of limits too: those of 'hip' of mechanism"):
         lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
     with pytest.warns(lw.LimitWarning, match=r"lw.Passive.of\(mech, limit_stiffness=...\) has stops"):
         lw.simulate(hinge.with_gravity((0, 0, -7.0)), [0.1], [0.0], 0.01, passive=passive)
+    with pytest.warns(lw.LimitWarning, match="passive takes the place of limits too"):  # whatever was called before
+        lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)  # told already
         other = hinge.with_gravity((0, 0, -6.0))
         for silent in (lw.Passive(), passive + lw.Passive.of(other, limit_stiffness=100.0)):
             lw.rollout(other, [0.1], [0.0], None, 1e-3, 2, passive=silent)

@@ -68,21 +68,19 @@ def test_explicit_methods_say_what_slips_and_how_fast(puck, method):
         lw.simulate(slippery.with_acting(contact=False), resting(puck), None, 0.01, method=method)
 
 
-@pytest.mark.parametrize("calls", [1, 100])
-def test_explicit_rollouts_say_once_what_slips(puck, calls):
-    """In one call or in many short ones, as policies make them."""
+def test_explicit_rollouts_say_what_slips(puck):
+    """Each that is long enough to tell creep from a transient, whatever was called before."""
     puck = puck.with_contact(damping=100.0)
-    q, v = np.tile(resting(puck), (3, 1)), None
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for _ in range(calls):
-            q, v = lw.rollout(puck, q, v, None, 1e-3, 500 // calls, "rk4", final_only=True)
-    assert v[:, 1] == pytest.approx(slip(puck, 100.0), rel=1e-3)
-    (message,) = (str(one.message) for one in told)
-    assert "'skin/floor'" in message and "'rk4' takes contact explicitly" in message and "semi_implicit" in message
+    q = np.tile(resting(puck), (3, 1))
+    for _ in range(2):
+        with pytest.warns(lw.MechanismWarning) as warned:
+            _, v = lw.rollout(puck, q, None, None, 1e-3, 500, "rk4", final_only=True)
+        assert v[:, 1] == pytest.approx(slip(puck, 100.0), rel=1e-3)
+        (message,) = (str(one.message) for one in warned)
+        assert "'skin/floor'" in message and "'rk4' takes contact explicitly" in message and "semi_implicit" in message
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lw.rollout(puck, q, v, None, 1e-3, 500, "rk4")  # told already
+        lw.rollout(puck, q, None, None, 1e-3, 5, "rk4")
         lw.rollout(puck.with_contact(friction=0.1), q, [0.0, 0.5], None, 1e-3, 500, "rk4")  # beyond the cone it slides
         lw.rollout(puck, resting(puck), None, None, 1e-3, 500, "semi_implicit")
 

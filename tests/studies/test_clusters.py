@@ -81,15 +81,19 @@ def test_processes_of_this_machine(tmp_path):
 
 @pytest.mark.slow
 def test_workers_end_with_the_command_that_started_them(tmp_path):
-    """The output is at its end when all that may write to it have ended."""
+    """The output is at its end when all that may write to it have ended.  Workers write each line in one call: where
+    Python's output is unbuffered, ``print`` makes two, and lines of two processes mix."""
     (tmp_path / "own.py").write_text(
-        "import time\n\ndef wait(case):\n    print('at work', flush=True)\n    time.sleep(3600)\n"
+        "import os, time\n\ndef wait(case):\n    os.write(1, b'at work\\n')\n    time.sleep(3600)\n"
     )
     (tmp_path / "study.toml").write_text(
         'mechanism = "builtin:planar_arm:2"\ncases = 2\nchunk = 1\n[function]\nfunction = "own.py:wait"\n'
     )
     command = [sys.executable, "-m", "linkwise", "study", str(tmp_path / "study.toml"), "--processes", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        assert [running.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
-        running.terminate()
-        assert running.communicate(timeout=120)[0] == "" and running.returncode != 0
+        try:
+            assert [running.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
+            running.terminate()
+            assert running.communicate(timeout=120)[0] == "" and running.returncode != 0
+        finally:
+            running.kill()  # where a check failed: it would work for an hour

@@ -208,9 +208,11 @@ def local_parametrization(mech: Mechanism, q: ByJoint, independent: Any = None) 
     y = chart.coordinates.value(q)
     count, dofs, condition = len(y), mech.nv - rank, chart.condition(q, y)
     if count != dofs or condition > FAILING:
+        rank_here = int(decomposed_jacobian(mech, closable_jacobian(mech, q)).rank)
         raise ChartError(
             f"these coordinates do not describe the motion of mechanism {mech.name!r} here: it has {dofs} degrees of "
             f"freedom to {count} coordinates, and [D1 R; G] has the condition number {condition:.3g} (2.28)"
+            + (f"; the position is singular: G has the rank {rank_here}, not {rank}" if rank_here < rank else "")
         )
     return chart
 

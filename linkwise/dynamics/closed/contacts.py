@@ -99,28 +99,46 @@ def by_kernel(
 ) -> Float64Array:
     """What the kernel "closed_``name``" gives, compiled with the options; states that are in doubt there, and
     mechanisms that no kernel is made for, are left to ``reference(*arrays, active, wrenches)``."""
+    (result,) = all_by_kernel(
+        mech, f"closed_{name}", arrays, lambda *given: (reference(*given),), active, wrenches, options
+    )
+    return result
+
+
+def all_by_kernel(
+    mech: Mechanism,
+    name: str,
+    arrays: Sequence[Float64Array],
+    reference: Callable[..., tuple[Float64Array, ...]],
+    active: Float64Array | None = None,
+    wrenches: Any = None,
+    options: tuple[tuple[str, Any], ...] = (),
+) -> tuple[Float64Array, ...]:
+    """All results of the kernel ``name``; states of which one is not a number are left to ``reference``."""
     if not has_kernels(mech):
         return reference(*arrays, active, wrenches)
     more = [] if active is None else [active]
     if wrenches is not None:
         more.append(np.asarray(wrenches, dtype=float))
     ports = tuple(port for port, x in (("active", active), ("wrenches", wrenches)) if x is not None)
-    request = (f"closed_{name}", ("ports", ports), *options) if ports or options else f"closed_{name}"
+    request = (name, ("ports", ports), *options) if ports or options else name
     function = kernel_function(mech, request, None)
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
-        found: Float64Array = function(*arrays, *more)
-    unknown = np.isnan(found)
-    if unknown.any():
+        result = function(*arrays, *more)
+    results: tuple[Float64Array, ...] = result if isinstance(result, tuple) else (result,)
+    if any(np.isnan(one).any() for one in results):
         batch = _batch(arrays, active, wrenches)
-        poor = unknown.any(axis=tuple(range(len(batch), found.ndim)))
+        states = [np.isnan(one).any(axis=tuple(range(len(batch), one.ndim))) for one in results]
+        poor = np.any(states, axis=0)
         given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
         on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
         pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
         try:
-            found[poor] = reference(*given, on, pushes)
+            for one, right in zip(results, reference(*given, on, pushes), strict=True):
+                one[poor] = right
         except RefusedStates as error:
             raise error.among(np.asarray(poor)) from None
-    return found
+    return results
 
 
 def has_kernels(mech: Mechanism) -> bool:

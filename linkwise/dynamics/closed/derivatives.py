@@ -19,7 +19,7 @@ from .redundancy import redundancy
 from .structure import fronts
 from .variations import State, Variations, state_of, variations
 
-LARGE = 300  # numbers of K: beyond, straight-line code of derivatives takes too long to compile
+LARGE = 1000  # numbers of K: beyond, straight-line code of derivatives takes too long to compile
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 

@@ -347,6 +347,8 @@ def null_space(
         chosen = independent_at(mech, q, independent)
         basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
+    if chosen is not None:  # as many, also without states
+        dofs = chosen.shape[0] if chosen.ndim == 1 else chosen.shape[-2]
     if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
         basis = np.take_along_axis(basis, order[..., None, :], axis=-1)

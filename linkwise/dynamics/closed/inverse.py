@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...mechanics.joints import Floating
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
@@ -98,7 +97,7 @@ def inverse_dynamics(
 def _warn_of_floating_joints(mech: Mechanism, tau: Float64Array) -> None:
     """Say which joints that have no motors got forces, as nobody said which have some."""
     most = LOOPS.closed * np.abs(tau).max(initial=0.0)
-    floating = [body.joint for body in mech.bodies if isinstance(body.kind, Floating)]
+    floating = [body.joint for body in mech.bodies if body.kind.is_free]
     pushed = [joint for joint in floating if np.abs(tau[..., mech.v_index(joint)]).max(initial=0.0) > most]
     if pushed:
         warn_caller(

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...mechanics.algorithms.closed_dynamics import angular_velocities
-from ...mechanics.links.constraint_units import ConstraintUnits
 from ...mechanics.algorithms.loop_constraints import constraints_of
+from ...mechanics.links.constraint_units import ConstraintUnits
 from ...mechanics.links.kinematics import AngularVelocity
 from ...mechanics.links.loop_elimination import Front, SweepOrder, eliminate
 from ...mechanics.recursions.closings import closings
@@ -141,10 +141,10 @@ class _Trial:
                         if len(self.sweep.on[parent]) <= width:
                             break
         while pending:
-            k = next((k for k in pending if self._is_regular(pending[k], LAST)), None)
-            if k is None:
+            regular = [k for k in pending if self._is_regular(pending[k], LAST)]
+            if not regular:
                 return None
-            self._eliminate(pending.pop(k))
+            self._eliminate(pending.pop(regular[0]))
         self.sweep.motions(self.sweep.ground)
         return SweepOrder(tuple(self.steps), self.shared)
 

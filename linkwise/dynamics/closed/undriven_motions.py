@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...mechanics.joints import Floating
 from ...mechanism import Mechanism
 from .. import trees as tree
 from .decomposition import decompose
@@ -20,7 +19,7 @@ def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray)
     ``null`` (nv, p) is a basis of unit motions: motors at other joints too, where that helps; joints that float have
     none, and what moves them alone can only follow."""
     null = null[:, np.abs(null).any(axis=0)]
-    floating = [body.joint for body in mech.bodies if isinstance(body.kind, Floating)]
+    floating = [body.joint for body in mech.bodies if body.kind.is_free]
     floats = np.isin(np.arange(mech.nv), [k for joint in floating for k in range(mech.nv)[mech.v_index(joint)]])
     columns = sizes(mech).columns
     undriven = _without(null, driven, columns)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, signature
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...mechanism import Mechanism, MechanismError
@@ -107,6 +108,18 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "gains_and_variances": lambda m: (m.nv, 7),
 }
 
+#: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
+REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
+    "nu": lambda m, p: (p,),
+    "eps": lambda m, p: (p,),
+    "coriolis": lambda m, p: (p,),
+    "motion": lambda m, p: (p + m.nv,),
+    "factor": lambda m, p: (p, p),
+    "factor_inverse": lambda m, p: (p, p),
+    "derivatives": lambda m, p: (p, p, p),
+}
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]]
 CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
 CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
@@ -138,7 +151,8 @@ class Algorithm:
     recursion       ``recursion(tree, *inputs, **options)``, where no expression gives the result, or none at equal cost
     reason          why it is a recursion
     on_tree         the tree that an expression is evaluated on, if not the mechanism's own
-    mimic           a recursion for mechanisms in which joints mimic others, where the expression takes one at a time
+    coupled         a recursion for mechanisms in which joints mimic others, or whose constraints it heeds, where the
+                    expression takes one joint at a time
     in_loops        the algorithm with the same result that goes from link to link, where this one does not: programs
                     with loops are made of it
     ports           optional inputs, which follow the others in this order (``with_ports``): recursions take them by
@@ -153,7 +167,7 @@ class Algorithm:
     expression: Callable[..., Expression | tuple[Expression, ...] | None] | None = None
     reason: str = ""
     on_tree: Callable[[Tree], Tree] | None = None
-    mimic: Callable[..., Any] | None = None
+    coupled: Callable[..., Any] | None = None
     in_loops: InLoops | None = None
     solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
     within_loops: bool = False  # needs a positive mass matrix of the motions that loops allow
@@ -180,7 +194,7 @@ class Algorithm:
 
     def computations(self, mechanism: Mechanism, **options: Any) -> tuple[Computation, ...] | None:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
-        if self.expression is None or (self.mimic is not None and mechanism.mimic_joints):
+        if self.expression is None or self._is_coupled(mechanism):
             return None
         found = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
         if found is None:
@@ -203,7 +217,7 @@ class Algorithm:
     ) -> Any:
         """The result by plans made before, or by the recursion."""
         if computed is None:
-            recursion = self.mimic if self.mimic is not None and tree.mechanism.mimic_joints else self.recursion
+            recursion = self.coupled if self._is_coupled(tree.mechanism) else self.recursion
             assert recursion is not None
             if not self.given_ports:
                 return recursion(tree, *arrays, **options)
@@ -215,6 +229,10 @@ class Algorithm:
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
         results = [applied(one.plan, one.expression, at, vectors) for one in computed]
         return results if len(results) > 1 else results[0]
+
+    def _is_coupled(self, mechanism: Mechanism) -> bool:
+        """Whether coordinates depend on each other, and there is a recursion for that."""
+        return self.coupled is not None and bool(mechanism.mimic_joints or mechanism.loops)
 
     @property
     def for_loops(self) -> Algorithm:
@@ -267,11 +285,15 @@ class Algorithm:
             if name not in options and name not in self.defaults and parameters[name].default is Parameter.empty:
                 raise TypeError(f"{self.name} needs {name!r}: pass {name}=... to compile")
 
-    def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
+    def shapes(
+        self, mechanism: Mechanism, options: Mapping[str, Any] = NO_OPTIONS
+    ) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
-        return [(name, self._shape(name, mechanism)) for name in self.inputs]
+        return [(name, self._shape(name, mechanism, options)) for name in self.inputs]
 
-    def _shape(self, name: str, mechanism: Mechanism) -> tuple[int, ...]:
+    def _shape(self, name: str, mechanism: Mechanism, options: Mapping[str, Any]) -> tuple[int, ...]:
+        if mechanism.loops and name in REDUCED and "fronts" in options:
+            return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
             return size(mechanism) if callable(size) else size
@@ -295,12 +317,16 @@ class Algorithm:
         return (self.output,) if isinstance(self.output, str) else self.output
 
     def result_shape(
-        self, output: str, mechanism: Mechanism, computed: tuple[Computation, ...] | None = None
+        self,
+        output: str,
+        mechanism: Mechanism,
+        computed: tuple[Computation, ...] | None = None,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> tuple[int, ...] | None:
         """Shape of a result, which does not show in the result itself where that has no elements; None if only the
         result tells."""
         if output in self.sizes or output in SHAPES:
-            return self._shape(output, mechanism)
+            return self._shape(output, mechanism, options)
         if computed is None or output != "result" or len(computed) > 1:
             return None
         expression = computed[0].expression

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
+from ...mechanism import MechanismError
 from ..operators import D
 from ..recursions.mass_centres import at_mass_centres
 from . import (
@@ -18,6 +19,7 @@ from . import (
     centroidal,
     compliant_contact,
     configuration,
+    constrained_rates,
     denoc,
     dexterity,
     diagonal,
@@ -78,15 +80,49 @@ def _centroidal(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
 
 
 def _diagonal(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algorithm:
+    for way in ("expression", "recursion"):
+        if way in more:
+            more[way] = partial(_of_tree, more[way])
     return Algorithm(
         f"diagonal_{name}",
         inputs,
         output,
-        options=("normalized",),
-        mimic=by_elimination.BY_NAME[name],
-        solves_motion=True,
+        options=("normalized", "fronts", "independent_velocities"),
+        coupled=partial(_coupled, name),
+        within_loops=True,
+        heeds_loops=True,
         **more,
     )
+
+
+def _of_tree(
+    function: Callable[..., Any],
+    *given: Any,
+    normalized: bool = True,
+    fronts: Any = None,
+    independent_velocities: Any = None,
+    **ports: Any,
+) -> Any:
+    """A function of trees, which have no constraints to eliminate."""
+    _refuse_choice(independent_velocities)
+    return function(*given, normalized=normalized, **ports)
+
+
+def _coupled(name: str, tree: Any, *given: Any, fronts: Any, independent_velocities: Any = None, **more: Any) -> Any:
+    """By elimination: of constraints, or of the mass matrix where joints mimic others."""
+    if tree.mechanism.loops:
+        return constrained_rates.BY_NAME[name](
+            tree, *given, fronts=fronts, independent_velocities=independent_velocities, **more
+        )
+    _refuse_choice(independent_velocities)
+    return by_elimination.BY_NAME[name](tree, *given, **more)
+
+
+def _refuse_choice(independent: Any) -> None:
+    if independent is not None:
+        raise MechanismError(
+            "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
+        )
 
 
 def _transform(name: str, inputs: tuple[str, ...], output: str) -> Algorithm:
@@ -386,7 +422,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             inertia_derivatives.mass_matrix_second_derivatives,
             reason=COMPOSITE_BODIES,
         ),
-        Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES, ignores_loops=True),
+        Algorithm("regressor", ("q", "v", "a"), "regressor", regressor, reason=COMPOSITE_BODIES),
         # -- estimation
         *ESTIMATION_ALGORITHMS,
         # -- loops
@@ -412,7 +448,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "factors",
             expression=lambda mech: (denoc.U, D),
             on_tree=at_mass_centres,
-            mimic=denoc.udu_by_elimination,
+            coupled=denoc.udu_by_elimination,
             solves_motion=True,
         ),
         Algorithm(

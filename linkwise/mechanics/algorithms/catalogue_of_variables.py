@@ -6,7 +6,7 @@ from functools import partial
 
 from . import momenta
 from .algorithm import Algorithm
-from .catalogue_of_loops import MANIFOLD, STEP
+from .catalogue_of_loops import HELD, MANIFOLD, STEP
 from .steps_in_variables import VARIABLES, methods_in, step
 
 CLOSED = "linkwise.closed.forward_dynamics with joint velocities"
@@ -33,33 +33,43 @@ def steps_of(method: str) -> list[Algorithm]:
     return [step_in(coordinates, method) for coordinates in VARIABLES if method in methods_in(coordinates)]
 
 
-def _motion(name: str, more: tuple[str, ...] = (), options: tuple[str, ...] = ("form",)) -> Algorithm:
-    return Algorithm(
-        f"momentum_{name}",
-        ("q", "p", "tau"),
-        ("p_rate", "v", *more),
-        getattr(momenta, name),
-        options,
-        reason=momenta.REASON,
-        solves_motion=True,
-        ports=("wrenches",),
-        link_by_link=True,
-        with_loops=CLOSED,
-    )
-
-
 MOMENTUM_ALGORITHMS = (
     Algorithm("joint_momenta", ("q", "v"), "p", expression=lambda mech: momenta.MOMENTA),
     Algorithm(
         "momentum_velocities",
         ("q", "p"),
         "v",
-        options=("form",),
-        expression=momenta.velocities,
+        momenta.velocities,
+        options=("form", "units"),
+        expression=momenta.velocities_of_tree,
+        reason=HELD,
         solves_motion=True,
-        with_loops=CLOSED,
+        heeds_loops=True,
+        ports=("active",),
     ),
-    _motion("motion"),
-    _motion("motion_and_total_rates", ("nu",), ("normalized", "form")),
+    Algorithm(
+        "momentum_motion",
+        ("q", "p", "tau"),
+        ("p_rate", "v"),
+        momenta.motion,
+        options=("form", "units"),
+        reason=momenta.REASON,
+        solves_motion=True,
+        heeds_loops=True,
+        ports=("active", "wrenches"),
+        link_by_link=True,
+    ),
+    Algorithm(
+        "momentum_motion_and_total_rates",
+        ("q", "p", "tau"),
+        ("p_rate", "v", "nu"),
+        momenta.motion_and_total_rates,
+        options=("normalized", "form", "units", "fronts", "independent_velocities"),
+        reason=momenta.REASON,
+        solves_motion=True,
+        heeds_loops=True,
+        ports=("wrenches",),
+        link_by_link=True,
+    ),
     *(step_in(coordinates, name) for coordinates in VARIABLES for name in methods_in(coordinates)),
 )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from ...mechanism import Coupling
-from ..links.factor import Factor
+from ..links.factor import Elimination, Factor
 from ..links.loop_elimination import Fronts
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
@@ -56,8 +56,7 @@ def closed_forward_dynamics_derivatives(
     loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
     consistent with the loops, else less."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
-    by_tau = product(near.basis, transposed([near.factor.solve(row) for row in near.basis]))
-    return *_Projection(near).of(near.accelerations), by_tau, near.reliability, near.consistency
+    return *_Projection(near).of(near.accelerations), near.by_tau, near.reliability, near.consistency
 
 
 def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[Matrix, Scalar, Scalar]:
@@ -162,6 +161,13 @@ class Neighbourhood:
         return unless_open(self.units, self.errors, reliability, largest)
 
     @property
+    def by_tau(self) -> Matrix:
+        """(nv, nv): changes of a with joint forces, K (K* M K)^-1 K*, symmetric."""
+        answers, n = product(self.basis, self.factor.inverse()), len(self.v)
+        lower = [[dot(answer, row) for row in self.basis[: i + 1]] for i, answer in enumerate(answers)]
+        return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+    @property
     def accelerations(self) -> Matrix:
         """(nv, 2 p): changes of a, with steps and with changes of velocities."""
         by_velocity = [
@@ -202,7 +208,7 @@ class Neighbourhood:
         left = [t - f for t, f in zip(tau, held, strict=True)]
         mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
         self.inertia = [times(mass, column) for column in self.columns]
-        self.factor = Factor.of([times(self.inertia, column) for column in self.columns])
+        self.factor = Elimination([times(self.inertia, column) for column in self.columns])
         y = self.factor.solve(times(self.columns, left))
         self.acceleration = [dot(row, y, k) for row, k in zip(self.basis, offset, strict=True)]
         missing = [f - dot(row, y) for row, f in zip(transposed(self.inertia), left, strict=True)]

@@ -181,7 +181,7 @@ class ClosedMotion:
     def margins(self) -> list[Scalar]:
         """Of all clusters: positive where they can be relied on.  What is left of implied constraints does not count,
         as stages of integrators leave loops open."""
-        margins = [one.margin for one in (*self.motions.values(), *self.sweeps.values())]
+        margins = [one.margin for one in self.motions.values()] + [one.margin for one in self.sweeps.values()]
         return [margin for margin in margins if not is_constant(margin)]
 
     @property

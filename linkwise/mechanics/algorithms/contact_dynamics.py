@@ -46,11 +46,11 @@ def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: Con
 
 def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
+    if not tree.mechanism.loops:
+        return [0.0] * tree.mechanism.nv
     motion = HeldMotion(tree, q, v, wrenches, active, units)
     motion.under(tau)
-    forces = motion.known(motion.multipliers())
-    columns = range(tree.mechanism.nv)
-    return [-dot((row.at(c) for row in motion.rows), forces) for c in columns]
+    return motion.known(motion.constraint_forces())
 
 
 def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
@@ -196,10 +196,56 @@ class HeldMotion(ClosedMotion):
                 result[row] = value
         return result
 
+    def constraint_forces(self) -> list[Scalar]:
+        """(nv,): -G* lambda; known after ``under``."""
+        result: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
+        for cluster, held in self.held.items():
+            for place, force in held.constraint_forces(self.links[cluster.parent]).items():
+                result[place] = force
+        return result
 
-class Impact(HeldMotion):
-    """Velocities that jump: M dv = -G* impulses and G (v + dv) = 0 are the equations of accelerations of a mechanism at
-    rest, without forces, with G v in place of the bias of the loops."""
+
+class MotionAtRest(HeldMotion):
+    """M x = f - G* mu, G x = rates: the equations of accelerations of a mechanism at rest and without gravity, of which
+    x may as well be velocities with the momenta f, or what joint forces and wrenches f accelerate.
+
+    rates   (m,): zero by default
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        active: Sequence[Scalar] | None,
+        units: ConstraintUnits,
+        rates: Sequence[Scalar] | None = None,
+        wrenches=None,
+    ):
+        super().__init__(tree, q, [0.0] * tree.mechanism.nv, wrenches, active, units)
+        self.ground = NO_MOTION
+        asked = [0.0] * len(self.rows) if rates is None else rates
+        coefficients = ({c: x for c, x in row.numbers.items() if c != BIAS} for row in self.rows)
+        self.rows = [Row(row, -rate) for row, rate in zip(coefficients, asked, strict=True)]
+
+
+class MotionOfMomenta(MotionAtRest):
+    """Velocities v of joint momenta p: M v = p - G* mu, G v = rates of the drives.  Of p only what does work on motions
+    that the constraints allow has a part in v, K* p."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        p: Sequence[Scalar],
+        active: Sequence[Scalar] | None,
+        units: ConstraintUnits,
+    ):
+        super().__init__(tree, q, active, units, driven_rates(Configuration(tree, q)))
+        self.velocities = self.known(self.under(p))
+
+
+class Impact(MotionAtRest):
+    """Velocities that jump: M dv = -G* impulses and G (v + dv) = rates of the drives."""
 
     def __init__(
         self,
@@ -209,16 +255,10 @@ class Impact(HeldMotion):
         active: Sequence[Scalar] | None,
         units: ConstraintUnits,
     ):
-        at_rest = [0.0] * tree.mechanism.nv
-        super().__init__(tree, q, at_rest, None, active, units)
-        self.ground = NO_MOTION
-        self.rows = [_closing(row, v, aim) for row, aim in zip(self.rows, driven_rates(self.at), strict=True)]
-        self.jumps = self.under(at_rest)
-
-
-def _closing(row: Row, v: Sequence[Scalar], aim: Scalar) -> Row:
-    coefficients = {c: x for c, x in row.numbers.items() if c != BIAS}
-    return Row(coefficients, dot(coefficients.values(), [v[c] for c in coefficients]) - aim)
+        at, still = Configuration(tree, q), [0.0] * tree.mechanism.nv
+        rows = zip(constraints(at, still)[0], driven_rates(at), strict=True)
+        super().__init__(tree, q, active, units, [rate - row.times(v) for row, rate in rows])
+        self.jumps = self.under(still)
 
 
 def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matrix:

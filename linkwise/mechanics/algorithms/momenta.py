@@ -12,6 +12,12 @@ which takes p to total joint rates, and the smoother, which takes these to veloc
     z = psi K p,    xi = D^-1 (p - H z),    v = xi - G* V+,    V = V+ + H* v
 
 and momenta come without a sweep of their own, h = P V + z = P+ V+ + z+, as forces do from accelerations.
+
+Constraints tie momenta as they tie velocities.  p stays M v, of all coordinates, and both left sides have one matrix:
+
+    M v + G* mu = p,  G v = rates of the drives;    M a + G* lambda = tau - h,  G a = -bias
+
+and -G* lambda is among the forces that change p.  No Hamiltonian is assumed: constraints may be nonholonomic.
 """
 
 from __future__ import annotations
@@ -21,13 +27,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...mechanism import Mechanism
+from ..links.constraint_units import ConstraintUnits
+from ..links.loop_elimination import Fronts
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
 from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
+from . import constrained_rates
 from . import expressions as ex
+from .constrained_rates import Names
+from .contact_dynamics import MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
-from .momentum_flows import FlowByElimination, FlowOfMomenta
+from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
 
 REASON = "products of velocities and momenta, which no operator is linear in"
 
@@ -43,19 +54,42 @@ FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
 FEW = 8  # links: of more there is always something to compute while the machine divides
 
 
-def velocities(mechanism: Mechanism, form: str) -> Expression:
-    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands."""
+def velocities_of_tree(
+    mechanism: Mechanism, form: str, units: ConstraintUnits | None = None, active: bool = False
+) -> Expression | None:
+    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands; None with constraints."""
+    if mechanism.loops or active:
+        return None
     if form in (ELIMINATION, PAIRS) and not mechanism.mimic_joints:
         return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
 
 
+def velocities(tree: Tree, q, p, active=None, *, form: str, units: ConstraintUnits) -> list[Scalar]:
+    """(nv,): v of p under constraints."""
+    return MotionOfMomenta(tree, q, p, active, units).velocities
+
+
 def flow_of_momenta(
+    tree: Tree,
+    q: Sequence[Scalar],
+    p: Sequence[Scalar],
+    form: str,
+    units: ConstraintUnits,
+    active: Sequence[Scalar] | None = None,
+) -> Flow:
+    """The motion with momenta p."""
+    if tree.mechanism.loops:
+        return FlowWithinConstraints(tree, q, MotionOfMomenta(tree, q, p, active, units).velocities, active, units, p)
+    return flow_of_tree(tree, q, p, form)
+
+
+def flow_of_tree(
     tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
 ) -> FlowOfMomenta | FlowByElimination | FlowByPairs:
-    """The motion with momenta p.  Where joints mimic others the mass matrix has no factors that take one joint at a
-    time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the place of
-    those that need it."""
+    """The motion of a tree with momenta p.  Where joints mimic others the mass matrix has no factors that take one
+    joint at a time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the
+    place of those that need it."""
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form in IN_A_PLANE and not rotates_in_a_plane(tree):
@@ -78,18 +112,37 @@ def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
     return bool(moments.min() > ex.SLENDER * moments.max())
 
 
-def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Scalar], list[Scalar]]:
+def motion(
+    tree: Tree, q, p, tau, wrenches=None, active=None, *, form: str, units: ConstraintUnits
+) -> tuple[list[Scalar], list[Scalar]]:
     """(nv,) and (nv,): dp/dt and v, all that an integrator of (q, p) needs."""
-    flow = flow_of_momenta(tree, q, p, form)
+    flow = flow_of_momenta(tree, q, p, form, units, active)
     return flow.rates(tau, wrenches), flow.velocities
 
 
 def motion_and_total_rates(
-    tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
+    tree: Tree,
+    q,
+    p,
+    tau,
+    wrenches=None,
+    *,
+    normalized: bool = True,
+    form: str,
+    units: ConstraintUnits,
+    fronts: Fronts,
+    independent_velocities: Names = None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """The same, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way; (p,) of
+    quasi-velocities under constraints."""
+    if tree.mechanism.loops:
+        changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
+        nu = constrained_rates.rates(
+            tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities
+        )
+        return changes, v, nu
     joints = tree.original.bodies
     if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
         form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
-    flow = flow_of_momenta(tree, q, p, form)
+    flow = flow_of_tree(tree, q, p, form)
     return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)

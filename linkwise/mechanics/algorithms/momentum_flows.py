@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..links.constraint_units import ConstraintUnits
 from ..links.factor import Factor
 from ..links.link import JointKinematics, Link
 from ..operators.plan import apply
@@ -23,6 +24,7 @@ from ..scalar import Matrix, Scalar, dot, is_zero
 from ..spatial import ZERO, Force, Motion, Rotation, Translation, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from . import expressions as ex
+from .contact_dynamics import HeldMotion
 
 
 class Moving(NamedTuple):
@@ -219,6 +221,35 @@ class FlowOfVelocities(FlowOfLinks):
 
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
         return self._own[i]
+
+
+class FlowWithinConstraints(FlowOfVelocities):
+    """From v that keeps the constraints, which hold where ``active`` is 1; p (nv,) is M v, or what v was solved from.
+    Forces of the constraints are among those that change p."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        active: Sequence[Scalar] | None,
+        units: ConstraintUnits,
+        p: Sequence[Scalar] | None = None,
+    ):
+        super().__init__(Configuration(tree, q), v)
+        self._held = tree, q, v, active, units
+        self._p = None if p is None else list(p)
+
+    @property
+    def variables(self) -> list[Scalar]:
+        return super().variables if self._p is None else self._p
+
+    def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> list[Scalar]:
+        tree, q, v, active, units = self._held
+        held = HeldMotion(tree, q, v, wrenches, active, units)
+        held.under(tau)
+        forces = held.known(held.constraint_forces())
+        return super().rates([t + f for t, f in zip(tau, forces, strict=True)], wrenches)
 
 
 class FlowOfMomenta(FlowOfLinks):

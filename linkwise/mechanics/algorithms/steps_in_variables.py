@@ -121,7 +121,7 @@ class Momenta:
         return FlowOfVelocities(Configuration(tree, q), v)
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
-        return momenta.flow_of_momenta(tree, q, x, self.form)
+        return momenta.flow_of_tree(tree, q, x, self.form)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...mechanism import Actuator, Mechanism, Tendon
-from ..joints import Floating, Spherical
 from ..scalar import Scalar, is_constant, is_zero, select
 from ..spatial import Force, Vector3
 from ..spatial import quaternion as quat
@@ -142,12 +141,12 @@ def _transmission(at: Situation, one: Actuator, tendons: Mapping[str, Tendon]) -
     mech: Mechanism = at.tree.mechanism
     kind = mech.bodies[mech.body_index(one.target)].kind
     q, v = at.positions(one.target), at.velocities(one.target)
-    if isinstance(kind, Spherical):
+    if kind.is_ball:
         rotation, axis = quat.logarithm(quat.normalized(q)), Vector3(*one.gear[:3])
         if one.transmission == "jointinparent":
             axis = quat.rotation_matrix(q).T @ axis
         return _Through(Vector3(*one.gear[:3]).dot(rotation), axis.dot(Vector3(*v)), {one.target: [*axis]})
-    if isinstance(kind, Floating):  # MuJoCo: translation first, along the axes of the world
+    if kind.is_free:  # MuJoCo: translation first, along the axes of the world
         to_body = quat.rotation_matrix(q[:4]).T
         moment, force = Vector3(*one.gear[3:]), to_body @ Vector3(*one.gear[:3])
         if one.transmission == "jointinparent":

@@ -12,9 +12,12 @@ from .protocol import KINDS as KINDS
 from .protocol import LENGTH as LENGTH
 from .protocol import OTHER as OTHER
 from .protocol import QUATERNION as QUATERNION
+from .protocol import FormatEntry as FormatEntry
 from .protocol import Joint
 from .protocol import LoopKind as LoopKind
 from .protocol import Measure as Measure
+from .protocol import Step as Step
+from .protocol import kinds_of_format as kinds_of_format
 from .revolute import Revolute
 from .spherical import Spherical
 from .universal import Universal

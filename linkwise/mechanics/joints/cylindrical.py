@@ -12,7 +12,8 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
+from . import drawing
+from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, Step, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,15 @@ class Cylindrical(Joint):
     @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return Step(ANGLE, self.axis, 0), Step(LENGTH, self.axis, 1)  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        pin = drawing.Cylinder(self.axis, 0.8, 3.0)
+        collars = (drawing.Cylinder(self.axis, 1.25, 0.5, at=side * 1.6) for side in (-1, 1))
+        return drawing.Drawing((pin, *collars), (drawing.Rail(self.axis, 3.4),), colour=drawing.SLIDING)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(0.0, 0.0, q[1])), rotation_about(2, q[0])))

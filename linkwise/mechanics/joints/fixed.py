@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import Matrix3, Motion, Transform, Vector3
-from .protocol import Coordinates, Joint, rotation_cosine, rotation_error
+from . import drawing
+from .protocol import Coordinates, FormatEntry, Joint, rotation_cosine, rotation_error
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,14 @@ class Fixed(Joint):
     nq: ClassVar[int] = 0
     nv: ClassVar[int] = 0
     span: ClassVar = ()
+    formats: ClassVar = {
+        "urdf": FormatEntry("fixed", loop="fixed"),
+        "sdf": FormatEntry("fixed"),
+        "mjcf": FormatEntry("", loop="weld"),
+    }
+
+    def symbol(self) -> drawing.Drawing:
+        return drawing.Drawing((drawing.Box(None, (0.8, 0.8, 0.8)),), colour=drawing.UNKNOWN)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform()

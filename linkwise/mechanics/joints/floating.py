@@ -10,7 +10,8 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import Matrix3, Motion, Orientation, Transform, Translation, Vector3
 from ..spatial import quaternion as quat
-from .protocol import ANGLE, LENGTH, QUATERNION, Coordinates, Joint, Measure
+from . import drawing
+from .protocol import ANGLE, LENGTH, QUATERNION, Coordinates, FormatEntry, Joint, Measure
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,14 @@ class Floating(Joint):
     )
     span: ClassVar = (0, 1, 2, 3, 4, 5)
     transported: ClassVar = (3, 4, 5)
+    formats: ClassVar = {
+        "urdf": FormatEntry("floating"),
+        "mjcf": FormatEntry("free"),
+        "pinocchio": FormatEntry("JointModelFreeFlyer"),
+    }
+
+    def symbol(self) -> drawing.Drawing:
+        return drawing.Drawing((drawing.Octahedron(1.2),), way=True, colour=drawing.UNKNOWN, ground=drawing.HOVERS)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(*q[4:])), Orientation(quat.rotation_matrix(q[:4]))))

@@ -10,7 +10,19 @@ from typing import ClassVar
 
 from ..scalar import Scalar, cos, select, sin
 from ..spatial import Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
-from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
+from . import drawing
+from .protocol import (
+    ANGLE,
+    LENGTH,
+    Alignment,
+    Coordinates,
+    FormatEntry,
+    Joint,
+    Measure,
+    Step,
+    align_z,
+    unit_axis,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,10 @@ class Helical(Joint):
     slides: ClassVar[bool] = True
     canonical_numbers: ClassVar = ("pitch",)
     lengths: ClassVar = ("pitch",)
+    formats: ClassVar = {
+        "sdf": FormatEntry("screw", ("axis",), (("pitch", "screw_thread_pitch", 2.0 * math.pi),)),
+        "pinocchio": FormatEntry("JointModelHelicalUnaligned", ("axis",), (("pitch", "pitch", 1.0),)),
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a helical joint"))
@@ -36,6 +52,17 @@ class Helical(Joint):
     @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return Step(ANGLE, self.axis), Step(LENGTH, self.axis, ratio=self.pitch, name="advance")  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        return drawing.Drawing(
+            (drawing.Cylinder(self.axis, 0.8, 3.6),),
+            (drawing.Rail(self.axis, 3.4),),
+            (drawing.Thread(self.axis, 1.15, 1.8, right=not self.pitch < 0.0),),
+        )
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(0.0, 0.0, self.pitch * q[0])), rotation_about(2, q[0])))

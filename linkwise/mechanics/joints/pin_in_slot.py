@@ -13,7 +13,8 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
-from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, align_xz, unit_axis
+from . import drawing
+from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, Step, align_xz, unit_axis
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,21 @@ class PinInSlot(Joint):
     def slot(self) -> Vector3:
         """The slot's direction in the canonical frame of the parent side: (sin b, 0, cos b)."""
         return Vector3(*align_xz(self.slide_axis, self.pin_axis)[1])
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return Step(LENGTH, self.slide_axis, 0), Step(ANGLE, self.pin_axis, 1)  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        """A pin between the two sides of its slot."""
+        pin = self.pin_axis
+        return drawing.Drawing(
+            (drawing.Cylinder(pin, 0.8, 2.6),),
+            tuple(drawing.Rail(self.slide_axis, 4.2, (pin, side * 1.1), fixed=True) for side in (-1, 1)),
+            centre_lines=(drawing.CentreLine(pin, 3.4),),
+            colour=drawing.SLIDING,
+            ground=drawing.GUIDED,
+        )
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(self.slot * q[0]), rotation_about(2, q[1])))

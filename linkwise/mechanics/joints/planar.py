@@ -13,7 +13,19 @@ import numpy as np
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3, rotation_about
 from ..spatial.motion import NO_MOTION
-from .protocol import ANGLE, LENGTH, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
+from . import drawing
+from .protocol import (
+    ANGLE,
+    LENGTH,
+    Alignment,
+    Coordinates,
+    FormatEntry,
+    Joint,
+    Measure,
+    Step,
+    align_z,
+    unit_axis,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,7 @@ class Planar(Joint):
     span: ClassVar = (2, 3, 4)
     slides: ClassVar[bool] = True
     canonical_numbers: ClassVar = ()
+    formats: ClassVar = {"urdf": FormatEntry("planar", ("normal",), loop="planar", along_z=True)}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "normal", unit_axis(self.normal, "the normal of a planar joint"))
@@ -38,6 +51,20 @@ class Planar(Joint):
     @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.normal)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        x, y, z = zip(*self.alignment, strict=True)
+        return Step(LENGTH, x, 0), Step(LENGTH, y, 1), Step(ANGLE, z, 2)
+
+    def symbol(self) -> drawing.Drawing:
+        return drawing.Drawing(
+            (drawing.Box(self.normal, (2.0, 2.0, 0.25)),),
+            centre_lines=(drawing.CentreLine(self.normal, 2.4),),
+            way=True,
+            colour=drawing.SLIDING,
+            ground=drawing.HOVERS,
+        )
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(q[0], q[1], 0.0)), rotation_about(2, q[2])))

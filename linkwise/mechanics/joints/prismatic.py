@@ -11,12 +11,15 @@ import numpy as np
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Translation, Vector3
+from . import drawing
 from .protocol import (
     LENGTH,
     Alignment,
     Coordinates,
+    FormatEntry,
     Joint,
     Measure,
+    Step,
     align_z,
     rotation_cosine,
     rotation_error,
@@ -35,6 +38,11 @@ class Prismatic(Joint):
     span: ClassVar = (5,)
     slides: ClassVar[bool] = True
     canonical_numbers: ClassVar = ()
+    formats: ClassVar = {
+        "urdf": FormatEntry("prismatic", ("axis",), loop="prismatic"),
+        "sdf": FormatEntry("prismatic", ("axis",)),
+        "mjcf": FormatEntry("slide", ("axis",)),
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a prismatic joint"))
@@ -42,6 +50,14 @@ class Prismatic(Joint):
     @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (Step(LENGTH, self.axis),)  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        slider, rail = drawing.Box(self.axis, (0.9, 0.9, 1.9)), drawing.Rail(self.axis, 3.4)
+        return drawing.Drawing((slider,), (rail,), colour=drawing.SLIDING, ground=drawing.GUIDED)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Translation(Vector3(0.0, 0.0, q[0])),))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -21,6 +21,7 @@ from ..scalar import Scalar
 from ..spatial import Force, Matrix3, Motion, RigidInertia, Transform, Vector3
 from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
+from . import drawing
 
 Coordinates = Sequence[Scalar]
 Alignment = tuple[tuple[float, float, float], ...]  # rows of a 3x3 matrix whose columns are the canonical axes
@@ -39,6 +40,87 @@ class Measure(NamedTuple):
     of: str
 
 
+class Step(NamedTuple):
+    """A rotation about an axis through the joint's origin, or a translation along it, by ``ratio * q[coordinate]``.
+
+    of      ANGLE or LENGTH
+    axis    (3,) of unit length, in the link frame at zero
+    name    of a step that goes along with a coordinate which another step is: files that have no such joint write it as
+            a joint "JOINT.name" that mimics; "" for the step that is the coordinate itself, whose ratio is 1
+    """
+
+    of: str
+    axis: tuple[float, float, float]
+    coordinate: int = 0
+    ratio: float = 1.0
+    name: str = ""
+
+    @property
+    def turns(self) -> bool:
+        """Whether it is a rotation."""
+        return self.of == ANGLE
+
+
+@dataclass(frozen=True)
+class FormatEntry:
+    """How a format of files, or another library, describes a kind of joint.
+
+    type        its word for joints that move links; "" if there is none
+    axes        fields of the kind that are directions, in the order in which the format and the kind take them
+    numbers     further fields of the kind: (field, the format's word, the format's unit over ours)
+    unlimited   the word for one of whose coordinate is not limited, where that is another
+    also        further words that are read as this kind
+    loop        the word for what closes loops; "" if there is none
+    extension   what readers other than linkwise do not know, in words; "" if they do
+    along_z     other readers take z for its axis, whatever the file says: joints along others are composed of several
+    square      its two axes must be perpendicular: others are composed of several joints
+    """
+
+    type: str
+    axes: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str, float], ...] = ()
+    unlimited: str = ""
+    also: tuple[str, ...] = ()
+    loop: str = ""
+    extension: str = ""
+    along_z: bool = False
+    square: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words that are read as the kind where it moves links."""
+        return tuple(word for word in (self.type, self.unlimited, *self.also) if word)
+
+    def directions(self, kind: LoopKind) -> list[tuple[float, float, float]]:
+        """The axes of a joint of the kind."""
+        return [getattr(kind, name) for name in self.axes]
+
+    def fits(self, kind: LoopKind) -> bool:
+        """Whether the format has this joint of the kind, to move links."""
+        if not self.type or (self.along_z and not np.array_equal(kind.alignment, IDENTITY_ALIGNMENT)):
+            return False
+        if not self.square:
+            return True
+        first, second = self.directions(kind)
+        return abs(float(np.dot(first, second))) < 1e-15
+
+
+def kinds_of_format(name: str) -> dict[str, type[Joint]]:
+    """The kinds that a format can read, by its words: those along axes first, hinges before others, then by degrees of
+    freedom.  Of several kinds with the same word, the first that was defined has it."""
+    entries = [
+        (vars(kind)["formats"][name], kind)  # its own: what is derived from it may move otherwise
+        for kind in KINDS.values()
+        if name in vars(kind).get("formats", {})
+    ]
+    entries.sort(key=lambda pair: (not pair[0].axes, pair[1].nv, pair[1].rotation_coordinate is None))
+    found: dict[str, type[Joint]] = {}
+    for entry, kind in entries:
+        for word in entry.words:
+            found.setdefault(word, kind)
+    return found
+
+
 #: Every kind of joint there is, by ``Joint.kind_name``; one that is defined again takes the place of the former.
 KINDS: dict[str, type[Joint]] = {}
 
@@ -52,6 +134,8 @@ class LoopKind(ABC):
 
     #: Attributes that are lengths.
     lengths: ClassVar[tuple[str, ...]] = ()
+    #: Formats of files and libraries that have it -> how they describe it: "urdf", "sdf", "mjcf", "pinocchio".
+    formats: ClassVar[Mapping[str, FormatEntry]] = {}
 
     @classmethod
     def kind_name(cls) -> str:
@@ -126,6 +210,64 @@ class Joint(LoopKind):
     def only_slides(self) -> bool:
         """Whether all that the joint does is to move its link along the canonical z axis."""
         return self.span == (5,)
+
+    @property
+    def only_rotates(self) -> bool:
+        """Whether all that the joint does is to rotate its link about the canonical z axis, by its coordinate."""
+        return self.span == (2,) and self.rotation_coordinate == 0
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Rotations about and translations along axes through the joint's origin, from the parent side on, that make up
+        its ``transform``; every coordinate is a step by itself, and others may go along with it.  Empty where it is not
+        made of such, as free rotations are not."""
+        return ()
+
+    @property
+    def only_step(self) -> Step | None:
+        """Of a hinge or a slide, the step that is its coordinate; None for all others."""
+        return self.steps[0] if len(self.steps) == 1 and self.steps[0].ratio == 1.0 else None
+
+    @property
+    def hinge(self) -> tuple[float, float, float] | None:
+        """The axis of a joint that does nothing but rotate about it; None for all others."""
+        step = self.only_step
+        return step.axis if step is not None and step.turns else None
+
+    @property
+    def slide(self) -> tuple[float, float, float] | None:
+        """The axis of a joint that does nothing but slide along it; None for all others."""
+        step = self.only_step
+        return step.axis if step is not None and not step.turns else None
+
+    @property
+    def turning_axis(self) -> tuple[float, float, float] | None:
+        """The axis of its only rotation, where that moves nothing along; None where it has none, or several."""
+        turns = [step for step in self.steps if step.turns]
+        alone = len(turns) == 1 and [step.coordinate for step in self.steps].count(turns[0].coordinate) == 1
+        return turns[0].axis if alone else None
+
+    @property
+    def sliding_axis(self) -> tuple[float, float, float] | None:
+        """The axis of its only translation; None where it has none, or several."""
+        slides = [step for step in self.steps if not step.turns]
+        return slides[0].axis if len(slides) == 1 else None
+
+    @property
+    def is_ball(self) -> bool:
+        """Whether q is a unit quaternion [w, x, y, z] alone, and v an angular velocity: a free rotation."""
+        return self.nv == 3 and [measure.of for measure in self.position_measures] == [QUATERNION] * 4
+
+    @property
+    def is_free(self) -> bool:
+        """Whether q is a pose, a unit quaternion [w, x, y, z] and a position, and v the twist along the child's axes:
+        nothing of the motion is hindered, and no motor acts at the joint."""
+        measured = [measure.of for measure in self.position_measures]
+        return self.nv == 6 and measured == [QUATERNION] * 4 + [LENGTH] * 3
+
+    def symbol(self) -> drawing.Drawing:
+        """How the joint is drawn: pins and rails along its steps, an octahedron where it has none."""
+        return drawn_by_steps(self.steps)
 
     def measures(self, quantity: str) -> tuple[Measure, ...]:
         """What the numbers of "q" or "v" are, one entry each."""
@@ -241,6 +383,21 @@ class Joint(LoopKind):
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random coordinates of shape ``shape + (nq,)``."""
         return rng.uniform(-math.pi, math.pi, (*shape, self.nq))
+
+
+def drawn_by_steps(steps: Sequence[Step]) -> drawing.Drawing:
+    """A pin for every rotation, a slider for every translation."""
+    if not steps:
+        return drawing.Drawing((drawing.Octahedron(1.0),), colour=drawing.UNKNOWN)
+    turns, slides = ([step.axis for step in steps if step.turns is turning] for turning in (True, False))
+    pins = tuple(drawing.Cylinder(axis, 0.8, 2.6) for axis in turns)
+    sliders = tuple(drawing.Box(axis, (0.9, 0.9, 1.9)) for axis in slides)
+    return drawing.Drawing(
+        pins or sliders,
+        tuple(drawing.Rail(axis, 3.4) for axis in slides),
+        centre_lines=tuple(drawing.CentreLine(axis, 3.4) for axis in turns),
+        colour=drawing.SLIDING if slides else drawing.PLAIN,
+    )
 
 
 def rotation_error(rotation: Matrix3) -> list[Scalar]:

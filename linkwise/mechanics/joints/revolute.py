@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Transform, Vector3, rotation_about
-from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_z, unit_axis
+from . import drawing
+from .protocol import ANGLE, Alignment, Coordinates, FormatEntry, Joint, Measure, Step, align_z, unit_axis
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Revolute(Joint):
     slides: ClassVar[bool] = True
     canonical_numbers: ClassVar = ()
     rotation_coordinate: ClassVar = 0
+    formats: ClassVar = {
+        "urdf": FormatEntry("revolute", ("axis",), unlimited="continuous", loop="revolute"),
+        "sdf": FormatEntry("revolute", ("axis",), unlimited="continuous"),
+        "mjcf": FormatEntry("hinge", ("axis",), loop="connect"),
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis, "the axis of a revolute joint"))
@@ -31,6 +37,14 @@ class Revolute(Joint):
     @cached_property
     def alignment(self) -> Alignment:
         return align_z(self.axis)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (Step(ANGLE, self.axis),)  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        pin = drawing.Cylinder(self.axis, 1.0, 2.6)
+        return drawing.Drawing((pin,), centre_lines=(drawing.CentreLine(self.axis, 3.4),))
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((rotation_about(2, q[0]),))

@@ -11,7 +11,8 @@ from ..scalar import Scalar
 from ..spatial import ZERO, Matrix3, Motion, Orientation, RigidInertia, Transform, Vector3
 from ..spatial import quaternion as quat
 from ..spatial.inertia import NO_INERTIA
-from .protocol import ANGLE, QUATERNION, Coordinates, Joint, Measure
+from . import drawing
+from .protocol import ANGLE, QUATERNION, Coordinates, FormatEntry, Joint, Measure
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,15 @@ class Spherical(Joint):
     position_measures: ClassVar = tuple(Measure(name, QUATERNION) for name in ("qw", "qx", "qy", "qz"))
     velocity_measures: ClassVar = tuple(Measure(name, ANGLE) for name in ("qx", "qy", "qz"))
     span: ClassVar = (0, 1, 2)
+    formats: ClassVar = {
+        "urdf": FormatEntry("spherical", also=("ball",), loop="spherical", extension="spherical joints"),
+        "sdf": FormatEntry("ball"),
+        "mjcf": FormatEntry("ball", loop="connect"),
+        "pinocchio": FormatEntry("JointModelSpherical"),
+    }
+
+    def symbol(self) -> drawing.Drawing:
+        return drawing.Drawing((drawing.Ball(1.3),), colour=drawing.TURNING)
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform((Orientation(quat.rotation_matrix(q)),))

@@ -13,7 +13,8 @@ from ..scalar import Scalar, cos, sin
 from ..spatial import ZERO, Matrix3, Motion, RigidInertia, Rotation, Transform, Vector3, rotation_about
 from ..spatial.inertia import NO_INERTIA
 from ..spatial.motion import NO_MOTION
-from .protocol import ANGLE, Alignment, Coordinates, Joint, Measure, align_xz, unit_axis
+from . import drawing
+from .protocol import ANGLE, Alignment, Coordinates, FormatEntry, Joint, Measure, Step, align_xz, unit_axis
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Universal(Joint):
     nv: ClassVar[int] = 2
     position_measures: ClassVar = (Measure("1", ANGLE), Measure("2", ANGLE))
     canonical_numbers: ClassVar = ("first_axis",)
+    formats: ClassVar = {
+        "sdf": FormatEntry("universal", ("axis1", "axis2"), also=("revolute2",)),
+        "pinocchio": FormatEntry("JointModelUniversal", ("axis1", "axis2"), square=True),
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis1", unit_axis(self.axis1, "the first axis of a universal joint"))
@@ -45,6 +50,18 @@ class Universal(Joint):
     def first_axis(self) -> Vector3:
         """axis1 in the canonical frame at zero: (sin b, 0, cos b)."""
         return Vector3(*align_xz(self.axis1, self.axis2)[1])
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return Step(ANGLE, self.axis1, 0), Step(ANGLE, self.axis2, 1)  # type: ignore[arg-type]
+
+    def symbol(self) -> drawing.Drawing:
+        axes = ((self.axis1, True), (self.axis2, False))  # the first stays with the parent side
+        return drawing.Drawing(
+            tuple(drawing.Cylinder(axis, 0.45, 3.4, fixed=fixed) for axis, fixed in axes),
+            centre_lines=tuple(drawing.CentreLine(axis, 3.0, fixed) for axis, fixed in axes),
+            colour=drawing.TURNING,
+        )
 
     def transform(self, q: Coordinates) -> Transform:
         first = self.first_axis

@@ -13,7 +13,7 @@ from ...mechanism import Loop
 from ...mechanism.clusters import Cluster
 from ..links.kinematics import AngularVelocity, bias_of_shift, velocity_base_to_tip
 from ..scalar import Scalar, dot
-from ..spatial import Force, Matrix3, Motion, Vector3
+from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
 from ..spatial.three import IDENTITY, ZERO

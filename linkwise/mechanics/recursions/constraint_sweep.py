@@ -214,14 +214,14 @@ class ConstraintSweep:
                 for z in known[: k + 1]:
                     self._add_coupling(y, z, -dot(seen[y], answers[z]))
             answered = {j: self._divided(joint.factor, own) for j, own in felt.items()}
-            for j, own in felt.items():
+            for j, pushes in felt.items():
                 for k, rate in enumerate(rates):
-                    self._add_force(j, own[k] * rate)
+                    self._add_force(j, pushes[k] * rate)
                     for y in known:
-                        self._add_on(j, y, own[k] * (-answers[y][k]))
+                        self._add_on(j, y, pushes[k] * (-answers[y][k]))
                 for m in felt:
                     if m <= j:
-                        self._subtract_products(j, own, m, answered[m])
+                        self._subtract_products(j, pushes, m, answered[m])
             inertia, force = joint.remaining, joint.absorb(force, innovation)
 
             def moved(at: _Motions) -> None:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..joints.revolute import Revolute
 from ..links.link import JointKinematics, Link
 from ..scalar import Scalar
 from ..spatial import Rotation, Transform, Translation, rotation_about
@@ -26,7 +25,7 @@ def rotates_in_a_plane(tree: Tree) -> bool:
 
     def stays(i: int, link: Link) -> bool:
         only_translates = all(isinstance(factor, Translation) for factor in link.place.factors)
-        return isinstance(link.joint, Revolute) and (only_translates or not tree.neighbours.has_parent(i))
+        return link.joint.only_rotates and (only_translates or not tree.neighbours.has_parent(i))
 
     return all(stays(i, link) for i, link in enumerate(tree.links))
 

@@ -70,6 +70,13 @@ class HeldCluster:
         wanted = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
         return self.loops.least_combination(wanted, self.units)
 
+    def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
+        """-G* lambda = R (w - Q Q* x) on the coordinates, unique where multipliers are not."""
+        if not self.kept:
+            return {}
+        missing = self.loops.within([b - a for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
+        return dict(zip(reversed(self.dynamics.cluster.coordinates), self.factor.half(missing), strict=True))
+
     def _answer(self, parent: Motion, part: int) -> list[Scalar]:
         """Either part of x = R^-1 (tau - h - F* alpha)."""
         total = self.drive[part]

@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from linkwise.mechanics.joints import Prismatic, Revolute
 from linkwise.mechanism import GROUND, Builder, Mechanism
 from linkwise.readers.mjcf import equalities, keyframes, omissions, tendons
 from linkwise.readers.mjcf.actuation import (
@@ -69,7 +68,7 @@ def from_xml(
     joints = joints_of(bodies, settings)
     constraints = equalities.active(root, settings, defaults)
     all_joints = [joint for of_body in joints.values() for joint in of_body]
-    scalar = (joint for joint in all_joints if isinstance(joint.kind, (Revolute, Prismatic)))
+    scalar = (joint for joint in all_joints if joint.kind.only_step)
     references = {joint.name: joint.reference for joint in scalar}
     ties = equalities.ties_of(constraints, references, mimic)
     kinds = {joint.name: joint.kind for joint in all_joints}

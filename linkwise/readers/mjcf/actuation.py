@@ -15,7 +15,7 @@ import numpy as np
 from linkwise.mechanics.elements.actuators import Actuation as ActuatorLaw
 from linkwise.mechanics.elements.law import Acting
 from linkwise.mechanics.elements.of_mechanism import effective_inertia, mobility
-from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import Actuator, EffortRange, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.welding import RigidMass
@@ -65,7 +65,7 @@ class Actuation:
         self._check_attributes()
         self._joints = {joint.name: joint for joint in joints}
         self._kinds: dict[str, Joint] = {joint.name: joint.kind for joint in joints}
-        self._scalar = [name for name, kind in self._kinds.items() if isinstance(kind, (Revolute, Prismatic))]
+        self._scalar = [name for name, kind in self._kinds.items() if kind.only_step]
         self._fixed = {
             one.attributes["name"]: defaults.applied(one, tag="tendon")
             for section in root.all("tendon")
@@ -116,7 +116,7 @@ class Actuation:
 
     def _spring_reference(self, joint: str) -> float:
         value = self._joints[joint].element.number("springref", 0.0)
-        return self._settings.radians(value) if isinstance(self._kinds[joint], Revolute) else value
+        return self._settings.radians(value) if self._kinds[joint].hinge else value
 
     # -- actuators ----------------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Actuation:
         if element is None or "range" not in element.attributes:
             return None
         low, high = element.numbers("range", 2)
-        if target in self._joints and isinstance(self._kinds[target], Revolute):
+        if target in self._joints and self._kinds[target].hinge:
             return self._settings.radians(low), self._settings.radians(high)
         return low, high
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from linkwise.mechanics.joints import Joint, Prismatic, Revolute
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism.checks import did_you_mean
 from linkwise.readers.mjcf.defaults import Defaults
 from linkwise.readers.mjcf.document import Settings, is_limited
@@ -77,7 +77,7 @@ def _reached(root: Element, kinds: Mapping[str, Joint]) -> Iterator[tuple[Elemen
 
 
 def _is_scalar(kind: Joint | None) -> bool:
-    return isinstance(kind, (Revolute, Prismatic))
+    return kind is not None and kind.only_step is not None
 
 
 def _joint_of(actuator: Element) -> str:

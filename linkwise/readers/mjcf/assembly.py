@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Floating
+from linkwise.mechanics.joints import Fixed
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
 from linkwise.mechanism.welding import NOTHING, RigidMass, composed
 from linkwise.readers.mjcf.actuators import Rotor
@@ -52,7 +52,7 @@ class Assembly:
         if joints and not joints[-1].anchor.any():
             links[-1] = name
         # A free body's coordinates are its pose in the world.
-        pose = HERE if any(isinstance(joint.kind, Floating) for joint in joints) else body.pose
+        pose = HERE if any(joint.kind.is_free for joint in joints) else body.pose
         anchor = np.zeros(3)
         for joint, link in zip(joints, links, strict=True):
             own = mass if link == name else NOTHING

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Joint, kinds_of_format
 from linkwise.mechanism import Limits, Pose
 from linkwise.readers.mjcf.actuators import Rotor
 from linkwise.readers.mjcf.document import Settings, choice, is_limited
@@ -17,7 +18,7 @@ from linkwise.readers.mjcf.poses import HERE, rotation_about
 from linkwise.readers.mjcf.tree import Node, unused
 from linkwise.readers.protocol import Element, omit, unbounded, warn
 
-_TYPES = ("hinge", "slide", "ball", "free")
+FREE = "free"
 _STOPS = (
     "stops push from the end of the range on, as stiff as inertias ask for: mech.with_limits(joint=lw.Limits(lower, "
     "upper, stiffness=..., damping=...)) sets them"
@@ -46,10 +47,10 @@ class BodyJoint:
     @property
     def at_zero(self) -> Pose:
         """The pose, in the frame the file gives, of what the joint moves while its coordinate is zero."""
-        if isinstance(self.kind, Revolute):
-            return rotation_about(np.array(self.kind.axis), -self.reference), np.zeros(3)
-        if isinstance(self.kind, Prismatic):
-            return np.eye(3), -self.reference * np.array(self.kind.axis)
+        if self.kind.hinge:
+            return rotation_about(np.array(self.kind.hinge), -self.reference), np.zeros(3)
+        if self.kind.slide:
+            return np.eye(3), -self.reference * np.array(self.kind.slide)
         return HERE
 
 
@@ -67,22 +68,24 @@ def joints_of(bodies: list[Node], settings: Settings) -> dict[str, list[BodyJoin
 
 
 def _joint(name: str, element: Element, frame: Pose, body: Node, settings: Settings) -> BodyJoint:
-    type_name = "free" if element.tag == "freejoint" else choice(element, "type", _TYPES, "hinge")
+    known = kinds_of_format("mjcf")
+    type_name = FREE if element.tag == "freejoint" else choice(element, "type", tuple(known), "hinge")
+    made: Callable[..., Joint] = known[type_name]
     anchor, reference = np.zeros(3), 0.0
-    if type_name == "free":
+    if type_name == FREE:
         _check_free(element, body, settings)
-        return BodyJoint(name, element, Floating(), anchor, reference)
-    if type_name != "slide":
-        anchor = frame[1] + frame[0] @ element.vector("pos", (0.0, 0.0, 0.0))
-    if type_name == "ball":
-        return BodyJoint(name, element, Spherical(), anchor, reference)
+        return BodyJoint(name, element, made(), anchor, reference)
+    at = frame[1] + frame[0] @ element.vector("pos", (0.0, 0.0, 0.0))
+    if not known[type_name].formats["mjcf"].axes:
+        return BodyJoint(name, element, made(), at, reference)
     axis = tuple((frame[0] @ element.vector("axis", (0.0, 0.0, 1.0))).tolist())
     try:
-        kind = Revolute(axis) if type_name == "hinge" else Prismatic(axis)
+        kind = made(axis)
     except ValueError as error:
         raise element.error(f"{element.label}: its axis {axis} has no direction ({error})") from None
     reference = element.number("ref", 0.0)
-    return BodyJoint(name, element, kind, anchor, settings.radians(reference) if type_name == "hinge" else reference)
+    reference = settings.radians(reference) if kind.hinge else reference
+    return BodyJoint(name, element, kind, anchor if kind.slide else at, reference)
 
 
 def _check_free(element: Element, body: Node, settings: Settings) -> None:
@@ -112,7 +115,7 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
     element = joint.element
     if element.tag == "freejoint":
         return {}
-    is_hinge = isinstance(joint.kind, Revolute)
+    is_hinge = joint.kind.hinge is not None
     spring = _linear(element, "stiffness") if settings.has("spring") else 0.0
     numbers: dict[str, Any] = {
         "armature": element.number("armature", 0.0) + rotor.armature,
@@ -121,16 +124,16 @@ def numbers_of(joint: BodyJoint, body: Node, settings: Settings, rotor: Rotor) -
         "stiffness": spring,
         "limits": _limits(joint, settings, rotor),
     }
-    if (spring or _has_spring_damper(element)) and isinstance(joint.kind, Floating):
+    if (spring or _has_spring_damper(element)) and joint.kind.is_free:
         numbers["rest"] = [*quaternion_of(body.world_pose[0]), *body.world_pose[1]]
-    elif (spring or _has_spring_damper(element)) and not isinstance(joint.kind, Spherical):
+    elif (spring or _has_spring_damper(element)) and not joint.kind.is_ball:
         rest = element.number("springref", 0.0)
         numbers["rest"] = settings.radians(rest) if is_hinge else rest
     if numbers["friction"]:
         note_softness(element, "joint", "friction", "dry friction is viscous below 0.01 rad/s or m/s")
     uneven = [key for key in ("armature", "stiffness", "friction") if numbers[key]]
     uneven += ["springdamper"] if _has_spring_damper(element) else []
-    if uneven and isinstance(joint.kind, Floating):
+    if uneven and joint.kind.is_free:
         omit(element, f"free joint with {' and '.join(uneven)}", _UNEVEN)
     if "springyield" in element.attributes:
         omit(element, "joint with springyield", "not read: the spring never yields")
@@ -154,11 +157,11 @@ def _linear(element: Element, attribute: str) -> float:
 def _limits(joint: BodyJoint, settings: Settings, rotor: Rotor) -> Limits:
     element = joint.element
     bounds = {"effort": rotor.largest_force}
-    if isinstance(joint.kind, Floating):
+    if joint.kind.is_free:
         return Limits()
-    if is_limited(element, "limited", "range", settings, needed=not isinstance(joint.kind, Spherical)):
-        if settings.has("limit") and isinstance(joint.kind, (Revolute, Prismatic)):
-            convert = settings.radians if isinstance(joint.kind, Revolute) else float
+    if is_limited(element, "limited", "range", settings, needed=not joint.kind.is_ball):
+        if settings.has("limit") and joint.kind.only_step:
+            convert = settings.radians if joint.kind.hinge else float
             bounds["lower"], bounds["upper"] = (unbounded(convert(x)) for x in element.numbers("range", 2))
             note_softness(element, "joint", "limit", _STOPS)
         elif settings.has("limit"):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating, Prismatic, Revolute
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.readers.mjcf.joints import BodyJoint, quaternion_of
 from linkwise.readers.mjcf.tree import Node
@@ -22,9 +21,9 @@ def initial_of(bodies: list[Node], joints: Mapping[str, list[BodyJoint]]) -> Coo
     found = []
     for body in bodies:
         for joint in joints.get(body.name, []):
-            if isinstance(joint.kind, (Revolute, Prismatic)):
+            if joint.kind.only_step:
                 found.append((joint.name, (joint.reference,)))
-            elif isinstance(joint.kind, Floating):
+            elif joint.kind.is_free:
                 rotation, position = body.world_pose
                 found.append((joint.name, (*quaternion_of(rotation), *position.tolist())))
     return tuple(found)
@@ -86,7 +85,7 @@ def _velocities(joints: list[BodyJoint], numbers: tuple[float, ...], posture: Co
     found, start, at = [], 0, dict(posture)
     for joint in joints if any(numbers) else ():
         own, start = numbers[start : start + joint.kind.nv], start + joint.kind.nv
-        if isinstance(joint.kind, Floating):
+        if joint.kind.is_free:
             quaternion = at.get(joint.name, joint.kind.neutral())[:4]
             rotation = np.array(rotation_matrix(quaternion), dtype=float)
             own = (*own[3:], *(rotation.T @ own[:3]).tolist())
@@ -100,7 +99,7 @@ def _split(joints: list[BodyJoint], numbers: tuple[float, ...]) -> Coordinates:
     found, start = [], 0
     for joint in joints if numbers else ():
         own, start = numbers[start : start + joint.kind.nq], start + joint.kind.nq
-        if isinstance(joint.kind, Floating):
+        if joint.kind.is_free:
             own = own[3:] + own[:3]
         if joint.kind.nq >= 4:
             length = float(np.linalg.norm(own[:4]))

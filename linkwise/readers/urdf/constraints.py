@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from linkwise.mechanism import Builder, Mimic, did_you_mean
 from linkwise.readers.protocol import Element, warn
-from linkwise.readers.urdf.parts import ONE_COORDINATE, kind, pose
+from linkwise.readers.urdf.parts import FORMAT, ONE_COORDINATE, kind, pose
 
 ELEMENTS = ("loop", "coupling")
 ENDS = ("predecessor", "successor")
@@ -54,7 +54,7 @@ def add_loops(builder: Builder, root: Element) -> None:
             raise loop.error(
                 f"{loop.label}: write its <origin> inside <predecessor> and <successor>, one for each link"
             )
-        if made.nv and loop.text("type") not in ("spherical", "ball") and not loop.first("axis"):
+        if made.formats[FORMAT].axes and not loop.first("axis"):
             warn(loop, "has no <axis>, so that it is x of its frame on the predecessor, as the format says")
         ends = [loop.required(tag) for tag in ENDS]
         sides = [(end.text("link"), pose(end)) for end in ends]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Floating, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Joint, kinds_of_format
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Builder, Limits, Mimic, Pose, snapped
 from linkwise.mechanism.poses import rotation_from_rpy
@@ -15,18 +15,7 @@ from linkwise.readers.protocol import Element, unbounded
 
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")  # types of joints that can mimic others
 
-_ALONG_AXIS: dict[str, type[Revolute | Prismatic | Planar]] = {
-    "revolute": Revolute,
-    "continuous": Revolute,
-    "prismatic": Prismatic,
-    "planar": Planar,
-}
-_WITHOUT_AXIS: dict[str, type[Fixed | Floating | Spherical]] = {
-    "fixed": Fixed,
-    "floating": Floating,
-    "spherical": Spherical,
-    "ball": Spherical,
-}
+FORMAT = "urdf"
 _X_AXIS = (1.0, 0.0, 0.0)  # where none is given, as the format says
 
 
@@ -108,15 +97,16 @@ def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
 def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
     """The joint that ``type`` and ``<axis>`` of an element say; some types may be ruled out."""
     type_name = joint.text("type")
-    if type_name in _WITHOUT_AXIS and type_name not in without:
-        return _WITHOUT_AXIS[type_name]()
-    if type_name not in _ALONG_AXIS:
-        known = [name for name in (*_ALONG_AXIS, *_WITHOUT_AXIS) if name not in without]
+    known = {word: kind for word, kind in kinds_of_format(FORMAT).items() if word not in without}
+    if type_name not in known:
         raise joint.error(f"{joint.label} has the unknown type {type_name!r}; known: {', '.join(known)}")
+    made: Callable[..., Joint] = known[type_name]
+    if not known[type_name].formats[FORMAT].axes:
+        return made()
     axis = joint.first("axis")
     direction = axis.vector("xyz", _X_AXIS) if axis else _X_AXIS
     try:
-        return _ALONG_AXIS[type_name](direction)
+        return made(direction)
     except ValueError as error:
         raise (axis or joint).error(f"{joint.label}: its axis {direction} has no direction ({error})") from None
 

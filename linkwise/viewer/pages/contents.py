@@ -277,8 +277,9 @@ def _travels(mech: lw.Mechanism) -> bool:
     link, endless = _base(mech), False
     while link >= 0:
         body = mech.bodies[link]
-        slides = isinstance(body.kind, lw.Prismatic) and math.isinf(body.limits.upper[0] - body.limits.lower[0])
-        endless, link = endless or slides or isinstance(body.kind, (lw.Floating, lw.Planar)), body.parent
+        slides = body.kind.slide is not None and math.isinf(body.limits.upper[0] - body.limits.lower[0])
+        roams = body.kind.is_free or sum(not step.turns for step in body.kind.steps) > 1
+        endless, link = endless or slides or roams, body.parent
     return endless
 
 

@@ -145,7 +145,7 @@ def _driven(mech: lw.Mechanism) -> list[str]:
 
 
 def _rotates(mech: lw.Mechanism, joint: str) -> bool:
-    return isinstance(mech.bodies[mech.body_index(joint)].kind, lw.Revolute)
+    return mech.bodies[mech.body_index(joint)].kind.hinge is not None
 
 
 def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:

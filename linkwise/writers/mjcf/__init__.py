@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import Mechanism
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR
 from linkwise.writers.composed_joints import with_joints_of
-from linkwise.writers.mjcf.bodies import Bodies
+from linkwise.writers.mjcf.bodies import FORMAT, Bodies
 from linkwise.writers.mjcf.constraints import write_equalities
 from linkwise.writers.mjcf.contact import write_contacts
 from linkwise.writers.mjcf.elements import SWITCHED_OFF, write_actuators, write_tendons
@@ -64,4 +64,4 @@ def _set(mech: Mechanism) -> dict[str, object]:
 
 
 def _has(kind: Joint) -> bool:
-    return isinstance(kind, (Revolute, Prismatic, Spherical, Floating))
+    return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)

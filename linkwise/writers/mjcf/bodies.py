@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating, Joint, Prismatic, Revolute, Spherical
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.acting import driven_by
 from linkwise.mechanism.checks import inertia_defects
@@ -22,7 +22,7 @@ from linkwise.writers.xml import element
 
 HERE: Pose = (np.eye(3), np.zeros(3))
 WORLD = "world"
-TYPES: dict[type[Joint], str] = {Revolute: "hinge", Prismatic: "slide", Spherical: "ball", Floating: "free"}
+FORMAT = "mjcf"
 NO_LIMIT = 1e300  # the format has no infinite numbers
 NEAR_BOUND = 1e-6  # principal moments A + B = C but for this share, as of thin rods and plates, are written as such
 SMALLEST = 1e-15  # mass and moment of inertia that MuJoCo takes (its mjMINVAL)
@@ -133,7 +133,7 @@ class Bodies:
         base = last.link.removesuffix(f"/{last.joint}")  # as the reader calls the link of a joint that is elsewhere
         if base != last.link and base in mech.frames and mech.frames[base].body == links[-1]:
             frame = mech.frames[base]
-            if np.array_equal(frame.rotation, np.eye(3)) and not isinstance(last.kind, Floating):
+            if np.array_equal(frame.rotation, np.eye(3)) and not last.kind.is_free:
                 return Chain(tuple(links), base, (frame.rotation, frame.position))
         if last.link == WORLD:
             raise self._report.refuse(f'"{WORLD}" is the fixed world of MJCF; a link has this name: rename it')
@@ -142,9 +142,9 @@ class Bodies:
     def _only_stands_between(self, index: int) -> bool:
         """Whether a link has neither mass nor anything fixed to it, and carries one other."""
         body, mech = self.mech.bodies[index], self.mech
-        if body.mass or body.inertia.any() or len(mech.children[index]) != 1 or isinstance(body.kind, Floating):
+        if body.mass or body.inertia.any() or len(mech.children[index]) != 1 or body.kind.is_free:
             return False
-        if isinstance(mech.bodies[mech.children[index][0]].kind, Floating):
+        if mech.bodies[mech.children[index][0]].kind.is_free:
             return False
         used = [frame.name for frame in mech.frames.values() if frame.body == index and frame.name != body.link]
         used += [shape.link for shape in mech.shapes if shape.placed(mech)[0] == index]
@@ -165,7 +165,7 @@ class Bodies:
             poses.append(seen)
             moved = composed(moved_by(body.kind, self.initial[body.joint]), seen)
             seen = composed((body.rotation, body.position), moved)
-            if isinstance(body.kind, Spherical) and any(self.initial[body.joint][1:]):
+            if body.kind.is_ball and any(self.initial[body.joint][1:]):
                 self._report.omit("initial orientation of ball joint", body.joint)
         return poses[::-1], seen
 
@@ -210,7 +210,7 @@ class Bodies:
 
     def _joint(self, made: Element, body: Body, seen: Pose) -> None:
         numbers = self._numbers(body)
-        if isinstance(body.kind, Floating):
+        if body.kind.is_free:
             if body.parent >= 0:
                 raise self._report.refuse(
                     f"joint {body.joint!r} floats on the moving link {self.mech.bodies[body.parent].link!r}, and MJCF "
@@ -222,15 +222,15 @@ class Bodies:
                 element(made, "freejoint", name=body.joint)
                 return
         anchor = -(seen[0].T @ seen[1]) + 0.0
-        scalar = isinstance(body.kind, (Revolute, Prismatic))
+        step = body.kind.only_step
         element(
             made,
             "joint",
             name=body.joint,
-            type=TYPES[type(body.kind)],
-            axis=seen[0].T @ np.array(body.kind.axis) if isinstance(body.kind, (Revolute, Prismatic)) else None,
-            pos=anchor if anchor.any() and isinstance(body.kind, (Revolute, Spherical)) else None,
-            ref=(self.initial[body.joint][0] or None) if scalar else None,
+            type=body.kind.formats[FORMAT].type,
+            axis=None if step is None else seen[0].T @ np.array(step.axis),
+            pos=anchor if anchor.any() and not body.kind.slide and not body.kind.is_free else None,
+            ref=None if step is None else self.initial[body.joint][0] or None,
             **numbers,
         )
 
@@ -244,12 +244,12 @@ class Bodies:
                 self._report.omit(f"{name} that differs between coordinates", body.joint)
             elif values[0]:
                 found[word] = values[0]
-        scalar = isinstance(body.kind, (Revolute, Prismatic))
+        scalar = body.kind.only_step is not None
         if any(body.stiffness) and scalar:
             found["springref"] = body.rest[0]
         elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
             self._report.omit("rest of the spring", body.joint)
-        if isinstance(body.kind, Floating) and {"armature", "stiffness", "frictionloss"} & found.keys():
+        if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & found.keys():
             self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
         limits = body.limits
         if scalar and np.isfinite([*limits.lower, *limits.upper]).any():
@@ -265,7 +265,7 @@ class Bodies:
 
     def _reference(self, body: Body) -> tuple[float, ...]:
         """Where MuJoCo has the springs of balls and free joints at rest."""
-        return tuple(self.initial[body.joint]) if isinstance(body.kind, Floating) else body.kind.neutral()
+        return tuple(self.initial[body.joint]) if body.kind.is_free else body.kind.neutral()
 
     def _efforts(self, body: Body) -> tuple[float, float] | None:
         """What actuators together give a joint at most; where they have bounds of their own, these say it."""
@@ -280,12 +280,12 @@ class Bodies:
 
 def moved_by(kind: Joint, q: np.ndarray) -> Pose:
     """The pose of the child side of a joint in its parent side."""
-    if isinstance(kind, Prismatic):
-        return np.eye(3), float(q[0]) * np.array(kind.axis)
-    if isinstance(kind, Revolute) and q[0]:
+    if kind.slide:
+        return np.eye(3), float(q[0]) * np.array(kind.slide)
+    if kind.hinge and q[0]:
         half = 0.5 * float(q[0])
-        return rotation_from_quaternion([math.cos(half), *(math.sin(half) * np.array(kind.axis))]), np.zeros(3)
-    if isinstance(kind, Floating):
+        return rotation_from_quaternion([math.cos(half), *(math.sin(half) * np.array(kind.hinge))]), np.zeros(3)
+    if kind.is_free:
         return rotation_from_quaternion(np.array(q[:4])), np.array(q[4:])
     return HERE
 

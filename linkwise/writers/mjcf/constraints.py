@@ -6,10 +6,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Revolute, Spherical
 from linkwise.mechanism import Coupling, Loop, Mechanism
 from linkwise.writers.loops import refuse_functions
-from linkwise.writers.mjcf.bodies import Bodies
+from linkwise.writers.mjcf.bodies import FORMAT, Bodies
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -39,21 +38,22 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
 
 
 def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report: Report) -> None:
-    if isinstance(loop.kind, (Spherical, Fixed)):
-        tag = "connect" if isinstance(loop.kind, Spherical) else "weld"
-        _meet(section, bodies, tag, loop, loop.name, np.zeros(3))
-    elif isinstance(loop.kind, Revolute):
-        # A hinge holds two points of its axis together; as far from each other as the hinge is from its links.
-        reach = max(float(np.linalg.norm(position)) for _, position in (loop.pose_a, loop.pose_b)) or 1.0
-        names = loop.name, f"{loop.name}.2"
-        _meet(section, bodies, "connect", loop, names[0], np.zeros(3))
-        _meet(section, bodies, "connect", loop, names[1], reach * np.array(loop.kind.axis))
-        report.remark("hinges that close loops, as two points of their axes", f"{names[0]} ({', '.join(names)})")
-    else:
+    entry = loop.kind.formats.get(FORMAT)
+    if entry is None or not entry.loop:
         raise report.refuse(
             f"MJCF has no equality for the loop {loop.name!r}, which {loop.kind!r} closes; save it as URDF, which can "
             "say it, or save mech.spanning_tree, which is without loops"
         )
+    axes = entry.directions(loop.kind)
+    if not axes:
+        _meet(section, bodies, entry.loop, loop, loop.name, np.zeros(3))
+    for axis in axes:
+        # A hinge holds two points of its axis together; as far from each other as the hinge is from its links.
+        reach = max(float(np.linalg.norm(position)) for _, position in (loop.pose_a, loop.pose_b)) or 1.0
+        names = loop.name, f"{loop.name}.2"
+        _meet(section, bodies, entry.loop, loop, names[0], np.zeros(3))
+        _meet(section, bodies, entry.loop, loop, names[1], reach * np.array(axis))
+        report.remark("hinges that close loops, as two points of their axes", f"{names[0]} ({', '.join(names)})")
 
 
 def _meet(section: Element, bodies: Bodies, tag: str, loop: Loop, name: str, at: np.ndarray) -> None:

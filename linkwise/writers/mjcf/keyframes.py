@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Floating
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Actuator, Mechanism
 from linkwise.mechanism.welding import composed
@@ -31,7 +30,7 @@ def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> Non
             own, rates = place.positions(q), np.array(velocities.get(body.joint, (0.0,) * body.kind.nv))
             if body.mimic:
                 rates = place.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))
-            if isinstance(body.kind, Floating):
+            if body.kind.is_free:
                 axes = np.array(rotation_matrix(own[:4].tolist()), dtype=float)
                 rotation, position = composed((body.rotation, body.position), (axes, own[4:]))
                 own = np.array([*position, *quaternion(rotation)])

@@ -180,9 +180,8 @@ def test_batches(shape):
     q, v = np.broadcast_to(q, tau.shape), np.zeros(tau.shape)
     found = lw.closed.forward_dynamics(mech, q, v, tau)
     assert found.shape == tau.shape
-    one_by_one = [
-        lw.closed.forward_dynamics(mech, *state) for state in zip(*(x.reshape(-1, mech.nv) for x in (q, v, tau)))
-    ]
+    states = zip(*(x.reshape(-1, mech.nv) for x in (q, v, tau)), strict=True)
+    one_by_one = [lw.closed.forward_dynamics(mech, *state) for state in states]
     np.testing.assert_allclose(found.reshape(-1, mech.nv), np.reshape(one_by_one, (-1, mech.nv)), rtol=1e-12)
 
 

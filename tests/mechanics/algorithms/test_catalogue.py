@@ -9,6 +9,8 @@ import linkwise as lw
 from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import Algorithm
 from linkwise.mechanics.algorithms.momenta import FORMS
+from linkwise.mechanics.links.constraint_units import ConstraintUnits
+from linkwise.mechanics.links.loop_elimination import Fronts
 from tests.algorithms import VARIANTS
 
 OPTIONS = {
@@ -17,6 +19,9 @@ OPTIONS = {
     "frame": ("link", "world"),
     "method": tuple(ex.FORWARD_DYNAMICS),
     "normalized": (False, True),
+    "units": (ConstraintUnits(),),
+    "fronts": (Fronts(()),),
+    "independent_velocities": (None,),
     "classical": (False, True),
 }
 AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}
@@ -50,7 +55,6 @@ def test_identities_tell_where_origins_matter(name):
         ("forward_dynamics_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
         ("forward_dynamics", "use linkwise.closed.forward_dynamics, or mech.spanning_tree"),
         ("joint_wrenches_with_wrenches", "use linkwise.closed.joint_wrenches, or mech.spanning_tree"),
-        ("regressor", "use mech.spanning_tree if the loops are meant to be open"),
     ],
 )
 def test_what_heeds_loops_is_named(name, instead):

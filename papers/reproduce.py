@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from .screen import Progress, shown
+from linkwise.cli.screen import Progress, shown
+from linkwise.cli.signatures import Folder, command
 
 ALL = "all"
 KEYS = ("rodriguez1986", "rodriguez1992", "jain1995", "saha1999", "spencer2004")
 
 
-@click.command(short_help="The papers' figures and tables in a gallery.")
-@click.argument("paper", type=click.Choice((ALL, *KEYS)))
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("gallery"),
-    show_default=True,
-    help="Folder for index.html, gallery.md and the pictures; made if it is not there.",
-)
-@click.option(
-    "--only", multiple=True, metavar="NUMBER", help="Make only this, such as 'figure 5', or only a kind: table."
-)
-@click.option("--list", "listed", is_flag=True, help="List what can be made, and make nothing.")
-@click.pass_context
-def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str, ...], listed: bool) -> None:
+@command("The papers' figures and tables in a gallery.")
+def reproduce(
+    paper: Annotated[str, click.Choice((ALL, *KEYS))],
+    output: Folder = Path("gallery"),
+    only: Sequence[Annotated[str, "NUMBER"]] = (),
+    list: bool = False,
+) -> int:
     """Compute figures, tables and algorithms of PAPER again, or of all five, and compare them with print and physics.
 
     The result is a page to look at, OUTPUT/index.html. The exit code is 1 if anything deviates by more than it may.
+
+    output   folder for index.html, gallery.md and the pictures; made if it is not there
+    only     make only this, such as 'figure 5', or only a kind: table
+    list     list what can be made, and make nothing
 
     \b
     linkwise reproduce all
     linkwise reproduce saha1999 --only "figure 8" --output pictures
     """
-    from linkwise.papers import PAPERS, made, summary, write_gallery
+    from . import PAPERS, made, summary, write_gallery
 
-    papers = list(PAPERS.values()) if paper == ALL else [PAPERS[paper]]
+    papers = [*PAPERS.values()] if paper == ALL else [PAPERS[paper]]
     chosen = [(p, entry) for p in papers for entry in p.chosen(only)]
     if not chosen:
         known = ", ".join(entry.number for p in papers for entry in p.entries)
         raise click.UsageError(f"{paper} has nothing called {' or '.join(map(repr, only))}; available: {known}")
-    if listed:
+    if list:
         for p, entry in chosen:
             click.echo(f"{p.key}  {entry.number}: {entry.title}")
-        return
+        return 0
     output.mkdir(parents=True, exist_ok=True)
     results = []
     with Progress(len(chosen)) as progress:
@@ -60,4 +58,4 @@ def reproduce(context: click.Context, paper: str, output: Path, only: tuple[str,
                     progress.say(f"  {comparison}")
     page, pictures = write_gallery(results, output)
     click.echo(f"{summary(results)}\n{len(pictures)} pictures, page: {shown(page)}")
-    context.exit(0 if all(result.exhibit.agrees for result in results) else 1)
+    return 0 if all(result.exhibit.agrees for result in results) else 1

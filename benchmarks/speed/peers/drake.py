@@ -48,9 +48,9 @@ def _plant(mech: lw.Mechanism) -> tuple[Any, Any, tuple[list[int], list[int]]]:
     for body, own in zip(mech.bodies, bodies, strict=True):
         parent = bodies[body.parent] if body.parent >= 0 else plant.world_body()
         pose = RigidTransform(RotationMatrix(np.array(body.rotation)), np.array(body.position))
-        kind = RevoluteJoint if isinstance(body.kind, lw.Revolute) else PrismaticJoint
+        kind = RevoluteJoint if body.kind.hinge else PrismaticJoint
         place = plant.AddFrame(FixedOffsetFrame(f"{body.joint}_parent", parent.body_frame(), pose))
-        axis = np.array(body.kind.axis)  # type: ignore[attr-defined]
+        axis = np.array(body.kind.hinge or body.kind.slide)
         joints.append(plant.AddJoint(kind(body.joint, place, own.body_frame(), axis)))
     plant.mutable_gravity_field().set_gravity_vector(np.array(mech.gravity))
     plant.Finalize()

@@ -34,8 +34,8 @@ def sdf_of(mech: lw.Mechanism) -> str:
     lines.append('  <joint name="fixed_base" type="fixed"><parent>world</parent><child>base</child></joint>')
     for body in mech.bodies:
         parent = mech.bodies[body.parent].link if body.parent >= 0 else "base"
-        kind = "revolute" if isinstance(body.kind, lw.Revolute) else "prismatic"
-        axis = _numbers(body.kind.axis)  # type: ignore[attr-defined]
+        kind = "revolute" if body.kind.hinge else "prismatic"
+        axis = _numbers(body.kind.hinge or body.kind.slide)
         pose = f"{_numbers(body.position)} {_numbers(_roll_pitch_yaw(body.rotation))}"
         lines += [
             f'  <link name="{body.link}"><pose relative_to="{body.joint}">0 0 0 0 0 0</pose>',

@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .protocol import CLOSED, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
+from .protocol import CLOSED, MATRICES, ROLLOUT, STEP, STEPS, Calls, Peer, is_plain, is_plain_tree, one_by_one
 
 HOW = {
     "inverse_dynamics": "rnea; batches by rneaInParallel with one thread",
@@ -51,8 +51,7 @@ class Model:
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:
-    kinds = (lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating)
-    fits = _has_joints_of(mech) if task == CLOSED else of_kinds(mech, *kinds)
+    fits = _has_joints_of(mech) if task == CLOSED else is_plain_tree(mech, "ball", "free")
     if task not in HOW or not fits:
         return None
     if OF_DATA * mech.nv**3 > MOST_DATA:
@@ -67,10 +66,13 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
 
 
 def _has_joints_of(mech: lw.Mechanism) -> bool:
-    kinds = (lw.Revolute, lw.Prismatic, lw.Spherical, lw.Floating, lw.Universal)
-    return all(isinstance(loop, lw.Loop) for loop in mech.loops) and all(
-        type(body.kind) in kinds and body.mimic is None for body in mech.bodies
-    )
+    """Those above, and pairs of hinges at one point."""
+
+    def fits(body: Any) -> bool:
+        pair = [step.turns for step in body.kind.steps] == [True, True]
+        return is_plain(body, "ball", "free") or (pair and body.mimic is None)
+
+    return all(isinstance(loop, lw.Loop) for loop in mech.loops) and all(map(fits, mech.bodies))
 
 
 def _single(own: Model, task: str) -> Callable[..., Calls]:
@@ -134,7 +136,7 @@ def _closed(own: Model, mech: lw.Mechanism) -> Callable[..., Calls]:
             place = pin.SE3(frame.rotation @ pose[0], frame.rotation @ pose[1] + frame.position)
             joint = model.getJointId(mech.joint_names[frame.body]) if frame.body >= 0 else 0
             sides += [joint, place]
-        kind = pin.ContactType.CONTACT_6D if isinstance(loop.kind, lw.Fixed) else pin.ContactType.CONTACT_3D
+        kind = pin.ContactType.CONTACT_6D if loop.kind.n_constraints == 6 else pin.ContactType.CONTACT_3D
         loops.append(pin.RigidConstraintModel(kind, model, *sides, pin.ReferenceFrame.LOCAL))
     of_loops.extend([loop.createData() for loop in loops])
     settings = pin.ProximalSettings(1e-12, 1e-12, 1e-9, 20)

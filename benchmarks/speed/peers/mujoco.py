@@ -13,7 +13,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .protocol import ROLLOUT, STEP, STEPS, Calls, Peer, of_kinds, one_by_one
+from .protocol import ROLLOUT, STEP, STEPS, Calls, Peer, is_plain, one_by_one
 
 HOW = {
     "inverse_dynamics": "mj_inverse; batches in a loop from Python",
@@ -31,9 +31,8 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     """The model of a mechanism of hinges and slides, on a base that is fixed or free; None for others, and where MuJoCo
     does not accept its inertias."""
     base, *others = mech.bodies
-    free = type(base.kind) is lw.Floating and not np.any(base.armature)
-    plain = all(type(body.kind) in (lw.Revolute, lw.Prismatic) and body.mimic is None for body in others)
-    if not plain or not (free or of_kinds(mech, lw.Revolute, lw.Prismatic)) or mech.loops:
+    free = base.kind.is_free and not np.any(base.armature)
+    if not all(map(is_plain, others)) or not (free or is_plain(base)) or mech.loops:
         return None
     if len(mech.bodies) > MOST:
         raise TimeoutError(f"compiling more than {MOST} bodies takes minutes")
@@ -60,8 +59,8 @@ def _from_numbers(mujoco: Any, mech: lw.Mechanism) -> Any:
         place = {"pos": body.position, "quat": lw.so3.to_quaternion(body.rotation)}
         own = parent.add_body(name=body.link, explicitinertial=True, mass=body.mass, ipos=body.com, **place)
         own.fullinertia = [body.inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        hinge = mujoco.mjtJoint.mjJNT_HINGE if type(body.kind) is lw.Revolute else mujoco.mjtJoint.mjJNT_SLIDE
-        own.add_joint(name=body.joint, type=hinge, axis=body.kind.axis, armature=body.armature[0])  # type: ignore[attr-defined]
+        hinge = mujoco.mjtJoint.mjJNT_HINGE if body.kind.hinge else mujoco.mjtJoint.mjJNT_SLIDE
+        own.add_joint(name=body.joint, type=hinge, axis=body.kind.hinge or body.kind.slide, armature=body.armature[0])
         made.append(own)
     return spec.compile()
 
@@ -71,7 +70,7 @@ def peer(mech: lw.Mechanism, task: str) -> Peer | None:
         return None
     import mujoco
 
-    floating = isinstance(mech.bodies[0].kind, lw.Floating)
+    floating = mech.bodies[0].kind.is_free
     model = model_of(mujoco, mech)
     if model is None or (floating and task not in ("inverse_dynamics", "forward_dynamics")):
         return None

@@ -3,58 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 import linkwise as lw
-from linkwise.bench import ALGORITHMS, Conditions, Measurement, conditions, measure
-from linkwise.bench.comparison import Settings, cases, compare
-from linkwise.bench.comparison_report import slower_than, written
-from linkwise.bench.peers import ALL, TASKS
-from linkwise.bench.peers.protocol import CLOSED
+from linkwise.cli.mechanism import OptionalSource, Source
+from linkwise.cli.screen import Answer, Progress, section, shown, table
+from linkwise.cli.signatures import command
 
-from .mechanism import Loaded, report_warnings, takes_mechanism
-from .screen import Progress, as_json, section, shown, table
+from . import ALGORITHMS, Conditions, Measurement, conditions, measure
+from .comparison import Settings, cases, compare
+from .comparison_report import slower_than, written
+from .peers import ALL, TASKS
+from .peers.protocol import CLOSED
 
 OF_LOOPS = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
 
 
-@click.command(short_help="Time the kernels of a mechanism, or linkwise beside other libraries.")
-@functools.partial(takes_mechanism, required=False)
-@click.option(
-    "--algorithm",
-    "algorithms",
-    type=click.Choice(ALGORITHMS),
-    multiple=True,
-    help="Only this; all of them by default.",
-)
-@click.option("--batch", type=click.IntRange(1, 10_000_000), default=4096, show_default=True, help="States in a batch.")
-@click.option("--dtype", type=click.Choice(lw.DTYPES), default="float64", show_default=True)
-@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
-@click.option("--json", "json_wanted", is_flag=True, help="One JSON document; times in seconds.")
-@click.option(
-    "--peers", is_flag=True, help="Compare with all libraries that are installed, and write a page with plots."
-)
-@click.option("--quick", is_flag=True, help="With --peers: a small mechanism and small batches.")
-@click.option("--library", "libraries", type=click.Choice(tuple(ALL)), multiple=True, help="With --peers: only this.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), default="comparison", show_default=True, help="With --peers."
-)
+@command("Time the kernels of a mechanism, or linkwise beside other libraries.")
 def bench(
-    found: Loaded | None,
-    algorithms: Sequence[str],
-    batch: int,
-    dtype: str,
-    threads: int,
-    json_wanted: bool,
-    peers: bool,
-    quick: bool,
-    libraries: Sequence[str],
-    output: Path,
+    source: OptionalSource,
+    answer: Answer,
+    algorithm: Sequence[Annotated[str, click.Choice(ALGORITHMS)]] = (),
+    batch: Annotated[int, click.IntRange(1, 10_000_000)] = 4096,
+    dtype: Annotated[str, click.Choice(lw.DTYPES)] = "float64",
+    threads: Annotated[int, click.IntRange(1, 256)] = 1,
+    peers: bool = False,
+    quick: bool = False,
+    library: Sequence[Annotated[str, click.Choice(tuple(ALL))]] = (),
+    output: Path = Path("comparison"),
 ) -> None:
     """Time inverse dynamics, forward dynamics and mass matrix, in batches and for one state.
 
@@ -68,18 +49,25 @@ def bench(
     and closed dynamics, single calls and batches of 1 to 100,000 states; of FILE, or of arms, a quadruped, a humanoid,
     chains of 5 to 10,000 links and mechanisms with loops.  That takes an hour on a quiet machine; --quick a minute.
 
+    algorithm   only this; all of them by default
+    batch       states in a batch
+    peers       compare with all libraries that are installed, and write a page with plots
+    quick       with --peers: a small mechanism and small batches
+    library     with --peers: only this
+    output      with --peers: the folder of the page
+
     \b
     linkwise bench builtin:puma560
     linkwise bench robot.urdf --dtype float32 --threads 2 --json
     linkwise bench --peers --quick --library Pinocchio --output comparison
     """
     if peers:
-        _compare(found, quick, libraries or tuple(ALL), output)
+        _compare(source, quick, library or tuple(ALL), output)
         return
-    if found is None:
+    if source.file is None:
         raise click.UsageError("Missing argument 'FILE': a mechanism, or --peers for a comparison with other libraries")
-    mech = report_warnings(found)
-    chosen = algorithms or (OF_LOOPS if mech.loops else ALGORITHMS)
+    mech = source.mechanism()
+    chosen = algorithm or (OF_LOOPS if mech.loops else ALGORITHMS)
     refused = [name for name in chosen if mech.loops and name not in OF_LOOPS]
     if refused:
         raise click.UsageError(f"{refused[0]} is for trees; with loops available: {', '.join(OF_LOOPS)}")
@@ -88,25 +76,23 @@ def bench(
         progress.at("the machine's peak")
         at = conditions(dtype, threads, batch)
         progress.done()
-        for algorithm in chosen:
-            progress.at(algorithm)
-            results.append(measure(mech, algorithm, at))
+        for name in chosen:
+            progress.at(name)
+            results.append(measure(mech, name, at))
             progress.done()
-    if json_wanted:
-        document = {"mechanism": mech.name, "nv": mech.nv, **dataclasses.asdict(at)}
-        click.echo(as_json({**document, "results": [dataclasses.asdict(result) for result in results]}))
-    else:
-        click.echo("\n".join(_text(mech, at, results)))
+    document = {"mechanism": mech.name, "nv": mech.nv, **dataclasses.asdict(at)}
+    facts = {**document, "results": [dataclasses.asdict(result) for result in results]}
+    answer.show(facts, _text(mech, at, results))
 
 
-def _compare(found: Loaded | None, quick: bool, libraries: Sequence[str], output: Path) -> None:
+def _compare(source: Source, quick: bool, libraries: Sequence[str], output: Path) -> None:
     """The comparison of one mechanism, or of all."""
     settings = Settings(libraries=libraries)
     if quick:
         settings = Settings(batches=(1, 100, 1_000), libraries=libraries, rounds=4, slice_seconds=0.02)
     chosen = list(cases(quick))
-    if found is not None:
-        mech = report_warnings(found)
+    if source.file is not None:
+        mech = source.mechanism()
         chosen = [(mech.name, lambda: mech, (CLOSED,) if mech.loops else tuple(TASKS))]
     with Progress(sum(len(tasks) for _, _, tasks in chosen)) as progress:
 

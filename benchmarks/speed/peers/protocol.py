@@ -65,12 +65,22 @@ def one_by_one(single: Callable[..., Calls], most: int = 256) -> Callable[..., C
     return batch
 
 
-def of_kinds(mech: lw.Mechanism, *kinds: type) -> bool:
-    """Whether a library that has these joints, and neither loops nor mimic joints, can hold the mechanism."""
-    return not mech.loops and all(type(body.kind) in kinds and body.mimic is None for body in mech.bodies)
+def is_plain_tree(mech: lw.Mechanism, *more: str) -> bool:
+    """Whether a library that has hinges and slides, and neither loops nor mimic joints, can hold the mechanism.
+
+    more   further joints that the library has: "ball", "free"
+    """
+    return not mech.loops and all(is_plain(body, *more) for body in mech.bodies)
+
+
+def is_plain(body: Any, *more: str) -> bool:
+    """Whether a body moves by a hinge, a slide or ``more``, and mimics nothing."""
+    kind = body.kind
+    fits = kind.only_step or ("ball" in more and kind.is_ball) or ("free" in more and kind.is_free)
+    return bool(fits) and body.mimic is None
 
 
 def is_fixed_arm(mech: lw.Mechanism) -> bool:
     """Revolute and prismatic joints on a fixed base, without rotor inertias."""
     bare = not any(np.any(body.armature) for body in mech.bodies)
-    return bare and of_kinds(mech, lw.Revolute, lw.Prismatic)
+    return bare and is_plain_tree(mech)

@@ -1,0 +1,192 @@
+"""Commands from signatures: the parameters of a function are the options of its command, its docstring their help.
+
+A parameter without a default is an argument; one with a default is an option of its name (``leave_out``: --leave-out).
+Its annotation is its type, and a dataclass stands for a group of options: its fields.  A docstring describes parameters
+as those of the library do, in lines ``name   what it is``; the rest of it is the text of --help.  A command ``of`` a
+public function has the options of that function too.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import functools
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import click
+from click.core import ParameterSource
+
+File = Annotated[str, "FILE"]
+Folder = Annotated[Path, click.Path(file_okay=False, path_type=Path)]
+Count = Annotated[int, click.IntRange(1)]
+ARGUMENT, HIDDEN = {"argument": True}, {"hidden": True}  # annotations of parameters that are no usual options
+
+DESCRIPTION = re.compile(r"^(\w+(?:, \w+)*) {2,}(?=\S)")  # "q0, v0   the initial state"
+SHORT = {"output": "-o"}
+SCALARS = (str, int, float)
+
+
+def command(
+    short_help: str,
+    of: Callable[..., Any] | None = None,
+    without: Sequence[str] = (),
+    cls: type[click.Command] = click.Command,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Turn a function into a command; what the function returns is the exit code.
+
+    of        a public function, whose parameters are options too where a command line can write them; those that were
+              given come as keyword arguments, ``**options``
+    without   parameters of ``of`` that are no options
+    """
+
+    def turn(function: Callable[..., Any]) -> click.Command:
+        made, texts = list(parameters(function)), descriptions(function)
+        taken = {option.name for option in made}
+        further = {} if of is None else derived_options(of, {*taken, *without}, texts)
+
+        def run(**values: Any) -> Any:
+            source = click.get_current_context().get_parameter_source
+            given = {name: values[name] for name in further if source(name) is not ParameterSource.DEFAULT}
+            return function(**arguments(function, values), **given)
+
+        return cls(
+            settings.pop("name", None) or function.__name__,
+            callback=functools.update_wrapper(run, function),
+            params=[*made, *further.values()],
+            help=help_text(function, {*taken, *further}),
+            short_help=short_help,
+            **settings,
+        )
+
+    return turn
+
+
+def parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    """Arguments and options of a function or a group, each name once."""
+    texts, names = descriptions(function), set()
+    for parameter in _own(function):
+        hint = _hint(function, parameter)
+        form, required = _form(hint) or {}, parameter.default is parameter.empty
+        made: list[click.Parameter]
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            made = list(parameters(hint))
+        elif form.pop("argument", required):
+            made = [click.Argument([parameter.name], required=required, **form)]
+        else:
+            made = [_option(parameter, form, texts.get(parameter.name))]
+        yield from (one for one in made if one.name not in names)
+        names |= {one.name for one in made}
+
+
+def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of a call: the values by name, groups made of theirs."""
+    made = {}
+    for parameter in _own(function):
+        hint = _hint(function, parameter)
+        group = dataclasses.is_dataclass(hint)
+        made[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
+    return made
+
+
+def derived_options(
+    function: Callable[..., Any], taken: set[str | None], texts: dict[str, str]
+) -> dict[str, click.Option]:
+    """Options of a public function by name: parameters with a default, of types that a command line can write.
+    ``texts`` describes them in place of the function's own docstring."""
+    texts, options = descriptions(function) | texts, {}
+    for parameter in _own(function):
+        form = _form(_hint(function, parameter))
+        if parameter.name not in taken and parameter.default is not parameter.empty and form is not None:
+            options[parameter.name] = _option(parameter, form, texts.get(parameter.name))
+    return options
+
+
+def descriptions(function: Callable[..., Any]) -> dict[str, str]:
+    """What a docstring says of each parameter; that of a group says it of inherited fields too."""
+    texts: dict[str, str] = {}
+    for each in reversed(function.__mro__) if isinstance(function, type) else [function]:
+        for names, text in _entries(inspect.getdoc(each) or ""):
+            texts |= dict.fromkeys(names, text)
+    return texts
+
+
+def help_text(function: Callable[..., Any], names: set[str | None]) -> str:
+    """The docstring without what it says of the parameters ``names``."""
+    kept, inside = [], False
+    for line in (inspect.getdoc(function) or "").splitlines():
+        entry = DESCRIPTION.match(line)
+        inside = bool(entry and set(entry[1].split(", ")) <= names) or (inside and line.startswith(" "))
+        kept += [] if inside else [line]
+    return "\n".join(kept)
+
+
+def _entries(text: str) -> Iterator[tuple[list[str], str]]:
+    """Names and description of each entry ``name   text``, indented lines below it included."""
+    names: list[str] = []
+    words: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        entry = DESCRIPTION.match(line)
+        if names and not line.startswith(" "):
+            sentence = " ".join(words).replace("``", "")
+            yield names, sentence[:1].upper() + sentence[1:] + "." * (not sentence.endswith("."))
+            names, words = [], []
+        if entry:
+            names = entry[1].split(", ")
+        words.append(line[entry.end() if entry else 0 :].strip())
+        words = words if names else []
+
+
+def _option(parameter: inspect.Parameter, form: dict[str, Any], text: str | None) -> click.Option:
+    """An option named as its parameter; a switch that has no default of its own can be turned on and off."""
+    name, default = parameter.name.rstrip("_").replace("_", "-"), parameter.default
+    flags = f"--{name}/--no-{name}" if form == {"is_flag": True} and default is None else f"--{name}"
+    short = [SHORT[parameter.name]] if parameter.name in SHORT else []
+    shown = not (default is None or default is False or default == ())
+    return click.Option([flags, *short, parameter.name], default=default, show_default=shown, help=text, **form)
+
+
+def _form(hint: Any) -> dict[str, Any] | None:
+    """How click reads a type; None if a command line cannot write it."""
+    if get_origin(hint) in (Union, types.UnionType):
+        alternatives = [each for each in get_args(hint) if each is not type(None)]
+        return _form(alternatives[0]) if len(alternatives) == 1 else None
+    if get_origin(hint) is Annotated:
+        inner, about = get_args(hint)
+        if isinstance(about, str):
+            about = {"metavar": about}
+        return (_form(inner) or {}) | (about if isinstance(about, dict) else {"type": about})
+    if get_origin(hint) is Literal:
+        return {"type": click.Choice(get_args(hint))}
+    if get_origin(hint) is collections.abc.Sequence:
+        element = _form(get_args(hint)[0])
+        return None if element is None else {**element, "multiple": True}
+    if get_origin(hint) is tuple:
+        return {"type": get_args(hint), "nargs": len(get_args(hint))} if set(get_args(hint)) <= set(SCALARS) else None
+    if hint is bool:
+        return {"is_flag": True}
+    if hint is Path:
+        return {"type": click.Path(path_type=Path)}
+    return {"type": hint} if hint in SCALARS else None
+
+
+def _own(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [each for each in inspect.signature(function).parameters.values() if each.kind not in several]
+
+
+def _hint(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The annotation as a type; None where it names something that only type checkers import."""
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    names = vars(sys.modules[inspect.unwrap(function).__module__])
+    try:
+        return eval(parameter.annotation, dict(names))
+    except NameError:
+        return None

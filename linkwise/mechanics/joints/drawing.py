@@ -1,0 +1,122 @@
+"""How a joint is drawn, as data: solids and lines in units of the radius of a pin, along directions of the link frame.
+
+A viewer puts them where the joint is.  Parts stay with the side that moves unless they are ``fixed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Direction = Sequence[float]
+
+#: What a colour means; viewers choose which it is.
+PLAIN, SLIDING, TURNING, UNKNOWN = "plain", "sliding", "turning", "unknown"
+#: What is drawn where the fixed side is on the ground: hatching under the joint, hatching along its rail, or nothing.
+STANDS, GUIDED, HOVERS = "stands", "guided", "hovers"
+
+
+class Cylinder(NamedTuple):
+    """About an axis; its centre is ``at`` along the axis."""
+
+    axis: Direction
+    radius: float
+    length: float
+    at: float = 0.0
+    fixed: bool = False
+
+    @property
+    def shape(self) -> str:
+        return "cylinder"
+
+
+class Box(NamedTuple):
+    """Of three half sides, the last along the axis; along the axes of the moving side where there is none."""
+
+    axis: Direction | None
+    half: tuple[float, float, float]
+    fixed: bool = False
+
+    @property
+    def shape(self) -> str:
+        return "box"
+
+
+class Ball(NamedTuple):
+    """About the origin of the joint."""
+
+    radius: float
+    fixed: bool = False
+
+    @property
+    def shape(self) -> str:
+        return "ball"
+
+
+class Octahedron(NamedTuple):
+    """Along the axes of the world."""
+
+    radius: float
+    fixed: bool = False
+
+    @property
+    def shape(self) -> str:
+        return "octahedron"
+
+
+class Rail(NamedTuple):
+    """The straight way along which the joint slides, and ``beyond`` its ends.  ``across`` = (pin, how far): it lies
+    aside, across the plane of its axis and of the pin, a direction of the moving side."""
+
+    axis: Direction
+    beyond: float
+    across: tuple[Direction, float] | None = None
+    fixed: bool = False
+
+
+class Thread(NamedTuple):
+    """Of a screw: three turns about an axis, right-handed or not, from -half to half."""
+
+    axis: Direction
+    radius: float
+    half: float
+    right: bool = True
+
+
+class CentreLine(NamedTuple):
+    """Of an axis, ``half`` to either side."""
+
+    axis: Direction
+    half: float
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """solids         what the joint is; those of the fixed side come first
+    rails          along which it slides
+    threads        around it
+    centre_lines   of its axes
+    way            whether a line leads from its fixed to its moving side, where nothing guides it
+    colour         of the solids: PLAIN, SLIDING, TURNING or UNKNOWN
+    ground         what is drawn where its fixed side is on the ground: STANDS, GUIDED or HOVERS
+    """
+
+    solids: tuple[Cylinder | Box | Ball | Octahedron, ...]
+    rails: tuple[Rail, ...] = ()
+    threads: tuple[Thread, ...] = ()
+    centre_lines: tuple[CentreLine, ...] = ()
+    way: bool = False
+    colour: str = PLAIN
+    ground: str = STANDS
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether what is drawn on the ground is its rail."""
+        return self.ground == GUIDED
+
+    @property
+    def hovers(self) -> bool:
+        """Whether nothing is drawn on the ground."""
+        return self.ground == HOVERS

@@ -1,0 +1,162 @@
+"""Commands from signatures: what a function takes is what its command takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import click
+import pytest
+
+import linkwise as lw
+from linkwise import cli
+from linkwise.cli import signatures
+from linkwise.cli.signatures import command
+
+
+def called(made: click.Command, *arguments: str) -> Any:
+    return made.main([*map(str, arguments)], standalone_mode=False)
+
+
+def helped(made: click.Command) -> str:
+    with click.Context(made) as context:
+        return " ".join(made.get_help(context).split())
+
+
+@pytest.fixture
+def simulate_with_another_argument(monkeypatch):
+    """``lw.simulate`` with new arguments, and the command made of it again; the calls that it gets."""
+    original, calls = lw.simulate, []
+
+    @functools.wraps(original)
+    def simulate(*positional, patience=1.5, labels=(), **options):
+        calls.append((patience, labels, options))
+        return original(*positional, **options)
+
+    signature, kinds = inspect.signature(original), inspect.Parameter
+    further = [
+        kinds("patience", kinds.KEYWORD_ONLY, default=1.5, annotation="float"),
+        kinds("labels", kinds.KEYWORD_ONLY, default=(), annotation="Sequence[str]"),
+    ]
+    simulate.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *further])
+    simulate.__doc__ = f"{inspect.getdoc(original)}\n\npatience   how long to wait (s), in\n           seconds\n"
+    monkeypatch.setattr(lw, "simulate", simulate)
+    function = inspect.unwrap(cli.commands.commands["simulate"].callback)
+    without = ("output_step", "progress")
+    monkeypatch.setitem(cli.commands.commands, "simulate", command("Simulate.", simulate, without)(function))
+    return calls
+
+
+def test_a_new_argument_of_simulate_needs_no_change_of_the_command_line(run, simulate_with_another_argument):
+    calls = simulate_with_another_argument
+    motion = ("simulate", "builtin:planar_arm:1", "--duration", 0.1, "--json")
+    run(*motion)
+    run(*motion, "--patience", 3, "--labels", "a", "--labels", "b", "--keep-energy")
+    assert "'x' is not a valid float" in run(*motion, "--patience", "x", fails=True)
+    assert [call[:2] for call in calls] == [(1.5, ()), (3.0, ("a", "b"))]
+    assert calls[1][2]["keep_energy"] is True and "keep_energy" not in calls[0][2]  # what is not asked for is left out
+    assert "--patience FLOAT How long to wait (s), in seconds. [default: 1.5]" in helped(
+        cli.commands.commands["simulate"]
+    )
+
+
+def test_every_argument_of_simulate_that_can_be_written_is_an_option():
+    options = {option.name for option in cli.commands.commands["simulate"].params}
+    for parameter in inspect.signature(lw.simulate).parameters.values():
+        plain = parameter.annotation.removesuffix(" | None") in ("str", "float", "int", "bool", "tuple[float, float]")
+        named = {"output_step": "every", "progress": None}.get(parameter.name, parameter.name)
+        assert not plain or named is None or named in options, parameter
+
+
+@dataclasses.dataclass
+class Place:
+    """A group.
+
+    x, y      a coordinate (m)
+    degrees   angles in degrees
+    """
+
+    x: float = 0.0
+    y: float = 0.0
+    degrees: bool = False
+
+
+@dataclasses.dataclass
+class Pose(Place):
+    """A group with more.
+
+    angle   of rotation
+    """
+
+    angle: Annotated[float, "ALPHA"] = 0.0
+    degrees: bool = False
+
+
+@command("Everything.")
+def everything(
+    number: int,
+    pose: Pose,
+    size: tuple[float, float] | None = None,
+    names: Sequence[Annotated[str, "NAME"]] = (),
+    colour: Literal["red", "blue"] = "red",
+    bold: bool = False,
+    loud: bool | None = None,
+    leave_out: str | None = None,
+    output: str | None = None,
+    degrees: bool = False,
+) -> Any:
+    """All kinds of options.
+
+    size        width and height (m)
+    leave_out   what
+                is missing
+
+    \b
+    linkwise everything 3
+    """
+    return number, pose, size, names, colour, bold, loud, leave_out, output, degrees
+
+
+def test_types_of_annotations():
+    assert called(everything, 3) == (3, Pose(), None, (), "red", False, None, None, None, False)
+    words = (
+        "4 --x 1 --angle 2 --degrees --size 1 2 --names a --names b --colour blue --bold --no-loud --leave-out c -o d"
+    )
+    expected = (4, Pose(1.0, 0.0, True, 2.0), (1.0, 2.0), ("a", "b"), "blue", True, False, "c", "d", True)
+    assert called(everything, *words.split(), "--leave-out", "c") == expected
+    for wrong in (("x",), ("3", "--colour", "green"), ("3", "--size", "1"), ()):
+        with pytest.raises(click.UsageError):
+            called(everything, *wrong)
+
+
+def test_help_from_docstrings():
+    text = helped(everything)
+    assert "All kinds of options. linkwise everything 3 Options:" in text  # descriptions are at the options alone
+    for option in (
+        "--x FLOAT A coordinate (m). [default: 0.0]",
+        "--y FLOAT A coordinate (m). [default: 0.0]",
+        "--angle ALPHA Of rotation. [default: 0.0]",
+        "--degrees Angles in degrees.",
+        "--size <FLOAT FLOAT>... Width and height (m).",
+        "--leave-out TEXT What is missing.",
+        "--loud / --no-loud",
+        "-o, --output TEXT",
+    ):
+        assert option in text, option
+
+
+def test_every_option_of_every_command_has_a_description():
+    groups = [group for group in (cli.commands, *cli.commands.commands.values()) if isinstance(group, click.Group)]
+    made = [each for group in groups for each in group.commands.values() if not each.hidden]
+    self_evident = {"dtype", "language", "target", "threads"}
+    missing = {
+        (each.name, option.name)
+        for each in made
+        for option in each.params
+        if isinstance(option, click.Option) and not (option.help or option.hidden or option.name in self_evident)
+    }
+    assert not missing
+    assert signatures.DESCRIPTION.match("q0, v0   the state")
