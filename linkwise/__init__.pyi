@@ -61,12 +61,18 @@ from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
 from .dynamics.derivatives import jvp_of as jvp_of
 from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
+from .dynamics.force_elements import activation_rates as activation_rates
+from .dynamics.force_elements import actuator_forces as actuator_forces
+from .dynamics.force_elements import joint_force_derivatives as joint_force_derivatives
+from .dynamics.force_elements import joint_forces as joint_forces
 from .dynamics.formulas import symbolic as symbolic
+from .dynamics.frames import delassus_matrix as delassus_matrix
 from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
 from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
 from .dynamics.frames import manipulability as manipulability
+from .dynamics.frames import operational_inertia as operational_inertia
 from .dynamics.frames import wrenches_at as wrenches_at
 from .dynamics.held_contacts import hold_contacts as hold_contacts
 from .dynamics.held_contacts import hold_frames as hold_frames
@@ -103,7 +109,6 @@ from .dynamics.trees import mass_matrix_derivatives as mass_matrix_derivatives
 from .dynamics.trees import mass_matrix_inverse as mass_matrix_inverse
 from .dynamics.trees import momentum as momentum
 from .dynamics.trees import neutral as neutral
-from .dynamics.trees import operational_inertia as operational_inertia
 from .dynamics.trees import potential_energy as potential_energy
 from .dynamics.trees import random_state as random_state
 from .dynamics.trees import static_forces as static_forces
@@ -255,6 +260,8 @@ __all__ = [
     "__version__",
     "acceleration_parts",
     "acting",
+    "activation_rates",
+    "actuator_forces",
     "base_parameters",
     "bias_force",
     "c_file",
@@ -278,6 +285,7 @@ __all__ = [
     "coordinate_rates",
     "coriolis_matrix",
     "decoupled_tracking",
+    "delassus_matrix",
     "denoc",
     "dh_table",
     "diagonal",
@@ -318,6 +326,8 @@ __all__ = [
     "jacobian_rate_times_velocity",
     "jacobian_second_rate",
     "joint_feedback",
+    "joint_force_derivatives",
+    "joint_forces",
     "joint_wrenches",
     "jvp_of",
     "kinetic_energy",

@@ -89,7 +89,7 @@ def compile(
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        chosen = algorithm_of(algorithm, ports)
+        chosen = algorithm_of(algorithm, mech, ports)
         kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
         known = not isinstance(algorithm, (Algorithm, Expression)) and chosen.name in ALGORITHMS
         named = chosen.name if known else algorithm

@@ -17,6 +17,7 @@ from ..compiler.runtime.device_arrays import DeviceCall
 from ..control.compiled import CompiledControl
 from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
@@ -84,8 +85,10 @@ def rollout(
     activation: ArrayLike | None = None,
     return_activation: bool = False,
     coordinates: str = "joint",
+    forces: Any = ALL,
 ) -> tuple[Float64Array, ...]:
-    """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
+    """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
+    steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
@@ -106,8 +109,9 @@ def rollout(
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
-    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
-                 which act otherwise, as all that is in ``mech.acting`` does (``mech.with_acting`` switches it)
+    forces       force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or
+                 a ``lw.Passive``: see ``lw.forward_dynamics``
+    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints
     ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
@@ -117,6 +121,8 @@ def rollout(
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
     must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
     """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
     usual = values and parameters is passive is None
     key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None

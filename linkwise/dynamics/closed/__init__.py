@@ -19,9 +19,13 @@ from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .following import follow, follow_path
+from .force_derivatives import (
+    constraint_forces_derivatives,
+    loop_reactions_derivatives,
+    multipliers_derivatives,
+)
+from .former import inverse_dynamics, static_forces
 from .instant_centers import InstantCenters, instant_centers
-from .inverse import forces_besides as forces_besides
-from .inverse import inverse_dynamics, static_forces
 from .loop_joints import with_joint_of_loop
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
@@ -48,6 +52,7 @@ __all__ = [
     "conditioning",
     "constraint_bias",
     "constraint_forces",
+    "constraint_forces_derivatives",
     "constraint_jacobian",
     "degrees_of_freedom",
     "driven_motion",
@@ -66,7 +71,9 @@ __all__ = [
     "joint_wrenches",
     "local_parametrization",
     "loop_reactions",
+    "loop_reactions_derivatives",
     "multipliers",
+    "multipliers_derivatives",
     "null_space",
     "position_error",
     "project",

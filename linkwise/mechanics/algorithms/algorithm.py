@@ -57,6 +57,9 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "d_q": lambda m: (m.nv, m.nv),
     "d_v": lambda m: (m.nv, m.nv),
     "d_tau": lambda m: (m.nv, m.nv),
+    "d_state": lambda m: (2 * m.nv, 3 * m.nv),
+    "d_a": lambda m: (m.nv, 3 * m.nv),
+    "d_multipliers": lambda m: (m.n_constraints, 3 * m.nv),
     "rate_jacobian": lambda m: (2 * m.nv, 2 * m.nv),
     "d_qq": lambda m: (m.nv,) * 3,
     "d_vv": lambda m: (m.nv,) * 3,
@@ -183,6 +186,7 @@ class Algorithm:
     defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
     link_by_link: bool = False  # a recursion that takes nothing from links but neighbours: sweeps may become loops
     with_loops: str = ""  # what does the same and heeds loops
+    constrained: str = ""  # the algorithm that gives the same of mechanisms with constraints
     computed_as: Callable[[Expression], Expression] | None = None  # the equal form of which the plan is made
     forms: Callable[[Mechanism], Iterable[Algorithm]] | None = None  # others with the same result, maybe for less
 
@@ -361,6 +365,12 @@ class Algorithm:
             require_inertia(mechanism, self.name, self.within_loops)
 
 
+WITH_CONSTRAINTS = (
+    "an expression with op.L in it (accelerations per force are W - W @ G.T @ (G @ W @ G.T).inv @ G @ W with "
+    "G = op.L @ op.phi.T @ op.H.T and W the inverse that is written here, as .inv is always that of the spanning tree)"
+)
+
+
 def from_expression(expression: Expression) -> Algorithm:
     """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
     ``simplify=False`` as it is written, else in the form that costs least."""
@@ -378,6 +388,7 @@ def from_expression(expression: Expression) -> Algorithm:
         spaces=spaces,
         solves_motion=_is_articulated(expression),
         heeds_loops=any(isinstance(part, Operator) and part.record is L.record for part in expression.walk()),
+        with_loops=WITH_CONSTRAINTS,
         computed_as=lambda asked: asked,
     )
 

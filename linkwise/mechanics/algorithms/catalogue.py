@@ -46,10 +46,6 @@ from .step_derivatives import step_derivatives
 __all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "SHAPES", "Algorithm", "from_expression", "variants"]
 
 CLOSED = "linkwise.closed"
-HOLDING_LOOPS = (
-    f"{CLOSED}.inverse_dynamics without velocity and acceleration, which is {CLOSED}.static_forces (gravity_force, a "
-    "term of the equations of motion, is the same with loops)"
-)
 LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 # Why recursions are written by hand.
@@ -167,7 +163,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.inverse_dynamics(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.inverse_dynamics",
+            constrained="closed_inverse_dynamics",
         ),
         Algorithm(
             "joint_wrenches",
@@ -176,7 +172,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.joint_wrenches(ex.forces_on_links(wrenches)),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=f"{CLOSED}.joint_wrenches",
+            constrained="closed_joint_wrenches",
         ),
         Algorithm(
             "forward_dynamics",
@@ -192,7 +188,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             ports=("wrenches",),
             defaults={"method": ex.fastest_method},
             on_tree=ex.tree_of_forward_dynamics,
-            with_loops=f"{CLOSED}.forward_dynamics",
+            constrained="closed_forward_dynamics",
         ),
         Algorithm(
             "forward_link_accelerations",
@@ -229,7 +225,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             expression=lambda mech, wrenches=False: ex.static_forces(wrenches),
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=HOLDING_LOOPS,
+            constrained="closed_static_forces",
         ),
         Algorithm("coriolis_matrix", ("q", "v"), "coriolis_matrix", coriolis_matrix, reason=COMPOSITE_BODIES),
         Algorithm("kinetic_energy", ("q", "v"), "energy", energy.kinetic_energy, reason=QUADRATIC),
@@ -319,32 +315,46 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("q",),
             "inertia",
             dexterity.operational_inertia,
-            ("link", "frame"),
-            expression=lambda mech, link, frame="link": ex.operational_inertia(mech, link) if frame == "link" else None,
+            ("link", "frame", "units"),
+            expression=lambda mech, link, frame="link", **_: (
+                ex.operational_inertia(mech, link) if frame == "link" and not mech.loops else None
+            ),
             reason=OBSERVERS,
             solves_motion=True,
-            with_loops=CLOSED,
+            heeds_loops=True,
+            ports=("active",),
         ),
         Algorithm(
             "effective_inertia",
             ("q", "direction"),
             "inertia",
             dexterity.effective_inertia,
-            ("link", "frame"),
+            ("link", "frame", "units"),
             sizes={"direction": (6,)},
             reason=NUMBERS,
             solves_motion=True,
-            with_loops=CLOSED,
+            heeds_loops=True,
+            ports=("active",),
         ),
         Algorithm(
             "manipulability",
             ("q",),
             "manipulability",
             dexterity.manipulability,
-            ("link", "rows", "frame"),
+            ("link", "rows", "frame", "units"),
             reason=NUMBERS,
-            ignores_loops=True,
-            with_loops="the jacobian times linkwise.closed.null_space",
+            ports=("active",),
+        ),
+        Algorithm(
+            "frame_mobilities",
+            ("q",),
+            "mobilities",
+            dexterity.delassus_matrix,
+            ("frames", "frame", "units"),
+            reason=OBSERVERS,
+            solves_motion=True,
+            heeds_loops=True,
+            ports=("active",),
         ),
         # -- the configuration manifold, steps in time
         Algorithm(
@@ -386,7 +396,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             link_by_link=True,
             ignores_loops=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            with_loops="linkwise.inverse_dynamics_derivatives itself, which no kernel gives then",
         ),
         Algorithm(
             "forward_dynamics_derivatives",
@@ -397,7 +407,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             in_loops=by_columns.DERIVATIVES,
             solves_motion=True,
             ports=("wrenches",),
-            with_loops=LINEARIZATION,
+            constrained="closed_forward_dynamics_derivatives",
         ),
         Algorithm(
             "inverse_dynamics_second_derivatives",

@@ -110,6 +110,15 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         defaults={"actuated": lambda mech: None},
         solves_motion=False,
     ),
+    _held(
+        "static_forces",
+        ("q",),
+        "tau",
+        options=("actuated", "units"),
+        defaults={"actuated": lambda mech: None},
+        solves_motion=False,
+        ports=("active", "wrenches"),
+    ),
     _held("impact", ("q", "v"), "v"),
     _held("impact_impulses", ("q", "v"), "loop_wrenches"),
     Algorithm(
@@ -151,6 +160,13 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         ("q", "v", "tau"),
         ("d_q", "d_v", "d_tau", "reliability", "consistency"),
         closed_derivatives.closed_forward_dynamics_derivatives,
+        within_loops=True,
+    ),
+    _eliminated(
+        "closed_motion_derivatives",
+        ("q", "v", "tau"),
+        ("a", "multipliers", "d_state", "d_a", "d_multipliers", "reliability", "consistency"),
+        closed_derivatives.closed_motion_derivatives,
         within_loops=True,
     ),
     _eliminated(
