@@ -84,8 +84,8 @@ def rollout_vjp(
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates   as ``rollout`` was given
-                 them
+    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates   as ``rollout`` was
+                 given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
                  for not at all; with a third of n_activation numbers where actuators have states of their own

@@ -63,6 +63,8 @@ MEANT = [(name, "floating tree") for name in LOOPED] + [
 ]
 
 
+@pytest.mark.slow_cases("rk4_step_with_wrenches")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("name, mechanism", MEANT)
 def test_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = MECHANISMS[mechanism]()
@@ -79,6 +81,7 @@ def test_loops_mean_what_the_straight_line_means(name, mechanism):
     assert (looped.sparsity == straight.sparsity).all() or looped.sparsity[straight.sparsity].all()
 
 
+@pytest.mark.slow_cases("float32")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "name, mechanism",
@@ -116,6 +119,7 @@ def test_strides_and_given_results():
     np.testing.assert_array_equal(kernel(q, v[3], tau)[3], expected[3])
 
 
+@pytest.mark.slow_cases("semi_implicit_step")
 @needs_compiler
 @pytest.mark.parametrize("name", ["forward_dynamics", "semi_implicit_step", "link_velocities"])
 def test_exported_c(name, tmp_path):
@@ -128,6 +132,7 @@ def test_exported_c(name, tmp_path):
     assert largest_error(found, expected) < 1e-11
 
 
+@pytest.mark.slow_cases("asfortranarray", "forward_dynamics_with_wrenches")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler on this machine")
 @pytest.mark.parametrize("laid", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("name", ["forward_dynamics", "link_poses", "forward_dynamics_with_wrenches"])

@@ -29,6 +29,7 @@ def mechanism_called(name):
     return lw.mechanisms.random_tree(6, 1, ["revolute"]) if name == "branches" else MECHANISMS[name]()
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(
     "name, mechanism",
     [(name, "pins in slots") for name in NESTED]
@@ -61,6 +62,7 @@ def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
     assert sum(looped.op_counts.values()) >= sum(looped.traced.unrolled.op_counts.values())
 
 
+@pytest.mark.slow_cases("float32")
 @pytest.mark.parametrize(
     "name, mechanism, dtype",
     [

@@ -171,6 +171,13 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         within_loops=True,
     ),
     _eliminated(
+        "closed_motion_derivatives",
+        ("q", "v", "tau"),
+        ("a", "multipliers", "d_state", "d_a", "d_multipliers", "reliability", "consistency"),
+        closed_derivatives.closed_motion_derivatives,
+        within_loops=True,
+    ),
+    _eliminated(
         "closed_rate_jacobian",
         ("q", "v", "tau"),
         ("rate_jacobian", "reliability", "consistency"),
