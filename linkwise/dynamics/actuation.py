@@ -81,7 +81,7 @@ def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
     if mech.loops:
         raise MechanismError(
             f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.computed_torque, linkwise.lqr of its "
-            "linear model and linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with its loops open"
+            "linear model and linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with loops open"
         )
     driven = actuated_coordinates(mech, mech.initial, None)
     if not driven.all():
