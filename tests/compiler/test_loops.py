@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.ir.looped import CELL, INPUT, OUTPUT, LoopedProgram
+from linkwise.compiler.ir.program import CELL, INPUT, OUTPUT
 from linkwise.compiler.ir.spec import IllegalProgram, check
+from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
@@ -69,12 +70,12 @@ MEANT = [(name, "floating tree") for name in LOOPED] + [
 def test_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = MECHANISMS[mechanism]()
     looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
-    assert isinstance(looped.traced, LoopedProgram) and not isinstance(straight.traced, LoopedProgram)
+    assert looped.traced.loops and not straight.traced.loops
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
     arrays = states(mech, looped)
     expected = straight(*arrays)
     assert largest_error(looped(*arrays), expected) < 1e-11
-    unrolled = check(looped.traced.unrolled)  # cells that are read and were not written are found here
+    unrolled = check(unroll(looped.traced))  # cells that are read and were not written are found here
     (found,) = numpy_reference.evaluate(unrolled, arrays)
     assert largest_error(found, expected) < 1e-11
     assert [name for _, name in looped.sweeps] == [name for _, name in straight.sweeps]
@@ -193,7 +194,7 @@ def test_links_in_a_row_are_done_two_at_a_time():
 
 
 def has_loops(name, mech, **options):
-    return isinstance(trace_with_plan(VARIANTS[name], mech, loops=None, options=options).program, LoopedProgram)
+    return trace_with_plan(VARIANTS[name], mech, loops=None, options=options).program.loops
 
 
 def test_long_chains_have_loops_and_arms_have_none():

@@ -41,6 +41,7 @@ ALGORITHM = Algorithm(
 )
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_text_is_the_golden_one(dtype):
     text = cuda_c.emit(every_operation(), Options(dtype=dtype))
@@ -127,7 +128,7 @@ def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dty
 
 
 def test_states_that_shared_memory_has_no_room_for(cupy_on_host, few_registers):
-    """Those of a recurrence are then kept in local memory, whatever arrays are like."""
+    """Those carried over time are then kept in local memory, whatever arrays are like."""
     mech = lw.mechanisms.chain(7)
     q, v, tau = np.random.default_rng(3).normal(size=(3, 2, 3, mech.nv))
     given = q, v, tau[:1, :, None]  # two axes of the batch: no rows
@@ -511,7 +512,7 @@ def test_elements_at_equal_distances_or_not(cupy_on_host):
             np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
 
 
-# -- recurrences --------------------------------------------------------------------------------------------
+# -- over time --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("final_only", [False, True])
