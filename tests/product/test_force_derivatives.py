@@ -102,6 +102,6 @@ QUANTITIES = [
 ]
 
 
-@cells(QUANTITIES)
+@cells(QUANTITIES, long=("three loops", "held feet", "masked feet"))
 def test_product(quantity, case_name):
     check(quantity, case(case_name))
