@@ -51,7 +51,7 @@ from .rollout_inputs import (
     stride,
     with_controller,
 )
-from .rollout_programs import recurrence_kernel
+from .rollout_programs import rollout_kernel
 from .rollout_records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import (
@@ -144,7 +144,7 @@ def rollout(
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     form = dtype, every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
-    kernel = partial(recurrence_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
+    kernel = partial(rollout_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
     counts, keep = (steps, every, final_only), partial(remember, mech, key, values) if key else None
     found = _motion(mech, method, acting, kernel, target, device, given, parameters, passive, dtype, counts, out, keep)
     return returned(found, return_activation)
@@ -197,7 +197,7 @@ def _run(
     kept: list[np.ndarray],
     found: Sequence[np.ndarray],
 ) -> None:
-    """Run a recurrence on the CPU."""
+    """Run a rollout on the CPU."""
     if mech.loops:
         run_closed(mech, method, acting, run, named, with_batch(named, batch), kept, bool(varied))
     else:
@@ -296,7 +296,7 @@ def _run_there(
     varied: Mapping[Array, Any],
     kept: list[Any],
 ) -> None:
-    """The recurrence itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
+    """The rollout itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
     arrays = dict(zip(named, device.copied([*named.values()]), strict=True))
     if mech.loops:
         whole = with_batch(named, batch)

@@ -35,12 +35,14 @@ def same(a, b, tolerance=1e-10):
 # -- against the library ------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke_cases("random_tree_4_0", "random_tree_4_1", "random_tree_9_0")
 @every_tree
 def test_mass_matrix(mech):
     q, _ = state(mech)
     same(op.dense(op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R, mech, q), lw.mass_matrix(mech, q))
 
 
+@pytest.mark.smoke_cases("random_tree_4_0", "random_tree_4_1", "random_tree_9_0")
 @every_tree
 def test_mass_matrix_inverse(mech):
     q, _ = state(mech)
@@ -55,6 +57,7 @@ def test_link_velocities(mech):
     same((op.dense(op.phi.T @ op.H.T, mech, q) @ v).reshape(-1, 6), lw.link_velocities(mech, q, v))
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_jacobian_of_every_frame(mech):
     q, _ = state(mech)
