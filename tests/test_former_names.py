@@ -23,18 +23,18 @@ def test_dynamics_of_closed():
     given = FOUR_BAR, Q, V
     springs = lw.Passive.springs({"crank_joint": 2.0})
     with pytest.warns(DeprecationWarning, match="is linkwise.forward_dynamics now"):
-        found = lw.forward_dynamics(*given, TAU, "svd", (1.0, 1.0))
+        found = lw.closed.forward_dynamics(*given, TAU, "svd", (1.0, 1.0))
     expected = lw.forward_dynamics(*given, TAU, method="svd", baumgarte=(1.0, 1.0))
     np.testing.assert_array_equal(found, expected)
     a = lw.forward_dynamics(*given, TAU)
     with pytest.warns(DeprecationWarning, match="is linkwise.inverse_dynamics now"):
-        found = lw.inverse_dynamics(*given, a, "crank_joint", forces=springs)
+        found = lw.closed.inverse_dynamics(*given, a, "crank_joint", passive=springs)
     np.testing.assert_array_equal(found, lw.inverse_dynamics(*given, a, actuated="crank_joint", forces=springs))
     with pytest.warns(DeprecationWarning, match="is linkwise.static_forces now"):
-        found = lw.static_forces(FOUR_BAR, Q, actuated="crank_joint")
+        found = lw.closed.static_forces(FOUR_BAR, Q, "crank_joint")
     np.testing.assert_array_equal(found, lw.static_forces(FOUR_BAR, Q, actuated="crank_joint"))
     with pytest.warns(DeprecationWarning, match="is linkwise.joint_wrenches now"):
-        found = lw.joint_wrenches(*given, TAU)
+        found = lw.closed.joint_wrenches(*given, TAU)
     np.testing.assert_array_equal(found, lw.joint_wrenches(*given, tau=TAU))
 
 

@@ -139,7 +139,7 @@ def test_passive_are_springs_and_joint_names_as_passive_are_told():
     np.testing.assert_allclose(lw.forward_dynamics(mech, q, None, at_rest), 0.0, atol=1e-9)
     others = [name for name in mech.joint_names if name != "crank_joint"]
     with pytest.warns(DeprecationWarning, match="joints without motors are named by unactuated="):
-        old = lw.static_forces(mech, q, forces=others)
+        old = lw.closed.static_forces(mech, q, passive=others)
     np.testing.assert_allclose(old, lw.static_forces(mech, q, unactuated=others))
 
 
