@@ -100,9 +100,11 @@ def test_locked_joints_become_a_constant():
         mech.with_locked(shoulder=0.0, slide=0.0)
 
 
-def test_functions_of_trees_refuse_it():
-    with pytest.raises(lw.MechanismError, match="would ignore the loops 'belt'.*closed"):
-        lw.forward_dynamics(winch(), *np.zeros((3, winch().nq)))
+def test_dynamics_keeps_it_and_the_inverse_of_the_mass_matrix_refuses_it():
+    a = lw.forward_dynamics(winch(), *np.zeros((3, winch().nq)))
+    assert np.abs(lw.constraints.constraint_jacobian(winch(), np.zeros(winch().nq)) @ a).max() < 1e-9
+    with pytest.raises(lw.MechanismError, match="would ignore the loops 'belt'.*constraints"):
+        lw.mass_matrix_inverse(winch(), np.zeros(winch().nq))
 
 
 def test_motors_stay_away_from_what_others_determine():

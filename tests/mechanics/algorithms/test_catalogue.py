@@ -52,14 +52,23 @@ def test_identities_tell_where_origins_matter(name):
     ("name", "instead"),
     [
         ("rk4_step_with_wrenches", "use closed_rk4_step, linkwise.rollout or linkwise.simulate, or mech.spanning_tree"),
-        ("forward_dynamics_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
-        ("forward_dynamics", "use linkwise.forward_dynamics, or mech.spanning_tree"),
-        ("joint_wrenches_with_wrenches", "use linkwise.joint_wrenches, or mech.spanning_tree"),
+        ("rk4_step_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
+        ("mass_matrix_inverse", "or mech.spanning_tree"),
+        ("inverse_dynamics_derivatives", "use linkwise.inverse_dynamics_derivatives .*, or mech.spanning_tree"),
     ],
 )
 def test_what_heeds_loops_is_named(name, instead):
     with pytest.raises(lw.MechanismError, match=instead):
         VARIANTS[name].check(lw.mechanisms.four_bar())
+
+
+@pytest.mark.parametrize(
+    "name", ["forward_dynamics", "inverse_dynamics", "static_forces", "joint_wrenches", "forward_dynamics_derivatives"]
+)
+def test_what_is_solved_for_is_compiled_with_constraints(name):
+    assert VARIANTS[name].constrained in VARIANTS
+    kernel = lw.compile(name, lw.mechanisms.four_bar(), target="numpy")
+    assert kernel.name == name
 
 
 def test_what_the_mechanism_decides_fills_silent_options():
