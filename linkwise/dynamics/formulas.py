@@ -123,26 +123,24 @@ def _forward_within_constraints(symbols: _Symbols) -> Formulas:
     block = [jacobian[mech.nv * r + k] for r in rows for k in bound]
     cofactors, over = _inverted(algebra, block, len(bound), "Delta_G", r"\Delta_{G}", symmetric=False)
 
-    def determined(right: Sequence[Polynomial], called: Callable[[int], tuple[str, str]]) -> list[Polynomial]:
-        """The x of the dependent coordinates with G x = -right, abbreviated."""
+    def determined(right: Sequence[Polynomial], name: str, latex: str) -> list[Polynomial]:
+        """The x of the dependent coordinates with G x = -right, abbreviated; the names have a place for the number."""
         found = []
         for row, k in zip(cofactors, bound, strict=True):
             total = zero
             for cofactor, x in zip(row, right, strict=True):
                 total = total - cofactor * x
             total = total * over
-            found.append(algebra.abbreviation(*called(k + 1), total) if len(total) > 1 else total)
+            found.append(algebra.abbreviation(name % (k + 1), latex % (k + 1), total) if len(total) > 1 else total)
         return found
 
     basis = {k: [algebra.constant(float(k == c)) for c in free] for k in free} | {k: [] for k in bound}
     for c in free:
-        column = determined(
-            [jacobian[mech.nv * r + c] for r in rows], lambda k, c=c: (f"K{k}_{c + 1}", f"K_{{{k},{c + 1}}}")
-        )
+        column = determined([jacobian[mech.nv * r + c] for r in rows], f"K%d_{c + 1}", f"K_{{%d,{c + 1}}}")
         for k, x in zip(bound, column, strict=True):
             basis[k].append(x)
     offset = dict.fromkeys(free, zero)
-    curved = determined([curvature[r] for r in rows], lambda k: (f"kappa{k}", rf"\kappa_{{{k}}}"))
+    curved = determined([curvature[r] for r in rows], "kappa%d", r"\kappa_{%d}")
     offset |= dict(zip(bound, curved, strict=True))
 
     def times_mass(x: Sequence[Polynomial]) -> list[Polynomial]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..ir import ops
 from ..ir.program import Node, Program
-from .polynomial import Algebra, Polynomial, rounded
+from .polynomial import Algebra, Angle, Polynomial, rounded
 
 MOST_TERMS, MOST_PRODUCTS = 3_000, 100_000  # of a formula, and of two that are multiplied
 
@@ -87,7 +87,8 @@ def of_angle(kind: str, angle: Polynomial) -> Polynomial:
             continue
         if len(m) != 1 or m[0][1] != 1:
             raise FormulaError("a formula has the sine of an angle that is no sum of multiples of coordinates")
-        whole, base = round(multiple), ((m[0][0], 1),)
+        whole = round(multiple)
+        base: Angle = ((m[0][0], 1),)
         if abs(multiple - whole) > 1e-12:  # the ratio of a mimic joint: a multiple with a sine of its own
             whole, base = int(math.copysign(1.0, multiple)), ((m[0][0], rounded(abs(multiple))),)
         own_s = Polynomial(algebra, {((algebra.trigonometric("sin", base), 1),): math.copysign(1.0, whole)})
