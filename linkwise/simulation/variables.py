@@ -153,7 +153,7 @@ class TotalRates(OtherVariables):
         return self.coordinates == "nu"
 
     @cached_property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return self.mech.nv - fronts(self.mech).pivots
 
     @property
