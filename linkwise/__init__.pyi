@@ -45,6 +45,7 @@ from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_m
 from .dynamics.centroidal import centroidal_momentum_rate as centroidal_momentum_rate
 from .dynamics.centroidal import momentum_matrix as momentum_matrix
 from .dynamics.centroidal import momentum_rate as momentum_rate
+from .dynamics.closed.force_derivatives import joint_wrenches_derivatives as joint_wrenches_derivatives
 from .dynamics.compliant_contact import ContactPoints as ContactPoints
 from .dynamics.compliant_contact import contact_energy as contact_energy
 from .dynamics.compliant_contact import contact_points as contact_points
@@ -329,6 +330,7 @@ __all__ = [
     "joint_force_derivatives",
     "joint_forces",
     "joint_wrenches",
+    "joint_wrenches_derivatives",
     "jvp_of",
     "kinetic_energy",
     "linearization",

@@ -119,6 +119,14 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         solves_motion=False,
         ports=("active", "wrenches"),
     ),
+    _held(
+        "motor_forces",
+        ("q", "tau"),
+        "tau",
+        options=("actuated", "units"),
+        defaults={"actuated": lambda mech: None},
+        solves_motion=False,
+    ),
     _held("impact", ("q", "v"), "v"),
     _held("impact_impulses", ("q", "v"), "loop_wrenches"),
     Algorithm(
