@@ -49,9 +49,13 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
     """What all loops and couplings ask of accelerations, G a + dG/dt v = 0; and their errors g."""
-    rates = at.tree.velocities(v)
-    rows = [row for way in at.ways for row in map(Row, _rows(at, way), _bias(at, way, rates))]
-    return rows, [x for way in at.ways for x in way.closure()]
+    found = [constraints_of(at, way, v) for way in at.ways]
+    return [row for rows, _ in found for row in rows], [x for _, errors in found for x in errors]
+
+
+def constraints_of(at: Configuration, way: Walk | Tie, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
+    """What one loop or coupling asks of accelerations, and its errors."""
+    return list(map(Row, _rows(at, way), _bias(at, way, at.tree.velocities(v)))), way.closure()
 
 
 def driven_rates(at: Configuration) -> list[Scalar]:
@@ -64,12 +68,11 @@ def driven_accelerations(at: Configuration) -> list[Scalar]:
     return [way.aim.acceleration for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
-def closures(at: Configuration, rows: Sequence[Row] | None = None) -> list[Row]:
-    """What all loops and couplings ask of a small step u that closes them, G u + g = 0; with ``rows`` of G from a
+def closures(at: Configuration, way: Walk | Tie, rows: Sequence[Row] | None = None) -> list[Row]:
+    """What a loop or coupling asks of a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
     configuration nearby."""
-    errors = [x for way in at.ways for x in way.closure()]
-    known = [r for way in at.ways for r in _rows(at, way)] if rows is None else [row.numbers for row in rows]
-    return [Row(numbers, error) for numbers, error in zip(known, errors, strict=True)]
+    known = _rows(at, way) if rows is None else [row.numbers for row in rows]
+    return [Row(numbers, error) for numbers, error in zip(known, way.closure(), strict=True)]
 
 
 def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
