@@ -105,7 +105,7 @@ def arguments(function, mech, batch, dtype):
             options.setdefault("link", mech.link_names[-1])
         else:
             assert one.default is not one.empty or one.kind is one.VAR_KEYWORD, one
-    if function is lw.inverse_dynamics:  # of accelerations that loops allow
+    if named(function).endswith("closed.inverse.inverse_dynamics"):  # of accelerations that loops allow
         arrays[0] = lw.constraints.assemble(mech, mech.initial)
         arrays[1] = 0.0 * arrays[1]
         arrays[2] = lw.forward_dynamics(mech, *arrays)

@@ -27,7 +27,7 @@ FUNCTIONS = {
     constraints.constraint_forces: ("q", "v", "tau"),
     constraints.multipliers: ("q", "v", "tau"),
     constraints.loop_reactions: ("q", "v", "tau"),
-    lw.joint_wrenches: ("q", "v", "tau"),
+    lw.joint_wrenches: ("q", "v", "a"),
     constraints.impact: ("q", "v"),
     constraints.impact_impulses: ("q", "v"),
     constraints.local_parametrization: ("q",),
