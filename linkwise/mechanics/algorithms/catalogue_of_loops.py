@@ -48,14 +48,13 @@ def _eliminated(
     return Algorithm(name, inputs, output, recursion, ("fronts", *options), reason=CLUSTERS, **more)
 
 
-def _held(name: str, inputs: tuple[str, ...], output: str, called: str = "", **more: Any) -> Algorithm:
-    """Under all loops, or under those whose number in ``active`` is not 0 but 1; ``called`` differently where
-    elimination has the name."""
+def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algorithm:
+    """Under all loops, or under those whose number in ``active`` is not 0 but 1."""
     recursion = getattr(contact_dynamics, name)
     ports = ("active", "wrenches") if len(inputs) == 3 else ("active",)
     more = {"reason": HELD, "solves_motion": True, "heeds_loops": True, "ports": ports, **more}
     more["options"] = (*more.get("options", ()), "units")
-    return Algorithm(f"closed_{called or name}", inputs, output, recursion, **more)
+    return Algorithm(f"closed_{name}", inputs, output, recursion, **more)
 
 
 def _forward_dynamics(
@@ -97,7 +96,6 @@ LOOP_ALGORITHMS: tuple[Algorithm, ...] = (
         closed_dynamics.closed_motion,
         within_loops=True,
     ),
-    _held("forward_dynamics", ("q", "v", "tau"), "a", called="forward_dynamics_by_multipliers"),
     _held("multipliers", ("q", "v", "tau"), "multipliers"),
     _held("constraint_forces", ("q", "v", "tau"), "tau"),
     _held("loop_reactions", ("q", "v", "tau"), "loop_wrenches"),
