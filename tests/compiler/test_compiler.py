@@ -104,6 +104,8 @@ def test_every_array_function_compiles():
             "simulate",
             "step_derivatives",
         ),  # of many calls
+        *("activation_rates", "actuator_forces", "joint_force_derivatives", "joint_forces"),  # of force elements
+        *("forward_dynamics_second_derivatives", "joint_wrenches_derivatives"),
     }
 
 
@@ -128,7 +130,9 @@ def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
 def test_what_is_named_instead_exists():
     assert len(INSTEAD) >= 3
     for advice in INSTEAD.values():
-        assert any(algorithm in advice for algorithm in (*ALGORITHMS, "diagonal.motion", "momenta.motion"))
+        assert any(
+            algorithm in advice for algorithm in (*ALGORITHMS, "diagonal.motion", "momenta.motion", "lw.step_kernel")
+        )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_arrays_that_are_missing_are_named():
     arm = lw.mechanisms.planar_arm(3)
     for call, message in (
         (lambda: lw.diagonal.rates(arm, np.zeros(3), None), r"diagonal_rates: v is missing.* must be \(\.\.\., 3\)"),
-        (lambda: lw.forward_dynamics(arm, np.zeros(3), np.zeros(3), None), "forward_dynamics: tau is missing"),
+        (lambda: lw.link_velocities(arm, np.zeros(3), None), "link_velocities: v is missing"),
         (lambda: lw.mass_matrix(arm, None), "mass_matrix: q is missing"),
         (
             lambda: lw.static_forces(arm, np.zeros(3), {"link1": np.zeros(6)}),
