@@ -59,13 +59,12 @@ def test_cases_are_checked_without_a_gpu(monkeypatch, tmp_path, dtype):
     assert gpu_cases.check(*case).note.startswith(gpu_cases.FAILED)
 
 
-def test_runs_go_on_where_they_stopped(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(catalogue_on_host, "found_robots", lambda: NOWHERE)
+def test_runs_go_on_where_they_stopped(tmp_path):
     wanted = catalogue_on_host.cases(["five-bar"], ["constraint_jacobian", "position_error"])
     file = tmp_path / "results"
-    catalogue_on_host.run(file, wanted[:1], again=False)
+    catalogue_on_host.run_on_host(file, wanted[:1], NOWHERE)
     before = file.read_text()
-    catalogue_on_host.run(file, wanted, again=False)
+    catalogue_on_host.run_on_host(file, catalogue_on_host.not_done(file, wanted, again=False), NOWHERE)
     assert file.read_text().startswith(before) and len(file.read_text().splitlines()) == len(wanted) == 4
     lines = catalogue_on_host.report(catalogue_on_host.read(file), catalogue_on_host.cases(["five-bar"], VARIANTS))
     left = len(VARIANTS) - 2
