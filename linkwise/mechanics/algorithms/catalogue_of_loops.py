@@ -53,7 +53,8 @@ def _held(name: str, inputs: tuple[str, ...], output: str, **more: Any) -> Algor
     recursion = getattr(contact_dynamics, name)
     ports = ("active", "wrenches") if len(inputs) == 3 else ("active",)
     more = {"reason": HELD, "solves_motion": True, "heeds_loops": True, "ports": ports, **more}
-    more["options"] = (*more.get("options", ()), "units")
+    sweeps = ("sweeps",) if "sweeps" in signature(recursion).parameters else ()
+    more["options"] = (*more.get("options", ()), "units", *sweeps)
     return Algorithm(f"closed_{name}", inputs, output, recursion, **more)
 
 

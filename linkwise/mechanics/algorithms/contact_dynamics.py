@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
 from ..links.constraint_units import ConstraintUnits
-from ..links.loop_elimination import BIAS, Fronts, Row
+from ..links.loop_elimination import BIAS, Fronts, Row, SweepOrder
 from ..links.orthogonalization import SUFFICIENT, Orthogonal, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply
@@ -27,6 +27,7 @@ from . import expressions as ex
 from .closed_dynamics import ClosedMotion, known
 from .loop_constraints import constraints, driven_rates, loop_motion_maps
 
+Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, none of which lets go
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
 
 
@@ -36,31 +37,39 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None, *, units
     return motion.known(motion.under(tau))
 
 
-def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
+def multipliers(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> list[Scalar]:
     """(m,): lambda of M a + h = tau - G* lambda, those of least norm, dimensionless; zero of loops that are not
     active."""
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.multipliers())
 
 
-def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
+def constraint_forces(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
     if not tree.mechanism.loops:
         return [0.0] * tree.mechanism.nv
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.constraint_forces())
 
 
-def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
+def loop_reactions(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> Matrix:
     """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
-    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units))
+    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units, sweeps=sweeps))
 
 
-def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
+def joint_wrenches(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> Matrix:
     """(n_links, 6): what each joint of the tree transmits onto its link."""
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
 
@@ -194,8 +203,9 @@ class HeldMotion(ClosedMotion):
         wrenches,
         active: Sequence[Scalar] | None,
         units: ConstraintUnits,
+        sweeps: Sweeps = (),
     ):
-        super().__init__(tree, q, v, wrenches, Fronts((), units))
+        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()))
         self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
         self.held: dict[Cluster, HeldCluster] = {}
 
@@ -212,13 +222,18 @@ class HeldMotion(ClosedMotion):
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
-        return known(sum((held.doubt for held in self.held.values()), 0.0), values)
+        doubts = [held.doubt for held in self.held.values()]
+        doubts += [select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values()]
+        return known(sum(doubts, 0.0), values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
         result: list[Scalar] = [0.0] * len(self.rows)
         for cluster, held in self.held.items():
             for row, value in zip(cluster.rows, held.multipliers(self.links[cluster.parent]), strict=True):
+                result[row] = value
+        for cluster, sweep in self.sweeps.items():
+            for row, value in sweep.multipliers(self.links[cluster.parent]).items():
                 result[row] = value
         return result
 
@@ -227,6 +242,9 @@ class HeldMotion(ClosedMotion):
         result: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         for cluster, held in self.held.items():
             for place, force in held.constraint_forces(self.links[cluster.parent]).items():
+                result[place] = force
+        for cluster, sweep in self.sweeps.items():
+            for place, force in sweep.constraint_forces(self.links[cluster.parent]).items():
                 result[place] = force
         return result
 
