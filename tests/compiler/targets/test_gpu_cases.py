@@ -52,7 +52,7 @@ def test_cases_are_checked_without_a_gpu(monkeypatch, tmp_path, dtype):
     cupy = cuda_on_host.install(monkeypatch, tmp_path, "-O0")
     case = "five-bar", "constraint_jacobian", dtype, NOWHERE
     assert gpu_cases.check(*case).note == ""
-    assert gpu_cases.check("five-bar", "forward_dynamics", dtype, NOWHERE).note.startswith(gpu_cases.OTHER)
+    assert gpu_cases.check("five-bar", "acceleration_parts", dtype, NOWHERE).note.startswith(gpu_cases.OTHER)
     monkeypatch.setattr(cupy, "asnumpy", lambda x: 1.01 * np.asarray(x))
     assert gpu_cases.check(*case).note.startswith(gpu_cases.WRONG)
     monkeypatch.setattr(cupy, "asnumpy", None)
