@@ -51,7 +51,9 @@ def test_numbers_are_those_of_linkwise():
             found, expected = (getattr(where.acting, name)(ARM, *given) for where in (lwj, IN_NUMPY))
             np.testing.assert_allclose(found, expected, rtol=1e-12)
     mapped = jax.jit(jax.vmap(lambda q: lwj.acting.forward_dynamics(ARM, q, V, TAU, *driving)))(Q)
-    np.testing.assert_allclose(mapped, lw.forward_dynamics(ARM, Q, V, TAU, *driving, forces="all"), rtol=1e-12)
+    np.testing.assert_allclose(
+        mapped, lw.forward_dynamics(ARM, Q, V, TAU, ctrl=CTRL, activation=ACTIVATION, forces="all"), rtol=1e-12
+    )
     assert lwj.acting.forward_dynamics(ARM, Q.astype(np.float32)).dtype == np.float32
     push = np.random.default_rng(0).normal(size=(2, 6))
     found, expected = (where.acting.forward_dynamics(ARM, Q, V, TAU, *driving, push) for where in (lwj, IN_NUMPY))

@@ -52,9 +52,9 @@ def test_models_against_differences(make):
     assert model.input_names == mech.actuator_names and len(model.state_names) == 2 * n + w
 
     def rates(q=q, v=v, tau=tau, u=u, x=x):
-        given = (u, x if w else None)
+        given = {"ctrl": u, "activation": x if w else None}
         return np.concatenate(
-            [lw.forward_dynamics(mech, q, v, tau, *given, forces="all"), lw.activation_rates(mech, q, v, *given)]
+            [lw.forward_dynamics(mech, q, v, tau, **given, forces="all"), lw.activation_rates(mech, q, v, **given)]
         )
 
     scale = np.abs(model.A).max()
