@@ -10,10 +10,21 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import Force, Motion
 from . import expressions as ex
-from .jacobians import jacobian, require_frame
+from .algorithm import CLOSED, SOLVES_TREE, UNCONSTRAINED, algorithm
+from .jacobians import OBSERVERS, jacobian, require_frame
 from .kinematics import way_to
 
+NUMBERS = "a function of numbers that expressions give, not linear in them"
 
+
+@algorithm(
+    ("q", "direction"),
+    "inertia",
+    options=("link", "frame"),
+    sizes={"direction": (6,)},
+    reason=NUMBERS,
+    requires=SOLVES_TREE.or_use(CLOSED),
+)
 def effective_inertia(
     tree: Tree, q: Sequence[Scalar], direction: Sequence[Scalar], link: str, frame: str = "link"
 ) -> Scalar:
@@ -30,6 +41,14 @@ def effective_inertia(
     return 1.0 / mobility
 
 
+@algorithm(
+    ("q",),
+    "inertia",
+    options=("link", "frame"),
+    expression=lambda mech, link, frame="link": ex.operational_inertia(mech, link) if frame == "link" else None,
+    reason=OBSERVERS,
+    requires=SOLVES_TREE.or_use(CLOSED),
+)
 def operational_inertia(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
     """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular."""
     require_frame(frame)
@@ -54,6 +73,12 @@ def _times(matrix: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
     return [dot(row, x) for row in matrix]
 
 
+@algorithm(
+    ("q",),
+    options=("link", "rows", "frame"),
+    reason=NUMBERS,
+    requires=UNCONSTRAINED.or_use("the jacobian times linkwise.closed.null_space"),
+)
 def manipulability(
     tree: Tree, q: Sequence[Scalar], link: str, rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5), frame: str = "link"
 ) -> Scalar:

@@ -33,7 +33,8 @@ from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
 from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
 from . import expressions as ex
-from .contact_dynamics import MotionOfMomenta
+from .algorithm import CLOSED, SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, algorithm, expressed
+from .contact_dynamics import HELD, MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
 from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
 
@@ -51,6 +52,12 @@ FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
 FEW = 8  # links: of more there is always something to compute while the machine divides
 
 
+@expressed("joint_momenta", ("q", "v"), "p")
+def _joint_momenta(mechanism: Mechanism) -> Expression:
+    """(nv,): p = M v."""
+    return MOMENTA
+
+
 def velocities_of_tree(
     mechanism: Mechanism, form: str, units: ConstraintUnits | None = None, active: bool = False
 ) -> Expression | None:
@@ -62,6 +69,16 @@ def velocities_of_tree(
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
 
 
+@algorithm(
+    ("q", "p"),
+    "v",
+    name="momentum_velocities",
+    options=("form", "units"),
+    expression=velocities_of_tree,
+    reason=HELD,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("active",),
+)
 def velocities(tree: Tree, q, p, active=None, *, form: str, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): v of p under constraints."""
     return MotionOfMomenta(tree, q, p, active, units).velocities
@@ -109,6 +126,16 @@ def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
     return bool(moments.min() > ex.SLENDER * moments.max())
 
 
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v"),
+    name="momentum_motion",
+    options=("form", "units"),
+    reason=REASON,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("active", "wrenches"),
+    sweeps=True,
+)
 def motion(
     tree: Tree, q, p, tau, wrenches=None, active=None, *, form: str, units: ConstraintUnits
 ) -> tuple[list[Scalar], list[Scalar]]:
@@ -117,6 +144,16 @@ def motion(
     return flow.rates(tau, wrenches), flow.velocities
 
 
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v", "nu"),
+    name="momentum_motion_and_total_rates",
+    options=("normalized", "form"),
+    reason=REASON,
+    requires=SOLVES_TREE.or_use(f"{CLOSED}.forward_dynamics with joint velocities"),
+    ports=("wrenches",),
+    sweeps=True,
+)
 def motion_and_total_rates(
     tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
