@@ -22,10 +22,38 @@ from .algorithm import (
 from .step_derivatives import register_step_derivatives
 from .steps_in_variables import register_steps_in
 
-__all__ = ["ALGORITHMS", "CONFIGURATION_FIRST", "FORMER_NAMES", "SHAPES", "Algorithm", "from_expression", "variants"]
+__all__ = [
+    "ALGORITHMS",
+    "CONFIGURATION_FIRST",
+    "FORMER_NAMES",
+    "SHAPES",
+    "Algorithm",
+    "algorithms",
+    "from_expression",
+    "variants",
+]
 
 for _module in iter_modules(import_module(__package__).__path__):
     import_module(f"{__package__}.{_module.name}")
+
+
+class Lines(tuple[str, ...]):
+    """Lines of text, shown one below the other."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self)
+
+
+def algorithms() -> Lines:
+    """What ``compile`` takes by name, one line each: inputs, optional inputs in brackets, options after a bar; results;
+    and what they are."""
+    return Lines(_line(ALGORITHMS[name]) for name in sorted(ALGORITHMS))
+
+
+def _line(algorithm: Algorithm) -> str:
+    inputs = [*algorithm.inputs, *(f"[{port}]" for port in algorithm.ports)]
+    options = f" | {', '.join(algorithm.options)}" if algorithm.options else ""
+    return f"{algorithm.name}({', '.join(inputs)}{options}) -> {', '.join(algorithm.outputs)}: {algorithm.about}"
 
 
 def variants() -> list[Algorithm]:
