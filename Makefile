@@ -62,7 +62,7 @@ test-view: $(INSTALLED)  ## the tests of the viewer and of pages in a browser (C
 check: $(INSTALLED)  ## lint, format, types, import rules, public names
 	@$(RUN)ruff check .
 	@$(RUN)ruff format --check .
-	@$(RUN)mypy linkwise
+	@$(RUN)mypy
 	@$(RUN)lint-imports --no-cache
 	@$(RUN)python -m tools.public_api --check
 

@@ -19,7 +19,7 @@ os.environ["LINKWISE_CACHE_LIMIT"] = "0"
 import numpy as np
 
 import linkwise as lw
-from linkwise.bench.peers import pinocchio
+from benchmarks.speed.peers import pinocchio
 from linkwise.compiler.ir.looped import LoopedProgram
 
 SIZES = (30, 100, 300, 500)

@@ -22,7 +22,7 @@ os.environ["LINKWISE_CACHE_LIMIT"] = "0"
 import numpy as np
 
 import linkwise as lw
-from linkwise.bench.peers import pinocchio
+from benchmarks.speed.peers import pinocchio
 from linkwise.compiler.ir.looped import LoopedProgram
 
 SIZES = (10, 20, 50, 100, 300, 1000, 3000, 10000)

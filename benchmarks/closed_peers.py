@@ -37,7 +37,7 @@ import numpy as np
 import pinocchio as pin
 
 import linkwise as lw
-from linkwise.bench import best, cpu_name
+from benchmarks.speed import best, cpu_name
 
 BATCH, PEER_STATES = 4096, 256
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]

@@ -17,7 +17,7 @@ import pinocchio as pin
 from closed_peers import PinocchioPeer, states, talos
 
 import linkwise as lw
-from linkwise.bench import cpu_name
+from benchmarks.speed import cpu_name
 
 BATCHES, ROUNDS, PEER_STATES = (64, 128, 256, 512), 80, 16
 

@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import linkwise as lw
-from linkwise.bench import best, cpu_name
+from benchmarks.speed import best, cpu_name
 
 BRANCHES, LOOPS = (1, 2, 4, 6), (1, 2, 5, 10)
 BATCH, FEW = 4096, 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import linkwise as lw
-from linkwise.bench import best
+from benchmarks.speed import best
 
 
 def main() -> None:

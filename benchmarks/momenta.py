@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import linkwise as lw
-from linkwise.papers.operation_counts import general_arm
+from papers.operation_counts import general_arm
 
 MECHANISMS = {
     "stanford_arm": lw.mechanisms.stanford_arm,

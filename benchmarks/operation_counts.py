@@ -1,6 +1,6 @@
 """Multiplications and additions of inverse and forward dynamics, beside Tables 1 and 2 of saha1999.
 
-What is counted, and how, is said in ``linkwise.papers.operation_counts``.
+What is counted, and how, is said in ``papers.operation_counts``.
 
     python benchmarks/operation_counts.py [--write docs/counts.md]
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from linkwise.papers.operation_counts import (
+from papers.operation_counts import (
     SIZES,
     TABLE_1,
     TABLE_2,

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwise as lw
-from linkwise.bench import cpu_name
+from benchmarks.speed import cpu_name
 
 BATCHES = (1024, 8192, 32768, 131072)
 ROUNDS = 3

@@ -26,7 +26,7 @@ import numpy as np
 import pinocchio as pin
 
 import linkwise as lw
-from linkwise.bench import best, cpu_name, fma_peak
+from benchmarks.speed import best, cpu_name, fma_peak
 from linkwise.compiler.runtime import llvm_loader, threads
 
 BATCH = 4096

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 import linkwise as lw
-from linkwise.bench import best
+from benchmarks.speed import best
 
 LINKS = 6
 MASSES = 0.5 + 0.01 * np.arange(1000)

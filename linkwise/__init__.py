@@ -119,6 +119,7 @@ _LATER = {
     ".dynamics.estimation": ("estimation",),
     ".compiler.export": ("c_file", "export_c"),
     ".dynamics.formulas": ("FormulaError", "Formulas", "symbolic"),
+    ".dynamics.force_elements": ("activation_rates", "actuator_forces", "joint_force_derivatives", "joint_forces"),
     ".dynamics.frames": (
         "effective_inertia",
         "frame_acceleration",

@@ -61,6 +61,10 @@ from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
 from .dynamics.derivatives import jvp_of as jvp_of
 from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
+from .dynamics.force_elements import activation_rates as activation_rates
+from .dynamics.force_elements import actuator_forces as actuator_forces
+from .dynamics.force_elements import joint_force_derivatives as joint_force_derivatives
+from .dynamics.force_elements import joint_forces as joint_forces
 from .dynamics.formulas import symbolic as symbolic
 from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
@@ -256,6 +260,8 @@ __all__ = [
     "__version__",
     "acceleration_parts",
     "acting",
+    "activation_rates",
+    "actuator_forces",
     "algorithms",
     "base_parameters",
     "bias_force",
@@ -320,6 +326,8 @@ __all__ = [
     "jacobian_rate_times_velocity",
     "jacobian_second_rate",
     "joint_feedback",
+    "joint_force_derivatives",
+    "joint_forces",
     "joint_wrenches",
     "jvp_of",
     "kinetic_energy",

@@ -15,9 +15,9 @@ from .compiler.pipeline import compile, loaded
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics import closed
-from .dynamics.acting import algorithm_of
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
+from .dynamics.force_elements import algorithm_of
 from .dynamics.resolved import Resolved, no_controls, resolved
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanics.elements.law import Acting
@@ -114,7 +114,7 @@ class Namespace:
 
 class ActingCall(NamedTuple):
     """What is asked of all that acts on a mechanism: "forces" or "actuator_forces" of
-    ``dynamics.acting.algorithm_of``."""
+    ``dynamics.force_elements.algorithm_of``."""
 
     what: str
 

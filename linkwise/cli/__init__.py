@@ -15,6 +15,7 @@ import click
 
 import linkwise as lw
 
+from .checkout import checkout_commands
 from .files import trouble
 from .screen import one_line_warnings
 
@@ -69,6 +70,8 @@ for _module in iter_modules(__path__):
     _command = getattr(import_module(f"{__name__}.{_module.name}"), _module.name, None)
     if isinstance(_command, click.Command):  # a command is named as the file that it is in
         commands.add_command(_command)
+for _command in checkout_commands():
+    commands.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

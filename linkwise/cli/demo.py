@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .screen import Progress, exhibited, section, shown
+from .screen import Progress, section, shown, table
 from .signatures import Folder, command
 
 
@@ -22,9 +25,10 @@ def demo(output: Folder = Path("demo")) -> int:
     linkwise demo
     linkwise demo --output somewhere
     """
-    from linkwise.papers import made, summary, write_gallery
-    from linkwise.papers.drawing import drawable
-    from linkwise.papers.tour import LEAD, NEXT, TITLE, TOUR
+    from linkwise.demo.drawing import drawable
+    from linkwise.demo.exhibit import made
+    from linkwise.demo.gallery import summary, write_gallery
+    from linkwise.demo.tour import LEAD, NEXT, TITLE, TOUR
 
     click.echo(click.style(TITLE, bold=True))
     if not drawable():
@@ -35,7 +39,7 @@ def demo(output: Folder = Path("demo")) -> int:
         for result in made([(TOUR, entry) for entry in TOUR.entries], lambda _, entry: progress.at(entry.title)):
             results.append(result)
             progress.done()
-            for line in exhibited(result):
+            for line in _exhibited(result):
                 progress.say(line)
         progress.at("pictures")
         page, pictures = write_gallery(results, output, TITLE, LEAD)
@@ -45,3 +49,15 @@ def demo(output: Folder = Path("demo")) -> int:
     first = [f"source {shown(here)}"] if shutil.which("linkwise") is None and here.exists() else []
     click.echo("\n".join(section("then try", [*first, *NEXT])))
     return 0 if all(result.exhibit.agrees for result in results) else 1
+
+
+def _exhibited(made: Any) -> Iterator[str]:
+    """An exhibit as text."""
+    exhibit = made.exhibit
+    yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
+    for each in exhibit.tables:
+        yield ""
+        yield from (f"  {line}" for line in table(each.head, each.rows, range(1, len(each.head))))
+    if exhibit.compared:
+        yield ""
+        yield from (f"  {comparison}" for comparison in exhibit.compared)

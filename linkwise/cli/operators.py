@@ -11,13 +11,14 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.bench import TOLERANCE, best
+from linkwise.demo.timing import best
 
 from .mechanism import Source
 from .screen import warn
 from .signatures import command
 
 CHECKED = 20  # configurations
+TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number of an answer
 SECONDS = 0.4  # to spend on each timing
 
 

@@ -7,7 +7,6 @@ import json
 import math
 import shutil
 import sys
-import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -121,18 +120,6 @@ def shown(path: Path | str) -> str:
         return str(Path(path).resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def exhibited(made: Any) -> Iterator[str]:
-    """An exhibit of ``linkwise.papers`` as text."""
-    exhibit = made.exhibit
-    yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
-    for each in exhibit.tables:
-        yield ""
-        yield from (f"  {line}" for line in table(each.head, each.rows, range(1, len(each.head))))
-    if exhibit.compared:
-        yield ""
-        yield from (f"  {comparison}" for comparison in exhibit.compared)
 
 
 class Progress:

@@ -89,7 +89,7 @@ def compile(
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """
     try:
-        chosen = algorithm_of(algorithm, ports)
+        chosen = algorithm_of(algorithm, mech, ports)
         kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
         known = not isinstance(algorithm, (Algorithm, Expression)) and chosen.name in ALGORITHMS
         named = chosen.name if known else algorithm
@@ -205,11 +205,11 @@ def trace_with_plan(
 ) -> Traced:
     """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
     once per kind of link where ``loops`` are wanted, or pay (None)."""
-    own = [Array(name, shape) for name, shape in algorithm.shapes(mech)]
     extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
     decided = {name: DECIDED_OPTIONS[name](mech) for name in algorithm.options if name in DECIDED_OPTIONS}
     options = algorithm.with_defaults(mech, {**decided, **(options or {})})
+    own = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
     without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
@@ -226,7 +226,7 @@ def trace_with_plan(
         given = arrays[: len(own)] if base is None else inline(base, *arrays)
         found = algorithm.run(computed, trees[0], given, options)
         results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
-        shapes = [algorithm.result_shape(name, mech, computed) for name in algorithm.outputs]
+        shapes = [algorithm.result_shape(name, mech, computed, options) for name in algorithm.outputs]
         return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
 
     def listen(set_section: Callable[[str], None]) -> None:

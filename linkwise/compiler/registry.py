@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-OPTION_ALIASES = {"name": "link"}  # other words for options
+OPTION_ALIASES = {"name": "link", "independent": "independent_velocities"}  # other words for options
 TARGET_ALIASES = {"gpu": "cuda"}  # ... for targets
 NAME_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}  # ... for algorithms
 #: What functions of Pinocchio and MuJoCo are called here, beside these, for those who look for them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, FORMER_NAMES, Algorithm, from_expression, variants
@@ -26,9 +27,12 @@ MAIN_ALGORITHMS = (
 )
 
 
-def algorithm_of(asked: Any, ports: str | Sequence[str] = ()) -> Algorithm:
-    """The algorithm that is asked for, with these optional inputs."""
-    return _algorithm_of(asked).with_ports(*names_of(ports))
+def algorithm_of(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
+    """The algorithm that is asked for of a mechanism, with these optional inputs."""
+    algorithm = _algorithm_of(asked)
+    if algorithm.constrained and isinstance(mech, Mechanism) and mech.loops:
+        algorithm = replace(ALGORITHMS[algorithm.constrained], name=algorithm.name)
+    return algorithm.with_ports(*names_of(ports))
 
 
 def _algorithm_of(asked: Any) -> Algorithm:

@@ -11,14 +11,14 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
 from .ir.looped import LoopedProgram
-from .kernel import Kernel
+from .kernel import Kernel, KernelError
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from .variants import bound_kernel, shared_by_variants
@@ -30,6 +30,9 @@ Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kern
 Made = TypeVar("Made")
 WRENCHES = ("ports", ("wrenches",))  # of requests for algorithms under wrenches on the links
 SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share is, more take minutes to compile
+Loader = Callable[[], Callable[..., Any]]  # gives a function when that is needed first: its module is imported then
+#: Algorithm -> the function of mechanism and arrays that answers for mechanisms with constraints.
+_WITH_CONSTRAINTS: dict[str, Loader] = {}
 
 
 # Functions are kept under their request alone, or with how they go about their arguments: _choosing or _converting.
@@ -67,7 +70,25 @@ def _key(request: Request, first: Any) -> Any:
 
 
 def _made(mech: Mechanism, request: Request, key: Any) -> Callable[..., Any]:
-    return stored(mech, key, lambda: (_compiled if key is request else key[1])(mech, request))
+    def make() -> Callable[..., Any]:
+        return _with_constraints(mech, request) or (_compiled if key is request else key[1])(mech, request)
+
+    return stored(mech, key, make)
+
+
+def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
+    """The function of arrays that solves for the constraints of a mechanism too; None if it has none, or the algorithm
+    does not solve."""
+    name, *settings = request if isinstance(request, tuple) else (request,)
+    if not mech.loops or name not in _WITH_CONSTRAINTS:
+        return None
+    options = dict(settings)
+    ports = options.pop("ports", ())
+    general = functools.partial(_WITH_CONSTRAINTS[name](), mech, **options)
+    if not ports:
+        return general
+    count = len(ports)
+    return lambda *arrays: general(*arrays[:-count], **dict(zip(ports, arrays[-count:], strict=True)))
 
 
 def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
@@ -183,60 +204,125 @@ def _on_device(mech: Mechanism, request: Request, given: Sequence[Any]) -> Calla
 # -- functions made from algorithms -----------------------------------------------------------------------
 
 
-def of_algorithm(name: str, gives: Callable[[Any], Any] | None = None) -> Callable[[Function], Function]:
+def of_algorithm(
+    name: str,
+    gives: Callable[[Any], Any] | None = None,
+    general: Loader | None = None,
+    with_constraints: Loader | None = None,
+) -> Callable[[Function], Function]:
     """Makes a public function of an algorithm; ``gives`` turns what the kernel returns into the function's result.
 
     The signature that is decorated says all: its arguments that are array-like are the kernel's inputs, in its order;
     ``wrenches`` is an optional one (a port of the algorithm); other arguments are options of the algorithm, left out
     where they are None.  The body is the docstring alone.  As these functions are as quick as one call can be, their
     text is written out, as that of dataclasses is, instead of being interpreted argument by argument.
+
+    general            the function with the same arguments for all that one kernel does not answer: arguments that can
+                       be given by keyword only, arrays given by joint or left out, and mechanisms with constraints
+    with_constraints   the function of arrays, ports and options that answers for these sooner
     """
 
     def make(stub: Function) -> Function:
         parameters = list(inspect.signature(stub).parameters.values())[1:]  # after the mechanism
-        text = _text(stub.__name__, name, parameters, "gives" if gives else "")
-        defaults = {p.name: p.default for p in parameters}
-        space: dict[str, Any] = {"kernel_function": kernel_function, "gives": gives, "defaults": defaults}
+        text = _text(stub.__name__, name, parameters, "gives" if gives else "", general is not None)
+        space: dict[str, Any] = {
+            "__name__": stub.__module__,
+            "kernel_function": kernel_function,
+            "gives": gives,
+            "general": general,
+            "defaults": {p.name: p.default for p in parameters},
+            "KernelError": KernelError,
+            "by_name_or_left_out": _by_name_or_left_out,
+            "ARRAY": _ARRAY,
+            "FLOAT32": _FLOAT32,
+        }
         exec(compile(text, f"<{stub.__module__}.{stub.__name__}>", "exec"), space)
         made: Any = functools.update_wrapper(space[stub.__name__], stub)
         del made.__wrapped__  # its signature is its own
         made.__signature__ = inspect.signature(stub)
+        if solving := with_constraints or general:
+            _WITH_CONSTRAINTS[name] = solving
         return register(made, ArrayFunction(name, gives=gives))
 
     return make
 
 
-def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gives: str) -> str:
+def _by_name_or_left_out(*arrays: Any) -> bool:
+    return any(array is None or isinstance(array, Mapping) for array in arrays)
+
+
+def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gives: str, general: bool) -> str:
     """The source of a public function with these parameters after the mechanism."""
-    arrays = [p.name for p in parameters if _is_array(p) and p.default is p.empty]
-    options = [p for p in parameters if not _is_array(p)]
+    settings = [p for p in parameters if general and p.kind is p.KEYWORD_ONLY]  # of the general function
+    own = [p for p in parameters if p not in settings]
+    ports = [p.name for p in own if p.name == "wrenches" and p.default is None]
+    arrays = [p.name for p in own if _is_array(p) and p.name not in ports]
+    options = [p for p in own if not _is_array(p)]
     arguments, keywords_only = ["mech"], False
-    for p in parameters:
+    for p in own:
         if p.kind is p.KEYWORD_ONLY and not keywords_only:
             arguments, keywords_only = [*arguments, "*"], True
         arguments.append(p.name if p.default is p.empty else f"{p.name}=defaults[{p.name!r}]")
+    if settings:
+        arguments.append("**settings")  # quicker than keywords with defaults, which are looked up one by one
 
-    def call(*ports: str) -> str:
-        request = _request(algorithm, options, ports)
-        return f"{gives}(kernel_function(mech, {request}, {arrays[0]})({', '.join([*arrays, *ports])}))"
+    def call(*given: str) -> list[str]:
+        request, inputs = _request(algorithm, options, given), ", ".join([*arrays, *given])
+        kernel = f"kernel_function(mech, {request}, {arrays[0]})"
+        found = [f"return {gives}({kernel}({inputs}))"]
+        if any(p.default is not None for p in options):
+            return found
+        key = repr((algorithm, ("ports", given)) if given else algorithm)
+        # ``kernel_function`` of float64 arrays, without a call of its own.
+        plain = " and ".join(
+            [
+                *(f"{p.name} is None" for p in options),
+                f"type({arrays[0]}) is ARRAY and {arrays[0]}.dtype is not FLOAT32",
+            ]
+        )
+        return [
+            f"if {plain}:",
+            "    try:",
+            f"        function = mech._kernels[{key}]",
+            "    except (KeyError, AttributeError):",
+            "        pass",
+            "    else:",
+            f"        return {gives}(function({inputs}))",
+            *found,
+        ]
 
     lines = [f"def {function}({', '.join(arguments)}):"]
     for other, word in OPTION_ALIASES.items():
         if {other, word} <= {p.name for p in options}:
             fault = f"{function} takes {word} or {other}, both words for the name of a link or frame: give one of them"
             lines += [f"    if ({word} is None) == ({other} is None):", f"        raise TypeError({fault!r})"]
-    if any(p.name == "wrenches" and p.default is None for p in parameters):
-        lines += ["    if wrenches is not None:", f"        return {call('wrenches')}"]
-    return "\n".join([*lines, f"    return {call()}"])
+    body = call()
+    if ports:
+        body = ["if wrenches is not None:", *(f"    {line}" for line in call("wrenches")), *body]
+    if not general:
+        return "\n".join([*lines, *(f"    {line}" for line in body)])
+    passed = ", ".join(["mech", *(f"{p.name}={p.name}" for p in own), "**settings"])
+    return "\n".join(
+        [
+            *lines,
+            "    if not settings:",
+            "        try:",
+            *(f"            {line}" for line in body),
+            "        except KernelError:",
+            f"            if not by_name_or_left_out({', '.join(arrays)}):",
+            "                raise",
+            f"    return general()({passed})",
+        ]
+    )
 
 
 def _is_array(parameter: inspect.Parameter) -> bool:
-    return "ArrayLike" in str(parameter.annotation)
+    return any(kind in str(parameter.annotation) for kind in ("ArrayLike", "ByJoint"))
 
 
-def _request(algorithm: str, options: list[inspect.Parameter], ports: tuple[str, ...]) -> str:
+def _request(algorithm: str, options: list[inspect.Parameter], ports: Sequence[str]) -> str:
     """What is asked of ``kernel_function``: the name, or a tuple of it, the ports and the options that are not None."""
-    head = repr((algorithm, ("ports", ports)) if ports else (algorithm,))
+    head = repr((algorithm, ("ports", tuple(ports))) if ports else (algorithm,))
     if not options:
         return head if ports else repr(algorithm)
     pairs = [f"(({OPTION_ALIASES.get(p.name, p.name)!r}, {p.name}),)" for p in options]

@@ -14,6 +14,13 @@ def _fronts(mech: Mechanism) -> Any:
     return fronts(mech)
 
 
+def _independent_velocities(mech: Mechanism) -> Any:
+    """Velocities that determine the others under constraints."""
+    from .closed.structure import independent_places
+
+    return independent_places(mech)
+
+
 def _units(mech: Mechanism) -> Any:
     """What makes constraints and coordinates dimensionless."""
     from .closed.sizes import constraint_units
@@ -37,5 +44,6 @@ def _loops_resist(mech: Mechanism) -> bool | None:
 
 
 DECIDED_OPTIONS["fronts"] = _fronts
+DECIDED_OPTIONS["independent_velocities"] = _independent_velocities
 DECIDED_OPTIONS["units"] = _units
 DECIDED_OPTIONS["form"] = _form

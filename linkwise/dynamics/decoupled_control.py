@@ -1,4 +1,8 @@
-"""Controllers designed in total joint rates (jain1995 Section 8): their equations are decoupled."""
+"""Controllers designed in total joint rates (jain1995 Section 8): their equations are decoupled.
+
+With constraints total rates are quasi-velocities, and joint forces are those that need none of the constraints' forces
+(``diagonal.torques``): all joints have motors.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +19,29 @@ from ..mechanics import operators as op
 from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
+from .closed.structure import fronts
 from .states import Float64Array, in_brief
+from .total_rates import within_constraints
 from .trees import frame_pose, gravity_force
 
 
 def _rates(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    if mech.loops:
+        return within_constraints("diagonal_rates", mech, q, v=v)
     return kernel_function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
 
 
 def _torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike) -> Float64Array:
+    if mech.loops:
+        return within_constraints("diagonal_torques", mech, q, eps=eps)
     return kernel_function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
 
 
 def _gains(mech: Mechanism, gain: Any, what: str) -> np.ndarray:
-    gains = np.asarray(gain, dtype=float)
-    if gains.shape not in ((), (mech.nv,)) or not np.all(gains > 0.0):
-        raise ValueError(f"{what} must be a positive number or {mech.nv} of them, got {gain!r}")
-    return np.broadcast_to(gains, (mech.nv,))
+    gains, count = np.asarray(gain, dtype=float), mech.nv - fronts(mech).pivots
+    if gains.shape not in ((), (count,)) or not np.all(gains > 0.0):
+        raise ValueError(f"{what} must be a positive number or {count} of them, got {gain!r}")
+    return gains if mech.loops and not gains.ndim else np.broadcast_to(gains, (count,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +172,12 @@ def end_effector_regulation(
         raise ValueError(f"frame {link!r} is fixed to the ground: no joint moves it")
     force = Vector("force", force_at(link))
     pulled: Callable[..., Any]
-    if mech.mimic_joints:  # factors by elimination: no operators
+    if mech.mimic_joints or mech.loops:  # factors by elimination: no operators
         on_coordinates = compile(op.S.T @ op.H @ op.phi @ op.B(link) @ force, mech)
 
         def pulled(q: Any, force: Any) -> Any:
+            if mech.loops:
+                return within_constraints("diagonal_forces", mech, q, tau=on_coordinates(q, force))
             return kernel_function(mech, ("diagonal_forces", ("normalized", True)), q)(q, on_coordinates(q, force))
     else:
         pulled = compile(op.D_half.inv @ op.H @ op.psi @ op.B(link) @ force, mech)

@@ -1,4 +1,4 @@
-"""Derivatives: of tree dynamics by recursion, and of any kernel by differentiating its program.
+"""Derivatives: of dynamics by recursion, and of any kernel by differentiating its program.
 
 Derivatives in q are along tangent directions (see docs/conventions.md); everything is exact, without step sizes, and
 batched like the functions themselves.
@@ -7,7 +7,8 @@ batched like the functions themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,31 +25,68 @@ from ..compiler.trace import inline, trace
 from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
-from .states import Float64Array
+from .states import ByJoint, Float64Array
 
 
-def _three(partials: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+def _three(partials: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
+    if type(partials) is tuple:  # of mechanisms with constraints
+        return partials
     return partials[..., 0, :, :], partials[..., 1, :, :], partials[..., 2, :, :]
 
 
-@of_algorithm("inverse_dynamics_derivatives", gives=_three)
-def inverse_dynamics_derivatives(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: ArrayLike | None = None
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """(d_q, d_v, d_a), each (nv, nv): row i has the derivatives of joint force i; d_a is the mass matrix.
+def _solving() -> ModuleType:
+    from . import motion_and_forces  # here, so that importing the package stays quick
 
-    The external ``wrenches`` (n_links, 6) stay as they are in their link frames.
+    return motion_and_forces
+
+
+@of_algorithm("inverse_dynamics_derivatives", gives=_three, general=lambda: _solving().inverse_dynamics_derivatives)
+def inverse_dynamics_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    *,
+    actuated: Sequence[str] | None = None,
+    active: ArrayLike | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """(d_q, d_v, d_a), each (nv, nv): row i has the derivatives of joint force i of ``lw.inverse_dynamics``, without
+    springs and other force elements (``forces="none"``); d_a is the mass matrix where no constraints hold.
+
+    Where they do, these are derivatives of the least forces of the joints that are ``actuated`` (default: all), which
+    must drive all degrees of freedom; q and v are moved as ``lw.constraints.project`` does it, and a to the nearest
+    accelerations that are possible there.  The external ``wrenches`` (n_links, 6) stay as they are in their link
+    frames; ``active``, ``forces``, ``ctrl`` and ``activation`` are those of ``lw.inverse_dynamics``.
     """
     ...
 
 
-@of_algorithm("forward_dynamics_derivatives", gives=_three)
+@of_algorithm("forward_dynamics_derivatives", gives=_three, general=lambda: _solving().forward_dynamics_derivatives)
 def forward_dynamics_derivatives(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    *,
+    active: ArrayLike | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i; d_tau is the inverse mass matrix.
+    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i of ``lw.forward_dynamics``, without
+    springs and other force elements (``forces="none"``); d_tau is the inverse mass matrix where no constraints hold.
 
-    The external ``wrenches`` (n_links, 6) stay as they are in their link frames.
+    Where they do, changes of q and v that they do not allow are projected onto those that they do as
+    ``lw.constraints.project`` does it, q first: these are derivatives of ``forward_dynamics(mech, *project(mech, q, v),
+    tau)``, the lower half of [Df] P (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  A
+    ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.  The external
+    ``wrenches`` (n_links, 6) stay as they are in their link frames; ``active``, ``forces``, ``ctrl`` and ``activation``
+    are those of ``lw.forward_dynamics``.
     """
     ...
 

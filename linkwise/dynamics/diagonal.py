@@ -7,21 +7,32 @@ of one degree of freedom, its square root.  ``normalized=False`` everywhere give
 xi = (I + H phi K)* v, kappa = (I - H psi K) tau, D dxi/dt + C(q, xi) = kappa.
 
 q is (nq,), all joint vectors are (nv,), with any leading batch shape.  Trees of any joints, fixed or floating, with
-rotor inertias; where joints mimic others the factors come from elimination.  Loops are refused.
+rotor inertias; where joints mimic others the factors come from elimination.
+
+With constraints (loops, couplings, rolling, drives, held contacts) v = K y + k, and nu are quasi-velocities of K* M K:
+
+    nu = m* y,   K* M K = m m*,   epsilon = m^-1 K* tau,   dnu/dt + C(q, nu) = epsilon
+
+nu, epsilon and C have p numbers, as many as K has columns, and m is (p, p).  y are the velocities of ``independent``
+joints or single coordinates; by default of coordinates that determine the others well around the initial configuration.
+nu depends on this choice as total rates of a tree depend on which links are the inner ones.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function, of_algorithm
+from ..compiler.store import kernel_function
 from ..mechanics.algorithms.metric import connection
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
 from .states import Float64Array
+from .total_rates import of_any_mechanism, within_constraints
 from .trees import mass_matrix, mass_matrix_derivatives, random_state
 
 __all__ = [
@@ -50,60 +61,81 @@ __all__ = [
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 
 
-@of_algorithm("diagonal_rates")
-def rates(mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_rates")
+def rates(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
     """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
     ...
 
 
-@of_algorithm("diagonal_velocities")
-def velocities(mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_velocities")
+def velocities(
+    mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
     """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
     ...
 
 
-@of_algorithm("diagonal_forces")
-def forces(mech: Mechanism, q: ArrayLike, tau: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_forces")
+def forces(
+    mech: Mechanism, q: ArrayLike, tau: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
     """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
     ...
 
 
 @compile_instead("'diagonal_forces_of_all'")
 def all_forces(
-    mech: Mechanism, q: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None, normalized: bool = True
+    mech: Mechanism,
+    q: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    normalized: bool = True,
+    independent: Any = None,
 ) -> Float64Array:
     """(nv,): working moments of joint forces, gravity and ``wrenches`` (n_links, 6), in link frames, together:
     the right-hand side of dnu/dt + C = epsilon."""
     wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
+    if mech.loops:
+        return within_constraints("diagonal_forces_of_all", mech, q, normalized, independent, tau=tau, w=wrenches)
     return kernel_function(mech, ("diagonal_forces_of_all", ("normalized", normalized)), q)(q, tau, wrenches)
 
 
-@of_algorithm("diagonal_torques")
-def torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike, normalized: bool = True) -> Float64Array:
-    """(nv,): the joint forces tau = m epsilon of working moments (or of kappa)."""
+@of_any_mechanism("diagonal_torques")
+def torques(
+    mech: Mechanism, q: ArrayLike, eps: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
+    """(nv,): the joint forces tau = m epsilon of working moments (or of kappa).
+
+    With constraints many tau have the same working moments: these are those that need no forces of the constraints to
+    accelerate the mechanism from rest, tau = M K (K* M K)^-1 m epsilon."""
     ...
 
 
-@of_algorithm("diagonal_factor")
-def factor(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_factor")
+def factor(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
     ...
 
 
-@of_algorithm("diagonal_factor_inverse")
-def factor_inverse(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_factor_inverse")
+def factor_inverse(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): the inverse of ``factor``, in closed form."""
     ...
 
 
-@of_algorithm("diagonal_factor_derivatives")
-def factor_derivatives(mech: Mechanism, q: ArrayLike, normalized: bool = True) -> Float64Array:
-    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29)."""
+@of_any_mechanism("diagonal_factor_derivatives")
+def factor_derivatives(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
+    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29); with
+    constraints (p, p, p), along column k of K."""
     ...
 
 
-@of_algorithm("diagonal_factor_rate")
-def factor_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True) -> Float64Array:
+@of_any_mechanism("diagonal_factor_rate")
+def factor_rate(
+    mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
     """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
     ...
 
@@ -111,9 +143,13 @@ def factor_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = 
 # -- equations of motion ------------------------------------------------------------------------------
 
 
-@of_algorithm("diagonal_coriolis")
-def coriolis(mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True) -> Float64Array:
-    """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10)."""
+@of_any_mechanism("diagonal_coriolis")
+def coriolis(
+    mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True, independent: Any = None
+) -> Float64Array:
+    """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10).
+
+    Drives do work: mechanisms that have some are refused."""
     ...
 
 
@@ -121,7 +157,7 @@ def _two(both: Float64Array) -> tuple[Float64Array, Float64Array]:
     return both[..., 0, :], both[..., 1, :]
 
 
-@of_algorithm("diagonal_motion", gives=_two)
+@of_any_mechanism("diagonal_motion", gives=_two)
 def motion(
     mech: Mechanism,
     q: ArrayLike,
@@ -129,6 +165,7 @@ def motion(
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
+    independent: Any = None,
 ) -> tuple[Float64Array, Float64Array]:
     """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
     (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
@@ -143,9 +180,10 @@ def forward_dynamics(
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
+    independent: Any = None,
 ) -> Float64Array:
     """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity and ``wrenches``."""
-    return motion(mech, q, nu, tau, wrenches, normalized)[0]
+    return motion(mech, q, nu, tau, wrenches, normalized, independent)[0]
 
 
 # -- geometry (jain1995 Section 2) --------------------------------------------------------------------

@@ -36,6 +36,7 @@ from .closed.decomposition import times
 from .closed.dynamics import motion_under, null_space_accelerations, terms
 from .closed.redundancy import closable_error
 from .states import Float64Array, checked_arrays
+from .total_rates import within_constraints
 from .trees import coriolis_matrix, mass_matrix
 
 MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more than articulated inertias, or than to ask
@@ -119,6 +120,16 @@ def _motion(
 
 
 @of_algorithm("momentum_motion_and_total_rates")
+def _of_tree(
+    mech: Mechanism,
+    q: ArrayLike,
+    p: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    normalized: bool = True,
+) -> tuple[Float64Array, Float64Array, Float64Array]: ...
+
+
 def motion_and_total_rates(
     mech: Mechanism,
     q: ArrayLike,
@@ -128,8 +139,15 @@ def motion_and_total_rates(
     normalized: bool = True,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """dp/dt, v, and the total joint rates nu = m* v of jain1995 (``linkwise.diagonal``; xi without normalization),
-    which the filter from p to v finds on its way."""
-    ...
+    which the filter from p to v finds on its way; of mechanisms with constraints their quasi-velocities."""
+    require_mechanism(mech)
+    if not mech.loops:
+        return _of_tree(mech, q, p, tau, wrenches, normalized)
+    changes, v = motion(mech, q, p, tau, wrenches)
+    return changes, v, within_constraints("diagonal_rates", mech, q, normalized, v=v)
+
+
+register(motion_and_total_rates, ArrayFunction("momentum_motion_and_total_rates"))
 
 
 @compile_instead("linkwise.momenta.motion, whose kernel gives dp/dt and v")

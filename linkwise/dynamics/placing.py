@@ -8,7 +8,7 @@ import numpy as np
 
 from ..mechanism import PLANE, Loop, Mechanism, MechanismError, require_mechanism
 from .compliant_contact import contact_points
-from .states import ByJoint, Float64Array, checked_arrays
+from .states import ByJoint, Float64Array, state_arrays
 from .trees import integrate, jacobian
 
 TRANSLATES = 1e-9  # of a unit motion: what a base that moves freely may miss it by
@@ -30,7 +30,7 @@ def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
     one, each on what is fixed; those that stand on a fixed base stay where they are.
     """
     require_mechanism(mech)
-    (at,) = checked_arrays(mech, q=mech.initial if q is None else q)
+    at = state_arrays(mech, {"q": mech.initial if q is None else q})["q"]
     if not mech.contact_pairs:
         raise MechanismError(
             f"place_on_ground: mechanism {mech.name!r} has no contacts: mech.with_ground(height) gives it a floor that "

@@ -1,12 +1,17 @@
-"""Dynamics of trees: the public functions.  Each compiles its kernel on first use and keeps it with the mechanism.
+"""The public functions of arrays.  Each compiles its kernel on first use and keeps it with the mechanism.
 
-q is (nq,), v, a and tau are (nv,), each with any leading batch shape; see docs/conventions.md for frames.
+Terms of the equation of motion M a + h = tau - G* lambda (mass matrix, bias, gravity) are those of the spanning tree,
+also where constraints act; what is solved for (accelerations, forces, reactions) is under them.  q is (nq,), v, a and
+tau are (nv,), each with any leading batch shape; see docs/conventions.md for frames.
 All-float32 arguments are computed in float32, everything else in float64.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,46 +19,155 @@ from numpy.typing import ArrayLike
 from ..compiler.store import of_algorithm
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.sampling import within_range_of
-from .states import Float64Array
+from .states import ByJoint, Float64Array
 
 
-@of_algorithm("inverse_dynamics")
+def _solving() -> ModuleType:
+    from . import motion_and_forces  # here, so that importing the package stays quick
+
+    return motion_and_forces
+
+
+@of_algorithm(
+    "inverse_dynamics",
+    general=lambda: _solving().inverse_dynamics,
+    with_constraints=lambda: _solving().constrained_inverse.inverse_dynamics,
+)
 def inverse_dynamics(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: ArrayLike | None = None
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    *,
+    actuated: Sequence[str] | None = None,
+    unactuated: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    distribution: ArrayLike | None = None,
+    independent: Any = None,
+    active: ArrayLike | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """Joint forces (nv,) that give accelerations ``a``; ``wrenches`` (n_links, 6) act on the links, in link frames."""
-    ...
+    """Joint forces (nv,) that give accelerations ``a`` (RNEA), without springs and other force elements
+    (``forces="none"``); ``wrenches`` (n_links, 6) act on the links, in link frames.
 
+    Where constraints hold, forces are not unique: of all that produce the motion the least are given, a force counting
+    as a torque at the mechanism's length.  They are zero at joints not ``actuated`` (default: all are, and a
+    ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``.  What is left out is
+    zero: from rest, no accelerations.
 
-@of_algorithm("joint_wrenches")
-def joint_wrenches(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: ArrayLike | None = None
-) -> Float64Array:
-    """(n_links, 6): [moment; force] that each moving joint transmits onto its link (the reaction forces, together with
-    the joint's own), at the link's origin, in link axes; ``wrenches`` as in inverse dynamics.
-
-    Along the degrees of freedom of a joint it is the joint force but for the rotor's part: H f = tau - armature * a.
+    a              (nv,), consistent with the constraints; with ``independent`` (as for ``forward_dynamics``) only those
+                   of these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are
+                   independent.  Degrees of freedom beyond the independent ones, such as the rotation of a rod between
+                   two balls, follow freely if the joints that are not actuated leave just one way
+    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
+                   given in place of those above
+    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
+                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
+                   exceeds the degrees of freedom
+    active         (..., number of constraints) booleans: constraints that hold, state by state; default: all
+    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``: the joint forces are then those
+                   that are missing beside them
     """
     ...
 
 
-@of_algorithm("forward_dynamics")
+@of_algorithm("joint_wrenches", general=lambda: _solving().joint_wrenches)
+def joint_wrenches(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    *,
+    tau: ByJoint | None = None,
+    actuated: Sequence[str] | None = None,
+    active: ArrayLike | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> Float64Array:
+    """(n_links, 6): [moment; force] that each moving joint transmits onto its link (the reaction forces, together with
+    the joint's own), at the link's origin, in link axes; ``wrenches`` as in inverse dynamics, without springs and other
+    force elements (``forces="none"``).
+
+    They belong to the accelerations ``a``, or to those that joint forces ``tau`` lead to.  Along the degrees of freedom
+    of a joint it is the joint force but for the rotor's part: H f = tau - armature * a.
+
+    Where constraints hold, accelerations alone do not tell how joints share a load: ``a`` stands for the joint forces
+    that ``inverse_dynamics`` gives for it, of the joints that are ``actuated``.  Joints that close loops have
+    ``lw.constraints.loop_reactions``.  Reactions of overconstrained mechanisms are not determined by rigid-body
+    mechanics: they belong to the multipliers of least norm, forces counting as moments at the longest offset that the
+    mechanism has.  Couplings act along the degrees of freedom alone: forces of teeth, which mesh at places they do not
+    know, are not among the wrenches.  A kernel (``lw.compile``) takes q, v and a without constraints, q, v and tau with
+    them.
+
+    active         (..., number of constraints) booleans: constraints that hold, state by state; default: all
+    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
+    """
+    ...
+
+
+@of_algorithm(
+    "forward_dynamics",
+    general=lambda: _solving().forward_dynamics,
+    with_constraints=lambda: _solving().constrained_dynamics.forward_dynamics,
+)
 def forward_dynamics(
     mech: Mechanism,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     method: str | None = None,
+    *,
+    active: ArrayLike | None = None,
+    independent: Any = None,
+    baumgarte: tuple[float, float] | None = None,
+    damping: float | None = None,
+    rank: Any = None,
+    tolerance: float | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames.
+    """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames (ABA), all
+    constraints kept; without springs and other force elements (``forces="none"``).  What is left out is zero.
 
-    ``method`` picks one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
-    "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986 Result 8.1,
-    known as the articulated-body algorithm), "two_sweeps" (inwards and outwards, none for velocities before;
-    rodriguez1992, end of VII-D), "composite_bodies" (the mass matrix, factored; Walker and Orin 1982).  By default
-    "composite_bodies" for arms of up to seven revolute joints, "biased" where most joints are revolute about skew axes,
-    "bias_free" where joints mimic others (the only one that takes coupled joints), else "filter_and_smoother".
+    forces       force elements that act too: "none"; "all", what ``mech.with_acting`` leaves switched on; kinds of them
+                 by name ("springs", "damping", "friction", "limits", "actuators", "tendons", "gravity_compensation",
+                 "fluid", "contact"); a ``lw.Passive``; or a sequence of kinds and a ``lw.Passive``
+    ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
+    activation   (..., n_activation): states of actuators with dynamics, zero if left out
+    active       (..., number of constraints) booleans: constraints that hold, state by state; the others let go, as
+                 contacts do; one kernel serves all
+    method       of trees: one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
+                 "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986
+                 Result 8.1, known as the articulated-body algorithm), "two_sweeps" (inwards and outwards, none for
+                 velocities before; rodriguez1992, end of VII-D), "composite_bodies" (the mass matrix, factored; Walker
+                 and Orin 1982).  By default "composite_bodies" for arms of up to seven revolute joints, "biased" where
+                 most joints are revolute about skew axes, "bias_free" where joints mimic others (the only one that
+                 takes coupled joints), else "filter_and_smoother".
+                 Where constraints hold: "elimination" (by default; compiled: loops are eliminated cluster by cluster,
+                 in O(N); states that are singular or nearly so are left to "svd"), "svd" (spencer2004 3.5; the
+                 reference, does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
+                 "differentiable" (2.43 with different K); they agree away from singular positions
+    independent  coordinates of the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
+                 dy/dt = rows v, ``Coordinates`` or ``lw.constraints.implicit_coordinates(...)`` (2.25-2.31)
+    baumgarte    (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
+    damping      softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
+                 singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
+                 closed near singular positions
+    rank         (...): no more than this many constraints are independent: for states with loops not exactly closed
+    tolerance    singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
+                 constraints that are redundant but for the rounding of the data (``redundancy``) do not count
+
+    With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
+    taken.  Where loops are open by more than a thousandth of their size or 1 mrad and ``baumgarte`` does not close
+    them, a ``MechanismWarning`` says so: the accelerations keep them as open as they are.  So does one where velocities
+    open them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     ...
 
@@ -96,8 +210,7 @@ def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration.
 
     Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau - G* lambda, and the same
-    with loops (whose forces are -G* lambda) and without; the forces that a closed mechanism needs are
-    ``closed.inverse_dynamics``.
+    with constraints (whose forces are -G* lambda) and without; the forces that motion needs are ``inverse_dynamics``.
     """
     ...
 
@@ -106,16 +219,32 @@ def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
 def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv,): the gradient of the potential energy; joint forces that hold a mechanism without loops still.
 
-    With loops it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree: what
-    holds the closed mechanism, with fewer motors, is ``closed.static_forces``.
+    With constraints it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree:
+    what holds the mechanism, with fewer motors, is ``static_forces``.
     """
     ...
 
 
-@of_algorithm("static_forces")
-def static_forces(mech: Mechanism, q: ArrayLike, wrenches: ArrayLike | None = None) -> Float64Array:
+@of_algorithm("static_forces", general=lambda: _solving().static_forces)
+def static_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    wrenches: ArrayLike | None = None,
+    *,
+    actuated: Sequence[str] | None = None,
+    unactuated: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
-    link frames; ``gravity_force`` without them.  Of loops, see ``closed.static_forces``."""
+    link frames, which ``lw.wrenches_at`` makes of pushes; without springs and other force elements (``forces="none"``).
+
+    Without wrenches they are ``gravity_force`` where no constraints hold.  Where they do, forces are not unique: they
+    are the least of those joints that are ``actuated``, as for ``inverse_dynamics``, whose arguments the others are.
+    """
     ...
 
 

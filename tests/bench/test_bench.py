@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import bench
-from linkwise.bench import peers as others
-from linkwise.bench import report
+from benchmarks import speed as bench
+from benchmarks.speed import peers as others
+from benchmarks.speed import report
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.bench import comparison as comparing
-from linkwise.bench.comparison import CLOSED, Comparison, Row, Settings, compare
-from linkwise.bench.comparison_report import page_lines, slower_than, written
-from linkwise.bench.peers import ALL, TASKS, missing, peers
-from linkwise.bench.peers.descriptions import urdf_of
+from benchmarks.speed import comparison as comparing
+from benchmarks.speed.comparison import CLOSED, Comparison, Row, Settings, compare
+from benchmarks.speed.comparison_report import page_lines, slower_than, written
+from benchmarks.speed.peers import ALL, TASKS, missing, peers
+from benchmarks.speed.peers.descriptions import urdf_of
 
 SMALL = Settings(batches=(1, 8), libraries=tuple(ALL)[:2], rounds=1, slice_seconds=0.001)
 

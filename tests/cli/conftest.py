@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linkwise import bench
+from benchmarks import speed as bench
 from linkwise.cli import main
 
 
@@ -39,5 +39,5 @@ def quick(monkeypatch):
     def moment(*calls, **options):
         return best(*calls, **{**options, "rounds": 1, "slice_seconds": 0.005})
 
-    for module in ("report", "peak"):
-        monkeypatch.setattr(f"linkwise.bench.{module}.best", moment)
+    for module in ("benchmarks.speed.report", "benchmarks.speed.peak", "linkwise.demo.tour"):
+        monkeypatch.setattr(f"{module}.best", moment)

@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.cli import main
-from linkwise.papers import saha1999
+from papers import saha1999
 
 STANFORD = """a,b,alpha_deg,theta_deg,kind,mass,rx,ry,rz,Ixx,Iyy,Izz
 0,.2,-90,,,9,0,-.1,0,.01,.02,.01

@@ -93,7 +93,7 @@ def test_bench_refuses_what_it_cannot_measure(run):
 
 
 def test_bench_beside_other_libraries(run, here, monkeypatch):
-    from linkwise.bench import comparison
+    from benchmarks.speed import comparison
 
     monkeypatch.setattr(comparison, "best", lambda *calls, **_: [calls[0]() is None or 1e-6])
     text = run("bench", "builtin:double_pendulum", "--peers", "--quick", "--library", "Pinocchio", "--output", "pages")

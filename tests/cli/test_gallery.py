@@ -13,10 +13,10 @@ import pytest
 
 import linkwise as lw
 from linkwise.cli import main
-from linkwise.cli.reproduce import KEYS
-from linkwise.papers import PAPERS, Exhibit
-from linkwise.papers.exhibit import Comparison, Entry
-from linkwise.papers.tour import NEXT
+from linkwise.demo.exhibit import Comparison, Entry
+from linkwise.demo.tour import NEXT
+from papers import PAPERS, Exhibit
+from papers.reproduce import KEYS
 
 
 class Page(HTMLParser):
@@ -105,7 +105,7 @@ def test_demo(run, here, quick):
 def test_demo_of_an_installed_package_names_no_examples(here):
     """The examples are in a checkout only; ``here`` has the package and nothing beside it."""
     (here / "linkwise").symlink_to(Path(lw.__file__).parent, target_is_directory=True)
-    script = "from linkwise.papers.tour import NEXT, TOUR; print(*NEXT, TOUR.about, sep='\\n')"
+    script = "from linkwise.demo.tour import NEXT, TOUR; print(*NEXT, TOUR.about, sep='\\n')"
     installed = subprocess.run(
         [sys.executable, "-c", script],
         cwd=here,
@@ -131,3 +131,30 @@ def test_figures_without_matplotlib_are_one_line(run, monkeypatch):
     assert "drawing needs matplotlib: pip install 'linkwise[plot]'" in run(
         "reproduce", "saha1999", "--only", "figure 5", fails=True
     )
+
+
+# -- installed, without a checkout --------------------------------------------------------------------
+
+
+def test_commands_of_a_checkout_say_how_to_get_it(tmp_path, run):
+    """``tmp_path`` has the package and nothing beside it, as an installed one."""
+    (tmp_path / "linkwise").symlink_to(Path(lw.__file__).parent, target_is_directory=True)
+    commands = {"benchmarks/": ["bench", "builtin:chain:2", "--peers"], "papers/": ["reproduce", "all"]}
+    for folder, arguments in commands.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "linkwise", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert f"linkwise {arguments[0]} is not in the installed package" in done.stderr and folder in done.stderr
+        assert "pip install --editable ." in done.stderr
+
+
+def test_the_wheel_has_neither_papers_nor_benchmarks():
+    """Their modules are not below the package; what the wheel has is the package alone (pyproject.toml)."""
+    package = Path(lw.__file__).parent
+    names = {path.stem for path in package.rglob("*.py")}
+    assert not {"saha1999", "comparison_report", "reproduce", "bench"} & names and {"tour", "demo"} <= names

@@ -13,6 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler import pipeline as compiler
 from linkwise.compiler import registry, store
+from linkwise.compiler.registry import DECIDED_OPTIONS
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, variants
 
 EVERYTHING = [getattr(lw, name) for name in lw.__all__]  # loaded: functions register when they are made
@@ -257,7 +258,8 @@ def test_results_have_the_shapes_that_the_catalogue_names(mech):
             continue
         found = kernel(*arguments(kernel, mech))
         for output, array in zip(algorithm.outputs, found if isinstance(found, tuple) else (found,), strict=True):
-            known = algorithm.result_shape(output, mech)
+            decided = {"fronts": DECIDED_OPTIONS["fronts"](mech)} if "fronts" in algorithm.options else {}
+            known = algorithm.result_shape(output, mech, options=decided)
             assert known is None or array.shape == known, name
     motion = lw.compile("constraint_motion", lw.mechanisms.planar_arm(2))
     np.testing.assert_array_equal(motion(np.ones(2), np.ones(2), np.ones(2), np.zeros(0)), np.zeros(2))

@@ -37,8 +37,6 @@ def test_every_file_that_is_not_one_of_a_kind_is_on_the_map():
         "targets",
         "mjcf",
         "urdf",
-        "papers",
-        "bench",
         "cli",
     }
     rows = {row.split("|")[1]: row for row in MAP.splitlines() if row.startswith(("| `", "| **`"))}

@@ -95,7 +95,11 @@ def arguments(function, mech, batch, dtype):
     for one in parameters:
         if one.name.startswith("q"):
             arrays.append(lw.random_state(mech, rng, batch)[0].astype(dtype))
-        elif one.name in shapes and (one.default is one.empty or one.name in ("v", "a", "tau")):
+        elif (
+            one.name in shapes
+            and one.kind is not one.KEYWORD_ONLY
+            and (one.default is one.empty or one.name in ("v", "a", "tau"))
+        ):
             arrays.append(rng.normal(size=(*batch, *shapes[one.name])).astype(dtype))
         elif one.name in ("link", "name"):  # "name" is another word for "link" where it is taken
             options.setdefault("link", mech.link_names[-1])

@@ -116,7 +116,7 @@ REFUSED = {
         lw.KernelError,
         "v has dtype <U1, but real numbers",
     ),
-    "None": (lambda: lw.inverse_dynamics(ARM, Z, Z, None), lw.KernelError, "a is missing: it is None, and must be"),
+    "None": (lambda: lw.bias_force(ARM, Z, None), lw.KernelError, "v is missing: it is None, and must be"),
     "objects": (lambda: lw.mass_matrix(ARM, Z.astype(object)), lw.KernelError, "q has dtype object, but real numbers"),
     "dates": (
         lambda: lw.mass_matrix(ARM, np.zeros(3, "M8[D]")),
@@ -209,10 +209,10 @@ REFUSED = {
         "a Mechanism is needed",
     ),
     "neutral of nothing": (lambda: lw.neutral({}), TypeError, "a Mechanism is needed, got dict"),
-    "loops in forward dynamics": (
-        lambda: lw.forward_dynamics(LOOP, Z[:2], Z[:2], Z[:2]),
+    "accelerations that open loops": (
+        lambda: lw.inverse_dynamics(LOOP, Z[:2], Z[:2], X[:2]),
         lw.MechanismError,
-        "loops 'slot' of mechanism 'four_bar': use linkwise.closed.forward_dynamics, or mech.spanning_tree",
+        "the accelerations violate the constraints of loop 'slot' of mechanism 'four_bar'",
     ),
     "loops in the inverse of the mass matrix": (
         lambda: lw.mass_matrix_inverse(LOOP, Z[:2]),

@@ -163,3 +163,31 @@ def test_a_nan_shows_up_whichever_number_of_the_state_it_is():
                     assert np.isfinite(kernel(*arrays.values())).all()  # nothing is left behind
     pose = lw.frame_pose(chain, np.where(np.arange(60) == 50, np.nan, 0.1), "link3")
     assert np.isnan(pose).any() and pose[3, 3] == 1.0
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("count", [1, 23])
+def test_a_nan_shows_up_where_results_are_constants_or_inputs(target, dtype, count):
+    """Of a gantry, whose mass matrix is constant; of a slider of mass 1, whose acceleration is its force."""
+    gantry = lw.Builder()
+    for parent, link, axis in (("ground", "x", (1, 0, 0)), ("x", "y", (0, 1, 0)), ("y", "z", (0, 0, 1))):
+        gantry.link(link, 2.0).joint(link, lw.Prismatic(axis), parent, link)
+    slider = lw.Builder().link("slider", 1.0).joint("slide", lw.Prismatic((1, 0, 0)), "ground", "slider")
+    for mech in (gantry.build(), slider.build()):
+        for name in ("mass_matrix", "gravity_force", "forward_dynamics", "bias_force", "mass_matrix_inverse"):
+            kernel = lw.compile(name, mech, target=target, dtype=dtype)
+            arrays = {name: np.ones((count, mech.nv), dtype) for name in kernel.inputs}
+            expected = kernel(*arrays.values())
+            assert np.isfinite(expected).all()
+            for which in arrays:
+                bad = {**arrays, which: arrays[which].copy()}
+                bad[which][-1, 0] = np.nan
+                found = kernel(*bad.values())
+                assert np.isnan(found[-1]).any(), (mech.name, name, which)
+                np.testing.assert_array_equal(found[:-1], expected[:-1])
+                np.testing.assert_array_equal(kernel(*arrays.values()), expected)  # nothing is left behind
+                bad[which] = bad[which][-1]  # one for all states
+                found = kernel(*bad.values())
+                assert np.isnan(found.reshape(-1, *expected.shape[1:])).any(axis=tuple(range(1, expected.ndim))).all()
+                np.testing.assert_array_equal(kernel(*arrays.values()), expected)

@@ -110,6 +110,13 @@ def _held() -> lw.Loop:
     return lw.Loop("held", lw.Spherical(), "ground", still, "body", still)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_coordinates_that_are_not_finite_are_refused(number):
+    mech = BOX.with_ground()
+    with pytest.raises(lw.MechanismError, match="q has entries that are not finite"):
+        lw.place_on_ground(mech, np.where(np.arange(7) == 5, number, lw.neutral(mech)))
+
+
 def test_what_is_no_mechanism_is_refused():
     with pytest.raises(TypeError, match="a Mechanism is needed"):
         lw.place_on_ground("robot.xml")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.papers import PAPERS, jain1995, operation_counts, rodriguez1986, rodriguez1992, saha1999, spencer2004
-from linkwise.papers.exhibit import Comparison, compare
+from linkwise.demo.exhibit import Comparison, compare
+from papers import PAPERS, jain1995, operation_counts, rodriguez1986, rodriguez1992, saha1999, spencer2004
 from tests.seeds.ledger import ROOT, entries
 
 pytest.importorskip("matplotlib")

@@ -131,10 +131,18 @@ def test_a_free_body_needs_nothing_of_its_joint():
 
 
 def test_loops_are_not_ignored():
+    """From accelerations, the wrenches are those under the least joint forces that produce them."""
     mech = lw.mechanisms.four_bar()
-    zero = np.zeros(mech.nv)
-    with pytest.raises(lw.MechanismError, match="joint_wrenches would ignore the loops.*closed.joint_wrenches"):
-        lw.joint_wrenches(mech, lw.neutral(mech), zero, zero)
+    q, zero = lw.neutral(mech), np.zeros(mech.nv)
+    held = lw.static_forces(mech, q, actuated=["crank_joint"])
+    expected = lw.joint_wrenches(mech, q, tau=held)
+    np.testing.assert_allclose(
+        lw.joint_wrenches(mech, q, zero, zero, actuated=["crank_joint"]), expected, atol=1e-12 * np.abs(expected).max()
+    )
+    along = [kind @ wrench for kind, wrench in zip(np.eye(6)[[2, 2, 2]], expected, strict=True)]
+    np.testing.assert_allclose(along, held, atol=1e-10)
+    with pytest.raises(lw.MechanismError, match="give one of them"):
+        lw.joint_wrenches(mech, q, zero, zero, tau=held)
 
 
 def test_reactions_of_loops_go_along_as_wrenches():

@@ -35,6 +35,7 @@ WORKLESS = Law("nu* C = 0 where kinetic energy changes by the work of given forc
 NO_MANIFOLD = Law("no chart where the constraint Jacobian loses rank", "position is singular")
 VELOCITIES_ALONE = Law("constraints of velocities alone leave all positions", "velocities alone")
 TIME_IS_PRESCRIBED = Law("a prescribed motion fixes the time along its path", "drive|prescrib")
+NO_REST = Law("what is driven does not stand still", "violate the constraints")
 INVERSE_OF_THE_TREE = Law("the inverse of an operator has no constraints in it", r"op\.L")
 INVERSE_MASS_OF_THE_TREE = Law("the inverse of the mass matrix has no constraints in it", "spanning_tree")
 
@@ -60,6 +61,8 @@ REFUSALS: dict[tuple[str, str], Law] = {
     ("local_parametrization", "nonholonomic"): VELOCITIES_ALONE,
     # With q = q(s) the driven coordinate gives s(t) by its own function of time: there is nothing to minimize.
     ("time_optimal", "rheonomic"): TIME_IS_PRESCRIBED,
+    # G v = r(t) has no solution v = 0 while r is not zero: no forces hold a crank still that a motor turns.
+    ("static_forces", "rheonomic"): NO_REST,
     # (X^-1) X = 1 of an operator X of the tree.  What takes forces to accelerations of the constrained mechanism is
     # X^-1 - X^-1 L* (L X^-1 L*)^-1 L X^-1, which has the null space G* and so is the inverse of nothing; under the same
     # name it would make (X.inv) X = 1 wrong.

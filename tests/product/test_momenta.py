@@ -48,6 +48,12 @@ QUANTITIES = [
         lambda t: (_momentum_rate(t), t.v),
     ),
     Quantity(
+        "momentum_motion_and_total_rates",
+        lambda c: lw.momenta.motion_and_total_rates(c.mech, c.q, _momenta(c), c.tau),
+        lambda t: (_momentum_rate(t), t.v, lw.diagonal.rates(t.mech, t.q, t.v)),
+        cases=[name for name in NAMES if name != "masked feet"],
+    ),
+    Quantity(
         "momentum_motion_under_wrenches",
         lambda c: lw.momenta.forward_dynamics(c.mech, c.q, _momenta(c), c.tau, _pushes(c), **given(c)),
         lambda t: _momentum_rate(t, _pushes(t.case)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.bench.peers.descriptions import sdf_of
+from benchmarks.speed.peers.descriptions import sdf_of
 from tests.writers.round_trip import assert_same_dynamics
 
 

@@ -1,8 +1,8 @@
 """Whether a test reaches linkwise's mechanics at all: a light check of marks that say ``by="library"``.
 
-Names are followed from a test through its fixtures, parameters and helpers in ``tests``, without running anything. What
-sets the scene does not count: mechanisms and joints, random states, and the arms that the papers' models are made of.
-That the right thing is called is for the reader of the test to judge.
+Names are followed from a test through its fixtures, parameters and helpers in ``tests`` and ``papers``, without running
+anything. What sets the scene does not count: mechanisms and joints, random states, and the arms that the papers' models
+are made of. That the right thing is called is for the reader of the test to judge.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCENERY = {"TipToBase", "Chain", "Case", "moving_arm", "random_chain", "random_a
 def reaches_linkwise(item: pytest.Function) -> bool:
     """Whether anything that linkwise computes can be called by the test."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
-    packages = {"tests", _package(item.function)}
+    packages = {"tests", "papers", _package(item.function)}
     return any(map(_computes, _reached([item.function, *_fixtures(item), *parameters], packages)))
 
 

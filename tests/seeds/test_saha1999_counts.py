@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from benchmarks.operation_counts import report as counted_page
-from linkwise.papers import operation_counts as oc
+from papers import operation_counts as oc
 from tests.seeds.ledger import ROOT
 from tests.seeds.tip_to_base import results
 

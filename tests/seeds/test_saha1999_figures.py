@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 import linkwise as lw
-from linkwise.papers import saha1999
+from papers import saha1999
 from tests.seeds.saha1999 import Arm
 from tests.seeds.test_saha1999_algorithms import recursive_inverse_dynamics
 from tests.seeds.tip_to_base import close, differ, results

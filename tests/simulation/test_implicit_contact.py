@@ -221,3 +221,26 @@ def test_single_precision_is_double_precision_but_for_rounding(name, dt):
     np.testing.assert_allclose(q_single, q, atol=1e-3)
     (_, v), (_, v_single) = (motion(kind, q[:-1], v[:-1], 1, ctrl) for kind in (np.float64, np.float32))
     np.testing.assert_allclose(v_single, v, atol=1e-3)
+
+
+def sides(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """(nv, nv) twice: one-sided differences of the velocities after a step by those before it, backwards and
+    forwards."""
+    size = 1e-7
+    starts = np.concatenate([v[None], v + size * np.eye(mech.nv), v - size * np.eye(mech.nv)])
+    ends = lw.rollout(mech, np.tile(q, (len(starts), 1)), starts, None, dt, 1, final_only=True)[1]
+    return (ends[0] - ends[mech.nv + 1 :]).T / size, (ends[1 : mech.nv + 1] - ends[0]).T / size
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+@pytest.mark.parametrize("kind, size", [("sphere", (0.1,)), ("box", (0.1, 0.15, 0.05)), ("cylinder", (0.1, 0.1))])
+def test_gradients_of_what_rests_have_no_kinks(kind, size, dt):
+    mech = free_body(kind, size)
+    q, v = (path[-1] for path in lw.rollout(mech, lw.place_on_ground(mech), None, None, dt, round(4.0 / dt)))
+    assert np.abs(v).max() < 1e-9
+    before, after = sides(mech, q, v, dt)
+    exact, _ = lw.rollout_derivatives(mech, np.stack([q, q]), np.stack([v, v]), None, dt)
+    exact = exact[0, mech.nv :, mech.nv :]
+    np.testing.assert_allclose(before, exact, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(after, exact, rtol=0, atol=2e-5)
+    assert 0.5 < exact[5, 5] < 0.9 or dt > 1e-3  # the ground gives way to what presses, and to what lifts

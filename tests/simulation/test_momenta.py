@@ -196,5 +196,3 @@ def test_what_is_refused():
             call(arm, None, None, None, 1e-3, 1, coordinates="momenta")
     q, v = np.zeros(3), np.array([0.3, -0.2, 0.5])
     np.testing.assert_allclose(lw.momenta.momenta(four_bar, q, v), lw.mass_matrix(four_bar, q) @ v, rtol=1e-12)
-    with pytest.raises(MechanismError, match="loops"):
-        lw.momenta.motion_and_total_rates(four_bar, q, v, v)

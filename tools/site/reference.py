@@ -16,7 +16,7 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.mechanics.operators import Expression, Space
-from linkwise.papers import PAPERS
+from papers import PAPERS
 from tools.api_page import groups
 from tools.stub import _home as home
 from tools.uses import makers, uses

@@ -186,6 +186,8 @@ class Scratch:
         once: dict[Node, int] | None = None if in_order else {}
         for results in program.results:
             self.places.append([self._place(node, once) for node in results])
+        if not self.destinations and not self.constants and any(len(elements) for elements in program.unread):
+            self._copy_a_result(program)
         self._free: list[int] = []
 
     def _place(self, node: Node, once: dict[Node, int] | None) -> int:
@@ -200,6 +202,13 @@ class Scratch:
         if once is not None:
             once[node] = place
         return place
+
+    def _copy_a_result(self, program: Program) -> None:
+        """Where all results are inputs, give one a place of its own, which can be marked as not a number."""
+        for places, results in zip(self.places, program.results, strict=True):
+            if places:
+                places[0] = self._place(results[0], None)
+                return
 
     @property
     def bytes(self) -> int:

@@ -69,9 +69,10 @@ def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = 
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
         used = {node.op for node in program.nodes}
     unread = [] if recurrence else _unread(program, scratch)
-    if unread and scratch.varying:
+    if unread and (scratch.varying or scratch.constants):
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
-        functions = [*functions, _heeding(unread, scratch, attributes)]
+        heeding = _heeding if scratch.varying else _heeding_constants
+        functions = [*functions, heeding(unread, scratch, attributes)]
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
         loop(program, scratch, compute, attributes, recurrence, ahead),
@@ -137,6 +138,39 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
             f"  store {real} %marked{i}, ptr %result{i}.at",
         ]
     return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}", ""])
+
+
+def _heeding_constants(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+    """``void @heed_unread(ptr scratch)`` where no result is computed: the first constant, which is written once for all
+    groups of states otherwise, is written for each of them.  The unread inputs are data and the code is a loop."""
+    vector, (slot, value) = scratch.vector, next(iter(scratch.constants.items()))
+    real, boolean, step = vector.real, vector.boolean, vector.bytes
+    slots = ", ".join(f"i32 {one}" for one in unread)
+    return f"""@unread_places = internal constant [{len(unread)} x i32] [{slots}]
+define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %following, %next ]
+  %before = phi {boolean} [ zeroinitializer, %0 ], [ %unknown, %next ]
+  %place.at = getelementptr i32, ptr @unread_places, i64 %i
+  %place = load i32, ptr %place.at
+  %slot = zext i32 %place to i64
+  %offset = mul i64 %slot, {step}
+  %at = getelementptr i8, ptr %scratch, i64 %offset
+  %value = load {real}, ptr %at
+  %is_nan = fcmp uno {real} %value, %value
+  %unknown = or {boolean} %before, %is_nan
+  %following = add i64 %i, 1
+  %more = icmp ult i64 %following, {len(unread)}
+  br i1 %more, label %next, label %done
+done:
+  %nan = fdiv {real} zeroinitializer, zeroinitializer
+  %marked = select {boolean} %unknown, {real} %nan, {real} {vector.splat(value)}
+  %result.at = getelementptr i8, ptr %scratch, i64 {slot * step}
+  store {real} %marked, ptr %result.at
+  ret void
+}}
+"""
 
 
 def _attributes(vector: VectorType) -> str:

@@ -19,9 +19,8 @@ from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .following import follow, follow_path
+from .former import inverse_dynamics, static_forces
 from .instant_centers import InstantCenters, instant_centers
-from .inverse import forces_besides as forces_besides
-from .inverse import inverse_dynamics, static_forces
 from .loop_joints import with_joint_of_loop
 from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion

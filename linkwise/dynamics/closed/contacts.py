@@ -3,7 +3,7 @@ in doubt there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from ...compiler.runtime.arrays import UnreadableArrayError, plain
 from ...compiler.store import kernel_function, stored
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.clusters import clusters
-from ..states import Float64Array, common_batch
+from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .redundancy import redundancy, without_rounding
 
 MOST_COORDINATES = 40  # of a cluster: larger ones would take long to compile, as kernels have no loops
 
 Reference = Callable[..., Float64Array]
+Three = tuple[Float64Array, Float64Array, Float64Array]
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
@@ -69,6 +70,37 @@ def _holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
     """The mechanism with those loops only that hold."""
     loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
     return stored(mech, (_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+
+
+def by_mask(
+    function: Callable[..., Three],
+    mech: Mechanism,
+    active: Any,
+    state: Mapping[str, Any],
+    wrenches: Any = None,
+    **options: Any,
+) -> Three:
+    """``function(mechanism, *state, wrenches)``, matrices (nv, nv), of the mechanism that has only the constraints
+    that are ``active``: one after the other for all combinations of these in the batch."""
+    names = dict(zip(state, checked_arrays(mech, wrenches, **state), strict=True))
+    mask = loop_mask(mech, active, **names)
+    assert mask is not None
+    arrays = [*names.values()]
+    if wrenches is not None:
+        arrays.append(real_numbers("wrenches", wrenches))
+    batch = _batch([*names.values()], mask, wrenches)
+    cores = [(x.shape[-1],) for x in names.values()] + ([(mech.n_links, 6)] if wrenches is not None else [])
+    arrays = [np.broadcast_to(x, (*batch, *core)) for x, core in zip(arrays, cores, strict=True)]
+    mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
+    results: list[Float64Array] = []
+    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
+        states = (mask == held).all(axis=-1)
+        found = function(_holding(mech, held), *(x[states] for x in arrays), **options)
+        results = results or [np.empty((*batch, *x.shape[-2:])) for x in found]
+        for result, part in zip(results, found, strict=True):
+            result[states] = part
+    first, second, third = results or [np.empty((*batch, mech.nv, mech.nv)) for _ in range(3)]
+    return first, second, third
 
 
 class RefusedStates(MechanismError):

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...compiler.registry import ArrayFunction, register
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
-from ..passive import Passive
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import decomposed_jacobian, driven_by, loop_of, require_length, warn_if_open, warn_if_opening
 from .contacts import RefusedStates, by_kernel, loop_mask
@@ -38,8 +37,8 @@ def inverse_dynamics(
     independent: Any = None,
     distribution: ArrayLike | None = None,
     active: ArrayLike | None = None,
-    passive: Passive | None = None,
     unactuated: Sequence[str] | None = None,
+    besides: Float64Array | None = None,
 ) -> Float64Array:
     """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are, and
     a ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``, while loops hold,
@@ -58,8 +57,7 @@ def inverse_dynamics(
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
                    exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
                    actuated coordinates), x is the generalized force of those independent coordinates
-    passive        springs and dampers (``linkwise.Passive``) that act as well, as everywhere: the forces are those that
-                   are missing beside them.  Names of joints without motors are ``unactuated``
+    besides        (nv,): joint forces that act as well; the result is what is missing beside them
 
     A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
     open them.
@@ -70,16 +68,14 @@ def inverse_dynamics(
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, closable_error(mech, q), mask)
     warn_if_opening(mech, q, v, mask)
-    passive, unactuated = _springs_or_names(passive, unactuated)
     actuated = joints_with_motors(mech, actuated, unactuated)
-    besides = passive.forces(mech, q, v) if passive is not None else 0.0
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
 
     def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
         shared = (weights, wrenches, independent, distribution)
         return _forces_for(mech, q, v, a, actuated, driven, *shared, mask, besides)
 
-    if any(x is not None for x in (weights, distribution, independent, passive)):
+    if any(x is not None for x in (weights, distribution, independent, besides)):
         tau = reference(q, v, a, mask, wrenches)
     else:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
@@ -111,43 +107,6 @@ def _warn_of_floating_joints(mech: Mechanism, tau: Float64Array) -> None:
 register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
 
 
-@compile_instead("'closed_inverse_dynamics', whose velocities and accelerations are then zero")
-def static_forces(
-    mech: Mechanism,
-    q: ByJoint,
-    actuated: Sequence[str] | None = None,
-    wrenches: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    passive: Passive | None = None,
-    unactuated: Sequence[str] | None = None,
-) -> Float64Array:
-    """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6), which
-    ``lw.wrenches_at`` makes of pushes on links and frames, and ``passive`` springs (``lw.Passive``).  They are zero at
-    joints that are not ``actuated`` (default: all are) or are ``unactuated``, and where loops leave a choice those with
-    the least sum of ``weights`` * force^2, as for ``inverse_dynamics``."""
-    options: Any = {"passive": passive, "unactuated": unactuated}
-    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, **options)
-
-
-def forces_besides(
-    mech: Mechanism,
-    q: Float64Array,
-    v: Float64Array,
-    a: ArrayLike | Mapping[str, Any] | None,
-    besides: Float64Array,
-    actuated: Sequence[str] | None,
-    independent: Any,
-    wrenches: ArrayLike | None,
-) -> Float64Array:
-    """(nv,): ``inverse_dynamics`` where joint forces ``besides`` act anyway."""
-    if isinstance(a, Mapping):
-        a, independent = accelerations_of_joints(mech, a, independent)
-    warn_if_open(mech, closable_error(mech, q))
-    warn_if_opening(mech, q, v)
-    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
-    return _forces_for(mech, q, v, a, actuated, driven, None, wrenches, independent, None, None, besides)
-
-
 def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independent: Any) -> tuple[np.ndarray, Any]:
     """Accelerations by joint one after the other, and the joints, which are independent."""
     if independent is not None and list(names_of(independent)) != list(named):
@@ -155,20 +114,6 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
     values = rates_by_joint(mech, "a", named, 0.0)
     own = [values[..., velocities_of(mech, name)] for name in named]
     return np.concatenate([values[..., :0], *own], axis=-1), tuple(named)
-
-
-def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[Passive | None, Sequence[str] | None]:
-    """Springs and dampers, and joints without motors, which ``passive`` once named."""
-    if passive is None or isinstance(passive, Passive):
-        return passive, unactuated
-    if unactuated is not None:
-        raise MechanismError(f"passive is a linkwise.Passive (springs, dampers), not {passive!r}")
-    warn_caller(
-        f"passive={passive!r}: joints without motors are named by unactuated=; passive takes springs and dampers "
-        "(linkwise.Passive), as everywhere, and names no longer from version 0.2 on",
-        DeprecationWarning,
-    )
-    return None, passive
 
 
 def joints_with_motors(
@@ -197,7 +142,7 @@ def _forces_for(
     independent: Any,
     distribution: ArrayLike | None,
     active: Float64Array | None,
-    besides: Float64Array | float = 0.0,
+    besides: Float64Array | None = None,
 ) -> Float64Array:
     """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints, ``besides``
     (..., nv) joint forces that act anyway."""
@@ -205,7 +150,8 @@ def _forces_for(
     svd = decomposed_jacobian(mech, at.jacobian)
     if independent is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
-    force = bias_under(mech, at, q, v, wrenches) - besides
+    force = bias_under(mech, at, q, v, wrenches)
+    force = force if besides is None else force - besides
     if independent is not None:
         a = _all_accelerations(mech, at, svd, q, v, a, independent, force, driven)
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)

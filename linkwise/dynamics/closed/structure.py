@@ -20,7 +20,7 @@ from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
 from ..states import Float64Array
 from .assembly import AssemblyError, assemble
-from .redundancy import redundancy
+from .redundancy import Redundancy, redundancy
 from .sizes import sizes, units_of_pivots
 from .tolerances import LOOPS
 
@@ -37,22 +37,64 @@ SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide 
 
 def fronts(mech: Mechanism) -> Fronts:
     """The fronts of every cluster, kept with the mechanism."""
-    return stored(mech.structure, fronts, lambda: _fronts(mech.structure))
+    return stored(
+        mech.structure, fronts, lambda: _fronts(mech.structure, mech.structure.initial, redundancy(mech.structure))
+    )
 
 
-def _fronts(mech: Mechanism) -> Fronts:
+def fronts_around(mech: Mechanism, q: Float64Array) -> Fronts:
+    """Those of configurations around q (nq,), where fewer or more constraints are independent than around the initial
+    one: on another component of the configuration space."""
+    return _fronts(mech, q, redundancy(mech, q))
+
+
+def independent_places(mech: Mechanism, around: Float64Array | None = None) -> tuple[int, ...] | None:
+    """Places in v of velocities that determine the others well in all of the configurations around the initial one, or
+    another: pivots of K, the product of whose sizes over the configurations is largest.  None without constraints."""
+    if not mech.loops:
+        return None
+    if around is not None:
+        return _independent_places(mech, around, fronts_around(mech, around))
+    return stored(
+        mech.structure, independent_places, lambda: _independent_places(mech.structure, mech.initial, fronts(mech))
+    )
+
+
+def _independent_places(mech: Mechanism, start: Float64Array, order: Fronts) -> tuple[int, ...]:
+    guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
+    is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
+    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
+    left = np.swapaxes(np.linalg.svd(jacobian)[2][:, order.pivots :], -1, -2)  # (samples, nv, p)
+    places: list[int] = []
+    for _ in range(left.shape[-1]):
+        lengths = np.sqrt(np.sum(left**2, axis=-1))
+        places.append(int(np.argmax(np.log(lengths + LOOPS.rank).sum(axis=0))))
+        own = left[:, places[-1]] / np.maximum(lengths[:, places[-1], None], LOOPS.rank)
+        left = left - (left @ own[..., None]) * own[:, None]
+    return tuple(sorted(places))
+
+
+def _samples(mech: Mechanism, start: Float64Array, rounding: float) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """``_configurations`` around a start, or where that can be assembled."""
+    least = max(LOOPS.rank, rounding)
+    guesses, q, errors = _configurations(mech, start, least)
+    gap = max(LOOPS.open_in_derivatives, rounding)
+    if not (np.abs(errors).max(axis=-1) < gap).any():  # the start may be far from any that can be assembled
+        with contextlib.suppress(AssemblyError):
+            return _configurations(mech, assemble(mech, start), least)
+    return guesses, q, errors
+
+
+def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
     tied = clusters(mech)
     if not mech.loops:
         return Fronts(((),) * len(tied))
-    rounding = ROUNDING * redundancy(mech).rounding
+    rounding = ROUNDING * known.rounding
     gap = max(LOOPS.open_in_derivatives, rounding)
-    guesses, q, errors = _configurations(mech, mech.initial, max(LOOPS.rank, rounding))
-    if not (np.abs(errors).max(axis=-1) < gap).any():  # the initial one may be far from any that can be assembled
-        with contextlib.suppress(AssemblyError):
-            guesses, q, errors = _configurations(mech, assemble(mech, mech.initial), max(LOOPS.rank, rounding))
+    guesses, q, errors = _samples(mech, start, rounding)
     opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
     found = []
-    for cluster, rank in zip(tied, redundancy(mech).cluster_ranks, strict=True):
+    for cluster, rank in zip(tied, known.cluster_ranks, strict=True):
         is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
         there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
         closed = there[is_closed] if is_closed.any() else around

@@ -149,7 +149,7 @@ def state_of(
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
 
 
-class _Motion(NamedTuple):
+class Motion(NamedTuple):
     """The motion at a state: forces on the joints and accelerations, in the independent coordinates."""
 
     independent: Independent
@@ -171,7 +171,7 @@ def variations(
     """
     own = terms(at.mech, at.q, at.v)
     if rank is None:
-        _refuse_open(at, own)
+        refuse_open(at, own)
     svd = decomposed_jacobian(at.mech, own.jacobian, rank=rank)
     try:
         chosen = choose(at.mech, svd)
@@ -188,17 +188,17 @@ def variations(
 
     # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
     by_q, by_v = force_derivatives(at, here.acceleration)
-    reaction_by_q, bias_by_q, velocity_by_q = _constraint_derivatives(at, svd, here, rank is None)
-    step_rates = _step_rate_jacobian(at)
+    reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, rank is None)
+    step_rates = step_rate_jacobian(at)
     if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
-        bias_by_v = 2.0 * (velocity_by_q - own.jacobian @ step_rates)
+        bias_of_v = 2.0 * (velocity_by_q - own.jacobian @ step_rates)
     else:
-        bias_by_v = _bias_by_v(at, here)
+        bias_of_v = bias_by_v(at, here)
 
     # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
     steps_of_q = np.concatenate([steps, np.zeros_like(basis)], axis=-1)
     steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ steps)), basis], axis=-1)
-    bent = closing @ (bias_by_q @ steps_of_q + bias_by_v @ steps_of_v)
+    bent = closing @ (bias_by_q @ steps_of_q + bias_of_v @ steps_of_v)
 
     # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
     missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
@@ -220,7 +220,7 @@ def variations(
     )
 
 
-def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
+def _motion(at: State, own: Terms, chosen: Independent) -> Motion:
     """Accelerations (B.2) and multipliers, from one solution with K* M K."""
     basis, closing = chosen.basis, chosen.closing
     across = np.swapaxes(basis, -1, -2)
@@ -231,7 +231,7 @@ def _motion(at: State, own: Terms, chosen: Independent) -> _Motion:
     response = np.linalg.solve(reduced, across)
     acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
     multipliers = transposed_times(closing, force - times(own.mass, acceleration))
-    return _Motion(chosen, response, acceleration, multipliers)
+    return Motion(chosen, response, acceleration, multipliers)
 
 
 def applied_force(at: State) -> np.ndarray:
@@ -256,8 +256,8 @@ def bias_force(at: State) -> np.ndarray:
 # -- derivatives of the constraints -------------------------------------------------------------------
 
 
-def _constraint_derivatives(
-    at: State, svd: Decomposition, here: _Motion, check: bool
+def constraint_derivatives(
+    at: State, svd: Decomposition, here: Motion, check: bool
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Along q: of G* lambda (nv, nv), of G a + dG/dt v (m, nv), of G v (m, nv).  With ``check``, singular positions are
     refused."""
@@ -280,7 +280,7 @@ def _constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[An
     return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
 
 
-def _bias_by_v(at: State, here: _Motion) -> np.ndarray:
+def bias_by_v(at: State, here: Motion) -> np.ndarray:
     """(m, nv): of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
     found = kernel_function(at.mech, _constraint_motion_by_v, None)(at.q, at.v, here.acceleration, here.multipliers)
@@ -301,7 +301,7 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     return kernel_function(at.mech, _constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
 
 
-def _step_rate_jacobian(at: State) -> np.ndarray:
+def step_rate_jacobian(at: State) -> np.ndarray:
     """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
     if at.mech.steps_commute:
         return np.zeros((at.mech.nv, at.mech.nv))
@@ -311,7 +311,7 @@ def _step_rate_jacobian(at: State) -> np.ndarray:
 # -- where there is no linearization ------------------------------------------------------------------
 
 
-def _refuse_open(at: State, own: Terms) -> None:
+def refuse_open(at: State, own: Terms) -> None:
     if not at.mech.loops:
         return
     mech = at.mech
@@ -339,7 +339,7 @@ def _loop(mech: Mechanism, violations: np.ndarray) -> str:
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
-    """What ``_constraint_derivatives`` does, before coordinates are chosen; of states with equally many degrees of
+    """What ``constraint_derivatives`` does, before coordinates are chosen; of states with equally many degrees of
     freedom."""
     ranks = np.unique(svd.rank)
     if len(ranks) != 1 or not at.mech.loops:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, cleandoc, signature
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ...mechanism import Mechanism, MechanismError
@@ -111,6 +112,18 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "gains_and_variances": lambda m: (m.nv, 7),
 }
 
+#: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
+REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
+    "nu": lambda m, p: (p,),
+    "eps": lambda m, p: (p,),
+    "coriolis": lambda m, p: (p,),
+    "motion": lambda m, p: (p + m.nv,),
+    "factor": lambda m, p: (p, p),
+    "factor_inverse": lambda m, p: (p, p),
+    "derivatives": lambda m, p: (p, p, p),
+}
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]] | Space
 Options = Sequence[str] | Mapping[str, Callable[[Mechanism], Any] | None]
 CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
@@ -152,16 +165,22 @@ class Requirements(NamedTuple):
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
     constraints   whether mechanisms with constraints get a right answer, with or without a look at them
-    instead       what answers for these otherwise
+    instead       what answers for these otherwise, in words
+    constrained   the algorithm that gives the same of mechanisms with constraints: ``compile`` takes it in place
     """
 
     inertia: str = ""
     constraints: bool = True
     instead: str = ""
+    constrained: str = ""
 
     def or_use(self, instead: str) -> Requirements:
         """The same, naming what answers for mechanisms with constraints."""
         return self._replace(instead=instead)
+
+    def or_algorithm(self, constrained: str) -> Requirements:
+        """The same, with the algorithm that answers for mechanisms with constraints."""
+        return self._replace(constrained=constrained)
 
 
 ANY = Requirements()
@@ -281,6 +300,11 @@ class Algorithm:
         return self.sweeps if isinstance(self.sweeps, InLoops) else None
 
     @property
+    def constrained(self) -> str:
+        """The algorithm that gives the same of mechanisms with constraints; "" if there is none."""
+        return self.requires.constrained
+
+    @property
     def link_by_link(self) -> bool:
         """Whether the recursion takes nothing from links but neighbours."""
         return self.sweeps is True
@@ -353,11 +377,15 @@ class Algorithm:
             if name not in options and name not in self._decided and parameters[name].default is Parameter.empty:
                 raise TypeError(f"{self.name} needs {name!r}: pass {name}=... to compile")
 
-    def shapes(self, mechanism: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
+    def shapes(
+        self, mechanism: Mechanism, options: Mapping[str, Any] = NO_OPTIONS
+    ) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input."""
-        return [(name, self._shape(name, mechanism)) for name in self.inputs]
+        return [(name, self._shape(name, mechanism, options)) for name in self.inputs]
 
-    def _shape(self, name: str, mechanism: Mechanism) -> tuple[int, ...]:
+    def _shape(self, name: str, mechanism: Mechanism, options: Mapping[str, Any]) -> tuple[int, ...]:
+        if mechanism.loops and name in REDUCED and "fronts" in options:
+            return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
             if isinstance(size, Space):
@@ -381,12 +409,16 @@ class Algorithm:
         return (self.output,) if isinstance(self.output, str) else self.output
 
     def result_shape(
-        self, output: str, mechanism: Mechanism, computed: tuple[Computation, ...] | None = None
+        self,
+        output: str,
+        mechanism: Mechanism,
+        computed: tuple[Computation, ...] | None = None,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> tuple[int, ...] | None:
         """Shape of a result, which does not show in the result itself where that has no elements; None if only the
         result tells."""
         if output in self.sizes or output in SHAPES:
-            return self._shape(output, mechanism)
+            return self._shape(output, mechanism, options)
         if computed is None or output != "result" or len(computed) > 1:
             return None
         expression = computed[0].expression
@@ -410,7 +442,7 @@ class Algorithm:
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
-        inertia, constraints, instead = self.requires
+        inertia, constraints, instead, _ = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
             choice = f"{instead}, or " if instead else ""
@@ -482,10 +514,11 @@ def expressed(
 
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
-    """An expression that takes one joint at a time: None where joints mimic others, which the recursion serves."""
+    """An expression that takes one joint at a time: None where coordinates depend on each other, as joints mimic others
+    or constraints couple them, which the recursion serves."""
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
-        return None if mechanism.mimic_joints else expression(mechanism, **options)
+        return None if mechanism.mimic_joints or mechanism.loops else expression(mechanism, **options)
 
     unless_coupled.__doc__ = expression.__doc__
     return unless_coupled

@@ -17,7 +17,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from . import dynamics, dynamics_derivatives
 from . import expressions as ex
-from .algorithm import CLOSED, COMPOSITE_BODIES, LINEARIZATION, SOLVES_TREE, Algorithm, InLoops, register
+from .algorithm import CLOSED, COMPOSITE_BODIES, SOLVES_TREE, Algorithm, InLoops, register
 from .dynamics_derivatives import inverse_dynamics_changes
 
 ELIMINATED = (
@@ -78,7 +78,7 @@ register(
         dynamics_derivatives.forward_dynamics_derivatives,
         reason=COMPOSITE_BODIES,
         ports=("wrenches",),
-        requires=SOLVES_TREE.or_use(LINEARIZATION),
+        requires=SOLVES_TREE.or_algorithm("closed_forward_dynamics_derivatives"),
         sweeps=InLoops(forward_dynamics_derivatives, REASON, operations_of_derivatives),
     )
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from ...mechanism import Coupling
+from ...mechanism import Coupling, MechanismError
 from ..links.factor import Elimination, Factor
 from ..links.loop_elimination import Fronts
 from ..recursions.tree import Configuration, Tree
@@ -287,6 +287,12 @@ class _Projection:
     """
 
     def __init__(self, near: Neighbourhood):
+        mech = near.tree.mechanism
+        if mech.is_nonholonomic:
+            raise MechanismError(
+                f"constraints on velocities alone leave steps of q free that velocities of mechanism {mech.name!r} are "
+                "not, and no kernel projects them apart: lw.forward_dynamics_derivatives(mech, q, v, tau) does"
+            )
         self.count, self.units = len(near.columns), near.units
         columns = dimensionless(near.columns, near.units)
         self.root = Factor.of([times(columns, column) for column in columns])

@@ -222,6 +222,20 @@ def inverse_dynamics(
     return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
 
+@algorithm(
+    ("q",),
+    "tau",
+    name="closed_static_forces",
+    options={"actuated": lambda mech: None, "units": None},
+    reason=HELD,
+    ports=PUSHED,
+)
+def static_forces(tree: Tree, q, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None) -> list[Scalar]:
+    """(nv,): the inverse dynamics at rest."""
+    still = [0.0] * tree.mechanism.nv
+    return inverse_dynamics(tree, q, still, still, wrenches, active, units=units, actuated=actuated)
+
+
 def _times(x: Scalar, factor: float) -> Scalar:
     return x if factor == 1.0 else x * factor
 

@@ -9,7 +9,6 @@ mimic joints of one degree of freedom each it gives the paper's own.  With m^-1 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,9 +17,7 @@ from ..links.inertia_rates import half_rate
 from ..operators.plan import apply
 from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar, dot, sqrt
-from . import diagonal, inertia_derivatives
 from . import expressions as ex
-from .algorithm import SOLVES_TREE, Algorithm, register, where_independent
 from .dynamics import mass_matrix
 from .inertia_derivatives import mass_matrix_derivatives
 
@@ -103,12 +100,12 @@ def torques(tree: Tree, q: Vector, eps: Vector, normalized: bool = True) -> list
 
 def factor(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m, or U."""
-    return _by_columns(_factors(tree, q, normalized).times, tree.mechanism.nv)
+    return by_columns(_factors(tree, q, normalized).times, tree.mechanism.nv)
 
 
 def factor_inverse(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m^-1, or U^-1."""
-    return _by_columns(_factors(tree, q, normalized).solve, tree.mechanism.nv)
+    return by_columns(_factors(tree, q, normalized).solve, tree.mechanism.nv)
 
 
 def factor_derivatives(tree: Tree, q: Vector, normalized: bool = True) -> list[Matrix]:
@@ -160,57 +157,9 @@ def _factor_rate(factors: Factors, mass_rate: Matrix) -> Matrix:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
+def by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
     columns = [function([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 #: By the names of ``linkwise.diagonal``.
-COUPLED = "factors of the coordinates that joints share, by elimination: operators take one joint at a time"
-RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
-
-
-def _register(name: str, inputs: tuple[str, ...], output: str, coupled: Callable[..., Any], **more: Any) -> None:
-    more = {"options": ("normalized",), "requires": SOLVES_TREE, **more}
-    register(Algorithm(f"diagonal_{name}", inputs, output, coupled, **more))
-
-
-def _where_coupled(independent: Callable[..., Any], coupled: Callable[..., Any]) -> Callable[..., Any]:
-    """A recursion by operators' own factors, or by elimination where joints mimic others."""
-
-    @functools.wraps(independent)
-    def chosen(tree: Tree, *arrays: Any, **options: Any) -> Any:
-        return (coupled if tree.mechanism.mimic_joints else independent)(tree, *arrays, **options)
-
-    return chosen
-
-
-_independent: Callable[..., Any]
-_coupled: Callable[..., Any]
-_inputs: tuple[str, ...]
-_ports: tuple[str, ...]
-for _name, _inputs, _output, _coupled in (
-    ("rates", ("q", "v"), "nu", rates),
-    ("velocities", ("q", "nu"), "v", velocities),
-    ("forces", ("q", "tau"), "eps", forces),
-    ("forces_of_all", ("q", "tau", "wrenches"), "eps", forces_of_all),
-    ("torques", ("q", "eps"), "tau", torques),
-    ("factor", ("q",), "factor", factor),
-    ("factor_inverse", ("q",), "factor_inverse", factor_inverse),
-):
-    _register(
-        _name,
-        _inputs,
-        _output,
-        _coupled,
-        expression=where_independent(ex.DIAGONALIZING[_name]),
-        reason=COUPLED,
-        on_tree=lambda tree: tree.regrouped,
-    )
-for _name, _inputs, _output, _independent, _coupled, _ports in (
-    ("factor_derivatives", ("q",), "derivatives", inertia_derivatives.factor_derivatives, factor_derivatives, ()),
-    ("factor_rate", ("q", "v"), "factor", inertia_derivatives.factor_rate, factor_rate, ()),
-    ("coriolis", ("q", "nu"), "coriolis", diagonal.coriolis, coriolis, ()),
-    ("motion", ("q", "nu", "tau"), "motion", diagonal.motion, motion, ("wrenches",)),
-):
-    _register(_name, _inputs, _output, _where_coupled(_independent, _coupled), reason=RATES, ports=_ports)

@@ -26,7 +26,7 @@ from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar, dot, is_zero, transposed
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
-from .algorithm import COMPOSITE_BODIES, LINEARIZATION, UNCONSTRAINED, Algorithm, FromDerivatives, algorithm, register
+from .algorithm import COMPOSITE_BODIES, UNCONSTRAINED, Algorithm, FromDerivatives, algorithm, register
 from .dynamics import inverse_dynamics, mass_matrix
 from .metric import twice_symmetric_connection
 
@@ -53,7 +53,7 @@ class Felt(NamedTuple):
     "partials",
     reason=COMPOSITE_BODIES,
     ports=("wrenches",),
-    requires=UNCONSTRAINED.or_use(LINEARIZATION),
+    requires=UNCONSTRAINED.or_use("linkwise.inverse_dynamics_derivatives itself, which no kernel gives then"),
     sweeps=True,
 )
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:

@@ -44,12 +44,7 @@ from ..operators.expression import Factored, Vector
 from ..operators.spaces import force_at
 from ..recursions.frames import skew_axes
 from ..recursions.tree import Tree
-from .algorithm import CLOSED, SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, UNCONSTRAINED, expressed
-
-HOLDING_LOOPS = (
-    f"{CLOSED}.inverse_dynamics without velocity and acceleration, which is {CLOSED}.static_forces (gravity_force, a "
-    "term of the equations of motion, is the same with loops)"
-)
+from .algorithm import SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, UNCONSTRAINED, expressed
 
 SLENDER = 1e-5  # of the largest moment of inertia: links with less about some axis are points or needles
 SHORT = 7  # revolute joints in a row up to which the mass matrix costs less than articulated inertias
@@ -373,7 +368,7 @@ def _require_six_dofs(mechanism: Mechanism, link: str) -> None:
     ("q", "v", "a"),
     "tau",
     ports=("wrenches",),
-    requires=UNCONSTRAINED.or_use(f"{CLOSED}.inverse_dynamics"),
+    requires=UNCONSTRAINED.or_algorithm("closed_inverse_dynamics"),
 )
 def _inverse_dynamics(mechanism: Mechanism, wrenches: bool = False) -> Expression:
     """(nv,): joint forces of a motion."""
@@ -385,7 +380,7 @@ def _inverse_dynamics(mechanism: Mechanism, wrenches: bool = False) -> Expressio
     ("q", "v", "a"),
     "transmitted",
     ports=("wrenches",),
-    requires=UNCONSTRAINED.or_use(f"{CLOSED}.joint_wrenches"),
+    requires=UNCONSTRAINED.or_algorithm("closed_joint_wrenches"),
 )
 def _joint_wrenches(mechanism: Mechanism, wrenches: bool = False) -> Expression:
     """(n_links, 6): what each joint transmits onto its link in a motion."""
@@ -422,7 +417,9 @@ def _gravity_force(mechanism: Mechanism) -> Expression:
     return GRAVITY_FORCE
 
 
-@expressed("static_forces", ("q",), "tau", ports=("wrenches",), requires=UNCONSTRAINED.or_use(HOLDING_LOOPS))
+@expressed(
+    "static_forces", ("q",), "tau", ports=("wrenches",), requires=UNCONSTRAINED.or_algorithm("closed_static_forces")
+)
 def _static_forces(mechanism: Mechanism, wrenches: bool = False) -> Expression:
     """(nv,): joint forces that hold still against gravity and wrenches on the links."""
     return static_forces(wrenches)

@@ -63,12 +63,23 @@ def closed_independent_terms(
 
 
 class Tangents:
-    """K by rows and k of a mechanism at one state, in the coordinates of joints, or with K orthonormal."""
+    """K by rows and k of a mechanism at one state: in the coordinates of ``independent`` joints; or K ``orthonormal``
+    and k orthogonal to it; or in the coordinates that the elimination leaves free."""
 
-    def __init__(self, tree: Tree, rows: Sequence[Row], fronts: Fronts, independent: Sequence[str] | None):
+    def __init__(
+        self,
+        tree: Tree,
+        rows: Sequence[Row],
+        fronts: Fronts,
+        independent: Sequence[str | int] | None,
+        orthonormal: bool = True,
+    ):
         motions = eliminated(tree, rows, fronts)
         columns, offset = columns_of(motions), offset_of(motions)
         self.reliability = reduce(least, [one.reliability for one in motions], 2.0)
+        if independent is None and not orthonormal:
+            self.basis, self.offset = transposed(columns) if columns else [[] for _ in offset], offset
+            return
         if independent is None:
             own = _orthonormalized(columns, fronts.units)
             self.basis = transposed(own) if own else [[] for _ in offset]
@@ -98,14 +109,21 @@ def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
     return found
 
 
-def _rows_of(mech: Mechanism, joints: Sequence[str], count: int) -> Matrix:
-    """(p, nv): velocities of joints from v; that of a mimic joint has its ratio."""
-    places = [mech.place(name) for name in ((joints,) if isinstance(joints, str) else joints)]
-    found = [
-        [own.ratio * float(c == k) for c in range(mech.nv)]
-        for own in places
-        for k in range(own.v_index.start, own.v_index.stop)
-    ]
+def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
+    """(p, nv): velocities of joints, of single coordinates of these or at places of v, from v; that of a mimic joint
+    has its ratio."""
+    found: Matrix = []
+    for name in (joints,) if isinstance(joints, str) else joints:
+        single = name if isinstance(name, int) else None
+        if isinstance(name, str) and name not in mech.joint_names:
+            single = mech.coordinate_place("v", name)
+        if single is None:
+            own = mech.place(str(name))
+            found += [
+                [own.ratio * float(c == k) for c in range(mech.nv)] for k in range(own.v_index.start, own.v_index.stop)
+            ]
+        else:
+            found.append([float(c == single) for c in range(mech.nv)])
     if len(found) != count:
         raise MechanismError(
             f"independent names {len(found)} coordinates ({', '.join(map(repr, joints))}), but mechanism {mech.name!r} "

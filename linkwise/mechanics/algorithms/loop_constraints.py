@@ -65,6 +65,11 @@ def driven_rates(at: Configuration) -> list[Scalar]:
     return [way.aim.velocity for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
+def driven_accelerations(at: Configuration) -> list[Scalar]:
+    """(m,): rates of what G v is to be."""
+    return [way.aim.acceleration for way in at.ways for _ in range(way.loop.n_constraints)]
+
+
 def closures(at: Configuration, rows: Sequence[Row] | None = None) -> list[Row]:
     """What all loops and couplings ask of a small step u that closes them, G u + g = 0; with ``rows`` of G from a
     configuration nearby."""

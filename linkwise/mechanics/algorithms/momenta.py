@@ -28,12 +28,15 @@ import numpy as np
 
 from ...mechanism import Mechanism
 from ..links.constraint_units import ConstraintUnits
+from ..links.loop_elimination import Fronts
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
 from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
+from . import constrained_rates
 from . import expressions as ex
-from .algorithm import CLOSED, SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, algorithm, expressed
+from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm, expressed
+from .constrained_rates import Names
 from .contact_dynamics import HELD, MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
 from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
@@ -148,16 +151,33 @@ def motion(
     ("q", "p", "tau"),
     ("p_rate", "v", "nu"),
     name="momentum_motion_and_total_rates",
-    options=("normalized", "form"),
+    options=("normalized", "form", "units", "fronts", "independent_velocities"),
     reason=REASON,
-    requires=SOLVES_TREE.or_use(f"{CLOSED}.forward_dynamics with joint velocities"),
+    requires=SOLVES_WITH_MULTIPLIERS,
     ports=("wrenches",),
     sweeps=True,
 )
 def motion_and_total_rates(
-    tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
+    tree: Tree,
+    q,
+    p,
+    tau,
+    wrenches=None,
+    *,
+    normalized: bool = True,
+    form: str,
+    units: ConstraintUnits,
+    fronts: Fronts,
+    independent_velocities: Names = None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """The same, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way; (p,) of
+    quasi-velocities under constraints."""
+    if tree.mechanism.loops:
+        changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
+        nu = constrained_rates.rates(
+            tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities
+        )
+        return changes, v, nu
     joints = tree.original.bodies
     if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
         form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number

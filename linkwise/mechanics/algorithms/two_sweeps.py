@@ -24,7 +24,7 @@ from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from . import expressions as ex
-from .algorithm import CLOSED, SOLVES_TREE, algorithm
+from .algorithm import SOLVES_TREE, algorithm
 
 NAME = "two_sweeps"
 REASON = "forces are functions of velocities that are not known yet: no operator gives functions"
@@ -89,7 +89,7 @@ def _at(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
     ),
     reason=REASON,
     ports=("wrenches",),
-    requires=SOLVES_TREE.or_use(f"{CLOSED}.forward_dynamics"),
+    requires=SOLVES_TREE.or_algorithm("closed_forward_dynamics"),
     on_tree=ex.tree_of_forward_dynamics,
 )
 def forward_dynamics(

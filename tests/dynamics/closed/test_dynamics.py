@@ -426,12 +426,15 @@ def test_a_rod_between_two_balls_needs_inertia_about_itself(far):
     built_with(1e-9)
 
 
-def test_tree_functions_point_to_closed():
+def test_unknown_methods_are_refused():
     mech = built("five_bar")
-    with pytest.raises(MechanismError, match="linkwise.closed"):
-        lw.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4))
+    with pytest.raises(MechanismError, match="spanning_tree"):
+        lw.mass_matrix_inverse(mech, SYMMETRIC)
+    for method in ("svdd", "biased"):
+        with pytest.raises(ValueError, match=f"unknown method '{method}'"):
+            lw.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4), method=method)
     with pytest.raises(ValueError, match="unknown method 'svdd': did you mean 'svd'"):
-        lw.closed.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4), method="svdd")
+        lw.forward_dynamics(mech, SYMMETRIC, np.zeros(4), np.zeros(4), method="svdd")
 
 
 def test_work_does_not_grow_with_the_number_of_states():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.papers import spencer2004 as paper
+from papers import spencer2004 as paper
 
 from .built_in import STRETCHED, built, random_state
 from .test_spencer2004_chapter2 import seed

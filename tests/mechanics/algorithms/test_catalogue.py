@@ -16,6 +16,7 @@ from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.momenta import FORMS
 from linkwise.mechanics.links.constraint_units import ConstraintUnits
+from linkwise.mechanics.links.loop_elimination import Fronts
 from tests.algorithms import VARIANTS
 
 OPTIONS = {
@@ -25,6 +26,8 @@ OPTIONS = {
     "method": tuple(ex.FORWARD_DYNAMICS),
     "normalized": (False, True),
     "units": (ConstraintUnits(),),
+    "fronts": (Fronts(()),),
+    "independent_velocities": (None,),
     "classical": (False, True),
 }
 AT_USER_ORIGINS = {"forward_link_accelerations", "acceleration_parts"}

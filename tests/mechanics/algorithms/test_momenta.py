@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanics.algorithms.momenta import FORMS
 from linkwise.mechanics.algorithms.steps_in_variables import SYMPLECTIC, Partitioned
-from linkwise.papers.operation_counts import general_arm
+from papers.operation_counts import general_arm
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import CASES, Model, close, rate, tree_of, trees_of
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import click
 
-from .screen import Progress, shown
-from .signatures import Folder, command
+from linkwise.cli.screen import Progress, shown
+from linkwise.cli.signatures import Folder, command
 
 ALL = "all"
 KEYS = ("rodriguez1986", "rodriguez1992", "jain1995", "saha1999", "spencer2004")
@@ -34,7 +34,7 @@ def reproduce(
     linkwise reproduce all
     linkwise reproduce saha1999 --only "figure 8" --output pictures
     """
-    from linkwise.papers import PAPERS, made, summary, write_gallery
+    from . import PAPERS, made, summary, write_gallery
 
     papers = [*PAPERS.values()] if paper == ALL else [PAPERS[paper]]
     chosen = [(p, entry) for p in papers for entry in p.chosen(only)]

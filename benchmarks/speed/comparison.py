@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from linkwise.demo.timing import best, cpu_name
 
 from .peers import ALL, STEP, STEPS, TASKS, Peer, missing
 from .peers.protocol import CLOSED, ROLLOUT
 from .report import closed_states
-from .timing import best, cpu_name
 
 US = "linkwise"
 BATCHES = (1, 10, 100, 1_000, 10_000, 100_000)

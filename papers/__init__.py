@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from linkwise.demo.exhibit import Entry, Exhibit, Made, Paper, made
+from linkwise.demo.gallery import summary, write_gallery
+
 from . import jain1995, rodriguez1986, rodriguez1992, saha1999, spencer2004
-from .exhibit import Entry, Exhibit, Made, Paper, made
-from .gallery import summary, write_gallery
 
 #: In the order in which they appeared.
 PAPERS: dict[str, Paper] = {

@@ -6,8 +6,8 @@ import ctypes
 
 import numpy as np
 
-from ..compiler.runtime import llvm_loader
-from .timing import best
+from linkwise.compiler.runtime import llvm_loader
+from linkwise.demo.timing import best
 
 CHAINS, ROUNDS = 12, 1_000_000  # independent chains of additions, as many as hide the latency of one
 

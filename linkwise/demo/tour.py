@@ -8,22 +8,26 @@ import numpy as np
 
 import linkwise as lw
 
-from . import saha1999, spencer2004
 from .drawing import Panel, drawable, over
 from .exhibit import Animation, Comparison, Exhibit, Paper, Table, compare
+from .timing import best, cpu_name
 
 TITLE = "One minute with linkwise"
 LEAD = (
     "linkwise computes the dynamics of mechanisms: it compiles each quantity for one given mechanism into machine "
     "code that works on many states at once. Everything here was computed on this machine a moment ago."
 )
-EXAMPLES = Path(__file__).parents[2] / "examples"  # of a checkout; an installed package comes without
+IN_CHECKOUT = (Path(__file__).parents[2] / "examples").is_dir()  # an installed package comes without examples
 NEXT = (
-    *(["python examples/01_load_and_compute.py      the numbered examples, in order"] if EXAMPLES.is_dir() else []),
+    *(["python examples/01_load_and_compute.py      the numbered examples, in order"] if IN_CHECKOUT else []),
     "linkwise info robot.urdf                    your own robot",
     "linkwise simulate robot.urdf --duration 2 --plot motion.png --gif motion.gif",
-    "linkwise bench robot.urdf                   how fast it is here",
-    "linkwise reproduce all                      the papers' figures and tables in a gallery",
+    *(["linkwise bench robot.urdf                   how fast it is here"] if IN_CHECKOUT else []),
+    *(
+        ["linkwise reproduce all                      the papers' figures and tables in a gallery"]
+        if IN_CHECKOUT
+        else []
+    ),
     "linkwise --help                             everything else",
 )
 TOUR = Paper(
@@ -31,19 +35,23 @@ TOUR = Paper(
     title="An arm, a swing, a singular position",
     authors="",
     about="Three things to see before reading anything."
-    + " The same in Python: the scripts in `examples/`." * EXAMPLES.is_dir(),
+    + " The same in Python: the scripts in `examples/`." * IN_CHECKOUT,
 )
-BATCH = 4096
+ALGORITHMS = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+BATCH, FEW = 4096, 256  # states that are computed at a time, and by NumPy
 # The swing of the Stanford arm: where it starts (rad, m), how fast (rad/s), the spring of its slide (N/m), seconds.
 STRETCHED, PUSHED = (0.0, np.pi / 2.0, 0.45, 0.6, 0.8, 0.0), (1.2, 0.0, 0.0, 0.0, 0.0, 0.0)
-STIFFNESS, SWING = 400.0, 4.0
+SLIDING, STIFFNESS, SWING = 2, 400.0, 4.0
+# The five-bar mechanism: seconds, steps of time, the condition number beyond which a position is singular, and the rows
+# of the constraint Jacobian that a planar mechanism can violate.
+PASSING, STEP, SINGULAR, PLANAR = 2.0, 1e-3, 100.0, (0, 1)
+ELBOW = np.pi / 3.0 + np.arccos(2.0 / 3.0)
+START = (2.0 * np.pi / 3.0, ELBOW, 2.0 * np.arcsin(2.0 / 3.0), ELBOW)
 
 
 @TOUR.shows("1", "A Puma 560 in numbers")
 def arm() -> Exhibit:
     """Mass matrix, operation counts, speed."""
-    from linkwise import bench as speed
-
     mech = lw.mechanisms.puma560()
     q = np.array([0.3, -0.6, 0.5, 0.4, 0.7, -0.2])
     mass = lw.mass_matrix(mech, q)
@@ -54,36 +62,21 @@ def arm() -> Exhibit:
             for name, row in zip(mech.joint_names, np.round(mass, 9), strict=True)
         ],
     )
-    at = speed.conditions("float64", 1, BATCH)
-    rows = []
-    for name in speed.ALGORITHMS:
-        kernel, result = lw.compile(name, mech), speed.measure(mech, name, at)
-        numpy_ratio = result.against["NumPy, interpreted"][0]
-        others = [
-            f"{ratio:.0f} x {library}" for library, (ratio, _) in list(result.against.items())[1:] if ratio == ratio
-        ]
-        counts = ", ".join(f"{kind} {n}" for kind, n in kernel.op_counts.items())
-        rows.append(
-            (name.replace("_", " "), counts, f"{1e9 * result.batch:.0f}", f"{numpy_ratio:.0f}", "; ".join(others))
-        )
-    heads = ("function", "operations", "ns per state", "times faster than NumPy", "than others installed")
-    shown = len(heads) if any(row[-1] for row in rows) else len(heads) - 1  # without Pinocchio there are no others
+    heads = ("function", "operations", "ns per state", "times faster than NumPy")
     rng = np.random.default_rng(0)
-    states, rates = lw.random_state(mech, rng, (1000,))
+    states, rates = lw.random_state(mech, rng, (BATCH,))
     a = rng.normal(size=rates.shape)
+    rows = [_speed(name, mech, states, rates, a) for name in ALGORITHMS]
     tau = lw.inverse_dynamics(mech, states, rates, a)
     return Exhibit(
         "`lw.mechanisms.puma560()`, six joints. Below: its mass matrix in one position, then what the compiled "
-        f"functions cost for one state and how fast they are in batches of {BATCH}, one thread, on {at.cpu} "
-        f"({at.lanes} lanes of float64); NumPy runs the same programs, operation by operation.",
+        f"functions cost for one state and how fast they are in batches of {BATCH}, one thread, on {cpu_name()}; "
+        "NumPy runs the same programs, operation by operation.",
         pictures=(lw.viewer.draw(mech, q, labels=True),) if drawable() else (),
-        tables=(
-            matrix,
-            Table(heads[:shown], [row[:shown] for row in rows]),
-        ),
+        tables=(matrix, Table(heads, rows)),
         compared=(
             compare(
-                "forward dynamics undoes inverse dynamics, 1000 states",
+                "forward dynamics undoes inverse dynamics, all states",
                 lw.forward_dynamics(mech, states, rates, tau),
                 a,
                 1e-9,
@@ -91,6 +84,22 @@ def arm() -> Exhibit:
             compare("mass matrix: stacked operators of the papers", mass, _stacked(mech, q), 1e-12),
         ),
     )
+
+
+def _speed(name: str, mech: lw.Mechanism, *states: np.ndarray) -> tuple[str, ...]:
+    """Operations of an algorithm, time per state, and how many times longer its program takes in NumPy."""
+    kernel, interpreter = lw.compile(name, mech), lw.compile(name, mech, target="numpy")
+    arrays = states[: len(kernel.input_shapes)]
+    before = lw.get_num_threads()
+    lw.set_num_threads(1)
+    try:
+        (seconds,) = best(lambda: kernel(*arrays))
+        (interpreted,) = best(lambda: interpreter(*(x[:FEW] for x in arrays)), rounds=2)
+    finally:
+        lw.set_num_threads(before)
+    counts = ", ".join(f"{kind} {n}" for kind, n in kernel.op_counts.items())
+    ratio = interpreted / FEW / (seconds / BATCH)
+    return name.replace("_", " "), counts, f"{1e9 * seconds / BATCH:.0f}", f"{ratio:.0f}"
 
 
 def _stacked(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
@@ -101,9 +110,9 @@ def _stacked(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
 @TOUR.shows("2", "The Stanford arm swings, its slide on a spring")
 def swing() -> Exhibit:
     arm = lw.mechanisms.stanford_arm()
-    slide = arm.joint_names[saha1999.SLIDING]
+    slide = arm.joint_names[SLIDING]
     # Nothing holds the slide of the arm: let go, it would run out for metres.
-    spring = lw.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[saha1999.SLIDING]})
+    spring = lw.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[SLIDING]})
     motion = lw.simulate(arm, STRETCHED, PUSHED, SWING, passive=spring, output_step=0.01, rtol=1e-11, atol=1e-11)
     drift = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
     table = Table(
@@ -126,14 +135,17 @@ def swing() -> Exhibit:
 
 @TOUR.shows("3", "A five-bar mechanism passes its singular position")
 def five_bar() -> Exhibit:
-    duration = 2.0
-    motion = spencer2004.with_projection(duration)
-    times = spencer2004.passages(motion)
+    mech = lw.mechanisms.five_bar()
+    motion = lw.simulate(mech, START, np.zeros(4), PASSING, method="rk4", step=STEP, keep_energy=True)
+    sizes = np.linalg.svd(lw.closed.constraint_jacobian(mech, motion.q)[:, PLANAR, :], compute_uv=False)
+    condition = sizes[:, 0] / np.maximum(sizes[:, -1], np.finfo(float).eps)
+    peaks = (condition[1:-1] > condition[:-2]) & (condition[1:-1] > condition[2:]) & (condition[1:-1] > SINGULAR)
+    times = motion.t[1:-1][peaks]
     drift = np.abs(motion.energy - motion.energy[0]).max()
     angles = {"joint 1": motion.q[:, 0], "joints 2 and 4": motion.q[:, 1], "joint 3": motion.q[:, 2]}
     panels = [
         Panel("joint angle (rad)", angles),
-        Panel("condition number", {"": spencer2004.condition_numbers(motion)}, logarithmic=True),
+        Panel("condition number", {"": condition}, logarithmic=True),
     ]
     return Exhibit(
         "A closed loop: when all links lie in one line, most methods divide by zero there. `lw.simulate` passes, at "

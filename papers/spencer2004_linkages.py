@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-
-from .drawing import COLOURS, figure, styled, tidy
-from .exhibit import Comparison, Exhibit, Paper, Table, compare
+from linkwise.demo.drawing import COLOURS, figure, styled, tidy
+from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
 
 Pair = tuple[str, str]
 ANGLES: Pair = ("boom_joint", "bucket_joint")

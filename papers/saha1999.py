@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 import linkwise as lw
+from linkwise.demo.drawing import Panel, growth, over
+from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
 
-from .drawing import Panel, growth, over
-from .exhibit import Comparison, Exhibit, Paper, Table, compare
 from .operation_counts import TABLES, CountTable, counted, general_arm, our_rows
 
 PAPER = Paper(

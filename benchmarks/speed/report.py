@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from linkwise.compiler.runtime import llvm_loader
+from linkwise.demo.timing import best, cpu_name
 
-from ..compiler.runtime import llvm_loader
 from .peak import fma_peak
 from .peers import peers
-from .timing import best, cpu_name
 
 ALGORITHMS = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}  # of the largest number of an answer; ill-conditioned ones lose digits

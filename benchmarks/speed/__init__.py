@@ -1,8 +1,9 @@
 """How fast kernels are on this machine, against its peak and against other libraries."""
 
+from linkwise.demo.timing import best, cpu_name
+
 from .peak import fma_peak
 from .report import ALGORITHMS, TOLERANCE, Conditions, Measurement, conditions, measure
-from .timing import best, cpu_name
 
 __all__ = [
     "ALGORITHMS",

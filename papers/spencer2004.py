@@ -14,9 +14,9 @@ from functools import cache, cached_property
 import numpy as np
 
 import linkwise as lw
+from linkwise.demo.drawing import Panel, over
+from linkwise.demo.exhibit import Animation, Comparison, Exhibit, Paper, Table, compare
 
-from .drawing import Panel, over
-from .exhibit import Animation, Comparison, Exhibit, Paper, Table, compare
 from .spencer2004_linkages import enter_chapter_2, enter_chapter_4
 
 PAPER = Paper(

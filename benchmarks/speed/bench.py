@@ -11,15 +11,15 @@ from typing import Annotated
 import click
 
 import linkwise as lw
-from linkwise.bench import ALGORITHMS, Conditions, Measurement, conditions, measure
-from linkwise.bench.comparison import Settings, cases, compare
-from linkwise.bench.comparison_report import slower_than, written
-from linkwise.bench.peers import ALL, TASKS
-from linkwise.bench.peers.protocol import CLOSED
+from linkwise.cli.mechanism import OptionalSource, Source
+from linkwise.cli.screen import Answer, Progress, section, shown, table
+from linkwise.cli.signatures import command
 
-from .mechanism import OptionalSource, Source
-from .screen import Answer, Progress, section, shown, table
-from .signatures import command
+from . import ALGORITHMS, Conditions, Measurement, conditions, measure
+from .comparison import Settings, cases, compare
+from .comparison_report import slower_than, written
+from .peers import ALL, TASKS
+from .peers.protocol import CLOSED
 
 OF_LOOPS = ("forward_dynamics", "mass_matrix")  # with loops; the mass matrix is that of the open tree
 

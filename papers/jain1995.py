@@ -10,9 +10,8 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-
-from .drawing import COLOURS, GREY, Panel, figure, growth, over, styled, tidy
-from .exhibit import Comparison, Exhibit, Paper, Table, compare
+from linkwise.demo.drawing import COLOURS, GREY, Panel, figure, growth, over, styled, tidy
+from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
 
 PAPER = Paper(
     key="jain1995",

@@ -8,9 +8,8 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-
-from .drawing import Panel, matrices, over
-from .exhibit import Comparison, Exhibit, Paper, Table, compare
+from linkwise.demo.drawing import Panel, matrices, over
+from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
 
 PAPER = Paper(
     key="rodriguez1992",

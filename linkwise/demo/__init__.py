@@ -1,0 +1,1 @@
+"""What ``linkwise demo`` shows: exhibits, their pictures and their page."""

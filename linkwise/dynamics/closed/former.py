@@ -1,0 +1,66 @@
+"""``closed.inverse_dynamics`` and ``closed.static_forces`` with the arguments that they had in version 0.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...mechanism import Mechanism, MechanismError, warn_caller
+from .. import trees
+from ..passive import Passive
+from ..states import ByJoint, Float64Array
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ArrayLike | Mapping[str, Any] | None = None,
+    actuated: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
+    distribution: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    passive: Passive | None = None,
+    unactuated: Sequence[str] | None = None,
+) -> Float64Array:
+    """``lw.inverse_dynamics``, where ``passive`` is ``forces``."""
+    passive, unactuated = _springs_or_names(passive, unactuated)
+    how: dict[str, Any] = {"actuated": actuated, "unactuated": unactuated, "weights": weights, "active": active}
+    how |= {"distribution": distribution, "independent": independent, "forces": "none" if passive is None else passive}
+    return trees.inverse_dynamics(mech, q, v, a, wrenches, **how)
+
+
+register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
+
+
+@compile_instead("'static_forces'")
+def static_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    actuated: Sequence[str] | None = None,
+    wrenches: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    passive: Passive | None = None,
+    unactuated: Sequence[str] | None = None,
+) -> Float64Array:
+    """``lw.static_forces``, where ``passive`` is ``forces``."""
+    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, passive=passive, unactuated=unactuated)
+
+
+def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[Passive | None, Sequence[str] | None]:
+    """Springs and dampers, and joints without motors, which ``passive`` once named."""
+    if passive is None or isinstance(passive, Passive):
+        return passive, unactuated
+    if unactuated is not None:
+        raise MechanismError(f"passive is a linkwise.Passive (springs, dampers), not {passive!r}")
+    warn_caller(
+        f"passive={passive!r}: joints without motors are named by unactuated=; passive takes springs and dampers "
+        "(linkwise.Passive), as everywhere, and names no longer from version 0.2 on",
+        DeprecationWarning,
+    )
+    return None, passive

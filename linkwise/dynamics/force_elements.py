@@ -1,0 +1,239 @@
+"""Force elements of a mechanism (springs, damping, friction, limits, actuators, tendons, fluid, contact): which of them
+act, as ``forces=`` says, the joint forces that they exert, and derivatives of these.
+
+q is (..., nq), v and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.actuator_names``, or
+{actuator: input}, ``activation`` (..., n_activation) the states of actuators with dynamics; both are zero where they
+are None.
+
+``forces`` is "none", "all" (what ``mech.with_acting`` leaves switched on), a kind of these by name ("springs",
+"damping", "friction", "limits", "actuators", "tendons", "gravity_compensation", "fluid", "contact"), a ``lw.Passive``
+of other springs, dampers, friction and stops, or a sequence of such names and at most one ``lw.Passive``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.pipeline import compile
+from ..compiler.registry import compile_instead
+from ..compiler.store import stored
+from ..mechanics.algorithms.algorithm import Algorithm
+from ..mechanics.elements.actuators import Actuation
+from ..mechanics.elements.law import Acting, Situation
+from ..mechanics.recursions.tree import Tree
+from ..mechanics.scalar import Scalar
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism.elements import KINDS, OF_JOINTS
+from .by_actuator import inputs_by_actuator, unless_empty
+from .passive import Passive
+from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
+from .states import ByJoint, Float64Array, at_rest, real_numbers, state_arrays
+
+NONE, ALL = "none", "all"
+OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a ``lw.Passive`` does not replace
+
+
+def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None]:
+    """The mechanism on which those force elements act that ``forces`` names, and no others; and elements in place of
+    those of its joints, if any are given."""
+    require_mechanism(mech)
+    if isinstance(forces, str):
+        if forces == ALL:
+            return mech, None
+        choices: tuple[Any, ...] = () if forces == NONE else (forces,)
+    elif isinstance(forces, Passive):
+        choices = (forces,)
+    else:
+        try:
+            choices = tuple(forces)
+        except TypeError:
+            raise TypeError(
+                f'forces is "none", "all", a kind of force elements, a linkwise.Passive or several of these, not '
+                f"{forces!r}"
+            ) from None
+    given = [one for one in choices if isinstance(one, Passive)]
+    kinds = frozenset(
+        one_of("kind of force elements", one, KINDS, f'forces is "none", "all" or some of {", ".join(KINDS)}')
+        for one in choices
+        if not isinstance(one, Passive)
+    )
+    if len(given) > 1:
+        raise MechanismError("forces has more than one linkwise.Passive: add them, first + second")
+    if given and kinds & {*OF_JOINTS}:
+        raise MechanismError(
+            "forces has a linkwise.Passive, which is in place of the springs, damping, friction and limits of the "
+            f"joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.Passive.of(mech) + yours has both"
+        )
+    idle = tuple(kind for kind in KINDS if kind not in kinds and mech.acting.get(kind))
+    if idle:
+        mech = stored(mech, (with_forces, idle), lambda: mech.with_acting(**dict.fromkeys(idle, False)))
+    return mech, given[0] if given else None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Force elements that act on a mechanism, with constant control inputs and activations: functions of q and v."""
+
+    elements: Resolved
+    ctrl: np.ndarray
+    activation: np.ndarray
+
+    def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nv): as joint forces."""
+        return self.elements.forces(q, v, self.ctrl, self.activation)
+
+    def forces_and_rates(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(..., nv) and (..., n_activation): joint forces, and rates of the activations."""
+        return self.elements.forces_and_rates(q, v, self.ctrl, self.activation)
+
+    def wrenches(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., n_links, 6): of elements that act on links; ``forces`` has their part too."""
+        return self.elements.wrenches(q, v, self.ctrl, self.activation)
+
+    def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(nv, nv) each: of the forces, along tangent directions of q and by v."""
+        return self.elements.derivatives(q, v, self.ctrl, self.activation)
+
+    def all_derivatives(self, q: np.ndarray, v: np.ndarray) -> ForceDerivatives:
+        """Of forces and rates by all that they depend on."""
+        return self.elements.all_derivatives(q, v, self.ctrl, self.activation)
+
+
+def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = None) -> Applied | None:
+    """The force elements that ``forces`` names; None if there are none of these."""
+    mech, passive = with_forces(mech, forces)
+    elements = resolved(mech, passive, implicit_step=0.0)
+    ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
+    if elements is None and ctrl is activation is None:
+        return None
+    elements = elements or Resolved.nothing(mech)
+    values = []
+    for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
+        if given is not None and not size:
+            raise MechanismError(no_controls(mech, name))
+        array = np.zeros(size) if given is None else real_numbers(name, given)
+        if array.shape[-1:] != (size,):
+            raise MechanismError(f"{name} has shape {array.shape}, expected (..., {size}): {_order(mech, name)}")
+        values.append(array)
+    return Applied(elements, *values)
+
+
+def _order(mech: Mechanism, name: str) -> str:
+    names = [one.name for one in mech.actuators if name == "ctrl" or one.has_activation]
+    return "one number for each of the actuators " + ", ".join(names)
+
+
+# -- public functions -----------------------------------------------------------------------------------------------
+
+
+@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+def joint_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    *,
+    forces: Any = ALL,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> Float64Array:
+    """(nv,): joint forces of springs, damping, friction, actuators and all other force elements (``forces="all"``), or
+    of those that ``forces`` names; what they exert on links is in it by virtual work.
+
+    forces       "all", "none", kinds by name ("springs", "damping", "friction", "limits", "actuators", "tendons",
+                 "gravity_compensation", "fluid", "contact") or a ``lw.Passive``; see ``lw.forward_dynamics``
+    ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
+    activation   (..., n_activation): states of actuators with dynamics, zero if left out
+    """
+    q, v = _state(mech, q, v)
+    elements = applied(mech, forces, ctrl, activation) or _nothing(mech)
+    return elements.forces(q, v)
+
+
+@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+def joint_force_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    *,
+    forces: Any = ALL,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> ForceDerivatives:
+    """(by_q, by_v, by_ctrl, by_activation) of ``lw.joint_forces`` (nv rows) and, below, of ``lw.activation_rates``, for
+    all force elements (``forces="all"``) or those that ``forces`` names; q moves along tangent directions.
+
+    At kinks (a stop just touched, a control input at its bound) they are those of the side on which nothing changes: a
+    stop that does not push, an input beyond its bound.
+    """
+    q, v = _state(mech, q, v)
+    elements = applied(mech, forces, ctrl, activation) or _nothing(mech)
+    return elements.all_derivatives(q, v)
+
+
+@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+def activation_rates(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    *,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> Float64Array:
+    """(n_activation,): rates of the activations of actuators with dynamics."""
+    q, v = _state(mech, q, v)
+    elements = applied(mech, ALL, ctrl, activation) or _nothing(mech)
+    return elements.forces_and_rates(q, v)[1]
+
+
+@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+def actuator_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    *,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
+) -> Float64Array:
+    """(n_ctrl,): the force of each actuator, in the order of ``mech.actuator_names``: what its gain, bias and ranges
+    lead to, before the gear, and before joints bound what all actuators give them together."""
+    q, v = _state(mech, q, v)
+    found = applied(mech, ALL, ctrl, activation)
+    if found is None or not found.elements.n_ctrl:
+        return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), 0))
+    acting = found.elements.acting
+    algorithm = algorithm_of("actuator_forces", mech, acting)
+    function = stored(mech, ("actuator_forces", acting), lambda: compile(algorithm, mech).function)
+    named = dict(zip(INPUTS, (q, v, found.ctrl, found.activation), strict=True))
+    return np.asarray(function(*(named[name] for name in algorithm.inputs)))
+
+
+def algorithm_of(what: str, mech: Mechanism, acting: Acting) -> Algorithm:
+    """Of q, v and, where there are any, ctrl and activation: the "forces" (nv + n_activation,) of force elements,
+    behind them the rates of activations, or the "actuator_forces" (n_ctrl,)."""
+    sizes = {"ctrl": (acting.n_ctrl,), "activation": (acting.n_activation,)}
+    inputs = tuple(name for name in INPUTS if name not in sizes or sizes[name][0])
+
+    def run(tree: Tree, *arrays: Any) -> list[Scalar]:
+        named = dict(zip(inputs, arrays, strict=True))
+        driving = named.get("ctrl", ()), named.get("activation", ())
+        if what == "forces":
+            return list(acting.joint_forces(tree, named["q"], named["v"], *driving))
+        (law,) = (one for one in acting.laws if isinstance(one, Actuation))
+        return [one.force for one in law.driven(Situation(tree, named["q"], named["v"]), *driving)]
+
+    size = acting.n_ctrl if what == "actuator_forces" else mech.nv + acting.n_activation
+    return Algorithm(f"acting_{what}", inputs, "forces", run, reason=LAW, sizes={**sizes, "forces": (size,)})
+
+
+def _nothing(mech: Mechanism) -> Applied:
+    return Applied(Resolved.nothing(mech), np.zeros(0), np.zeros(0))
+
+
+def _state(mech: Mechanism, q: ByJoint, v: ByJoint | None) -> tuple[Float64Array, Float64Array]:
+    found = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
+    return found["q"], found["v"]

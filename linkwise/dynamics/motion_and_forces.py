@@ -1,0 +1,220 @@
+"""Forward and inverse dynamics, reactions and derivatives of any mechanism: the functions of ``trees.py`` where a
+kernel of the tree is not the answer, as constraints are solved with, force elements act, or a state is given by joint.
+
+The arguments are those of the public functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..compiler.store import WRENCHES, kernel_function
+from ..mechanism import Mechanism, MechanismError
+from .closed import derivatives as constrained_derivatives
+from .closed import dynamics as constrained_dynamics
+from .closed import inverse as constrained_inverse
+from .closed import reactions
+from .closed.contacts import by_mask
+from .closed.force_units import velocity_units
+from .closed.inverse_derivatives import derivatives_of_inverse_dynamics
+from .closed.variations import state_of
+from .force_elements import NONE, Applied, applied
+from .states import Float64Array, at_rest, checked_arrays, state_arrays
+
+Three = tuple[Float64Array, Float64Array, Float64Array]
+
+
+def forward_dynamics(
+    mech: Mechanism,
+    q: Any,
+    v: Any = None,
+    tau: Any = None,
+    wrenches: Any = None,
+    method: str | None = None,
+    active: Any = None,
+    independent: Any = None,
+    baumgarte: tuple[float, float] | None = None,
+    damping: float | None = None,
+    rank: Any = None,
+    tolerance: float | None = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> Float64Array:
+    elements = _elements(mech, forces, ctrl, activation)
+    if elements is not None:
+        q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
+        tau = tau + elements.forces(q, v)
+    constrained = mech.loops or any(x is not None for x in (active, independent, baumgarte, damping, rank, tolerance))
+    if constrained or method in constrained_dynamics.ALL_METHODS:
+        how = {"wrenches": wrenches, "active": active, "independent": independent, "baumgarte": baumgarte}
+        how |= {"damping": damping, "rank": rank, "tolerance": tolerance}
+        return constrained_dynamics.forward_dynamics(mech, q, v, tau, method or "elimination", **how)
+    return _of_tree(mech, "forward_dynamics", {"q": q, "v": v, "tau": tau}, wrenches, method=method)
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: Any,
+    v: Any = None,
+    a: Any = None,
+    wrenches: Any = None,
+    actuated: Any = None,
+    unactuated: Any = None,
+    weights: Any = None,
+    distribution: Any = None,
+    independent: Any = None,
+    active: Any = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> Float64Array:
+    elements = _elements(mech, forces, ctrl, activation)
+    besides: Float64Array | None = None
+    if elements is not None:
+        at_q, at_v = _arrays(mech, q=q, v=v)
+        q, v, besides = at_q, at_v, elements.forces(at_q, at_v)
+    shared = {"actuated": actuated, "unactuated": unactuated, "weights": weights, "distribution": distribution}
+    shared |= {"independent": independent, "active": active}
+    if mech.loops or isinstance(a, Mapping) or any(x is not None for x in shared.values()):
+        return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches, besides=besides, **shared)
+    needed = _of_tree(mech, "inverse_dynamics", {"q": q, "v": v, "a": a}, wrenches)
+    return needed if besides is None else needed - besides
+
+
+def static_forces(
+    mech: Mechanism,
+    q: Any,
+    wrenches: Any = None,
+    actuated: Any = None,
+    unactuated: Any = None,
+    weights: Any = None,
+    active: Any = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> Float64Array:
+    shared = {"actuated": actuated, "unactuated": unactuated, "weights": weights, "active": active}
+    acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+    return inverse_dynamics(mech, q, None, None, wrenches, **shared, **acts)
+
+
+def joint_wrenches(
+    mech: Mechanism,
+    q: Any,
+    v: Any = None,
+    a: Any = None,
+    wrenches: Any = None,
+    tau: Any = None,
+    actuated: Any = None,
+    active: Any = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> Float64Array:
+    if a is not None and tau is not None:
+        raise MechanismError("joint wrenches follow from accelerations a or from joint forces tau: give one of them")
+    elements = _elements(mech, forces, ctrl, activation)
+    if not mech.loops and tau is None:
+        if elements is not None:
+            q, v, a = _arrays(mech, q=q, v=v, a=a)
+            wrenches = elements.wrenches(q, v) + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
+        return _of_tree(mech, "joint_wrenches", {"q": q, "v": v, "a": a}, wrenches)
+    if tau is None:
+        acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+        tau = inverse_dynamics(mech, q, v, a, wrenches, actuated=actuated, active=active, **acts)
+    if elements is not None:
+        q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
+        tree, pushes = mech.spanning_tree, elements.wrenches(q, v)
+        at_joints = elements.forces(q, v) - kernel_function(tree, "static_forces", None)(q)
+        tau = tau + at_joints + kernel_function(tree, ("static_forces", WRENCHES), None)(q, pushes)
+        wrenches = pushes + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
+    return reactions.joint_wrenches(mech, q, v, tau, wrenches, active)
+
+
+def forward_dynamics_derivatives(
+    mech: Mechanism,
+    q: Any,
+    v: Any = None,
+    tau: Any = None,
+    wrenches: Any = None,
+    active: Any = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+) -> Three:
+    if active is not None:
+        acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+        return by_mask(forward_dynamics_derivatives, mech, active, {"q": q, "v": v, "tau": tau}, wrenches, **acts)
+    elements = _elements(mech, forces, ctrl, activation)
+    if mech.loops and elements is None:
+        return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
+    if mech.loops:
+        return constrained_derivatives.derivatives_at(state_of(mech, q, v, tau, wrenches, None, elements=elements))
+    if elements is None:
+        return _three(_of_tree(mech, "forward_dynamics_derivatives", {"q": q, "v": v, "tau": tau}, wrenches))
+    q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
+    state = {"q": q, "v": v, "tau": tau + elements.forces(q, v)}
+    by_q, by_v, by_tau = _three(_of_tree(mech, "forward_dynamics_derivatives", state, wrenches))
+    of_forces = elements.derivatives(q, v)
+    return by_q + by_tau @ of_forces[0], by_v + by_tau @ of_forces[1], by_tau
+
+
+def inverse_dynamics_derivatives(
+    mech: Mechanism,
+    q: Any,
+    v: Any = None,
+    a: Any = None,
+    wrenches: Any = None,
+    actuated: Any = None,
+    active: Any = None,
+    forces: Any = NONE,
+    ctrl: Any = None,
+    activation: Any = None,
+    units: Float64Array | None = None,
+) -> Three:
+    if active is not None:
+        state, shared = {"q": q, "v": v, "a": a}, {"actuated": actuated, "units": velocity_units(mech)}
+        shared |= {"forces": forces, "ctrl": ctrl, "activation": activation}
+        return by_mask(inverse_dynamics_derivatives, mech, active, state, wrenches, **shared)
+    elements = _elements(mech, forces, ctrl, activation)
+    if mech.loops or actuated is not None:
+        return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, units)
+    if elements is None:
+        return _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
+    q, v, a = _arrays(mech, q=q, v=v, a=a)
+    by_q, by_v, by_a = _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
+    of_forces = elements.derivatives(q, v)
+    return by_q - of_forces[0], by_v - of_forces[1], by_a
+
+
+def _elements(mech: Mechanism, forces: Any, ctrl: Any, activation: Any) -> Applied | None:
+    """The force elements that act; None usually."""
+    if isinstance(forces, str) and forces == NONE and ctrl is activation is None:
+        return None
+    return applied(mech, forces, ctrl, activation)
+
+
+def _arrays(mech: Mechanism, **given: Any) -> list[Float64Array]:
+    return list(state_arrays(mech, at_rest(mech, given), finite=False).values())
+
+
+def _of_tree(
+    mech: Mechanism, name: str, state: Mapping[str, Any], wrenches: Any = None, **options: Any
+) -> Float64Array:
+    """What the kernel of the tree gives, for a state by joint too."""
+    arrays: Any = state.values()
+    if any(x is None or isinstance(x, Mapping) for x in arrays):
+        arrays = checked_arrays(mech, wrenches, **state)
+    ports = [] if wrenches is None else [wrenches]
+    settings = ((WRENCHES,) if ports else ()) + tuple((key, x) for key, x in options.items() if x is not None)
+    first, *_ = arrays
+    function: Callable[..., Float64Array] = kernel_function(mech, (name, *settings) if settings else name, first)
+    return function(*arrays, *ports)
+
+
+def _three(partials: Float64Array) -> Three:
+    return partials[..., 0, :, :], partials[..., 1, :, :], partials[..., 2, :, :]

@@ -1,0 +1,101 @@
+"""Total rates of any mechanism: kernels of trees, and those of quasi-velocities where there are constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from ..compiler.kernel import KernelError
+from ..compiler.registry import ArrayFunction, Function, register
+from ..compiler.store import kernel_function, of_algorithm, stored
+from ..mechanism import Mechanism, MechanismError
+from .states import Float64Array
+
+
+def of_any_mechanism(name: str, gives: Callable[[Any], Any] | None = None) -> Callable[[Function], Function]:
+    """Makes a public function of an algorithm, for mechanisms with constraints too."""
+
+    def make(stub: Function) -> Function:
+        of_tree, parameters = of_algorithm(name, gives)(stub), signature(stub)
+
+        @wraps(stub)
+        def function(mech: Mechanism, *given: Any, **named: Any) -> Any:
+            if not getattr(mech, "loops", ()):
+                return of_tree(mech, *given, **named)
+            bound = parameters.bind(mech, *given, **named)
+            bound.apply_defaults()
+            return within_constraints(name, **bound.arguments)
+
+        made: Any = function
+        return register(made, ArrayFunction(name, gives=gives))
+
+    return make
+
+
+def within_constraints(
+    name: str,
+    mech: Mechanism,
+    q: Any,
+    normalized: bool = True,
+    independent: Any = None,
+    wrenches: Any = None,
+    **vectors: Any,
+) -> Any:
+    """By the kernel for the motions around the initial configuration; where it has no numbers, by that for motions
+    around the first of the configurations, which may have other degrees of freedom."""
+    if independent is not None:
+        independent = (independent,) if isinstance(independent, str) else tuple(independent)
+    arrays = [q, *vectors.values()]
+    ports: tuple[Any, ...] = ()
+    if wrenches is not None:
+        arrays, ports = [*arrays, wrenches], (("ports", ("wrenches",)),)
+    request = (name, *ports, ("normalized", normalized))
+    chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
+    try:
+        with np.errstate(invalid="ignore"):  # of states in doubt, which are looked at next
+            result, wrong = kernel_function(mech, (*request, *chosen), q)(*arrays), None
+    except KernelError as error:  # of the number of motions that constraints allow, maybe
+        result, wrong = None, error
+    if result is None or _lacks_numbers(result, arrays):
+        around = np.asarray(q, dtype=float).reshape(-1, mech.nq)
+        if wrong is not None and not len(around):
+            raise wrong
+        order, places = _around(mech, around[0])
+        chosen = (("fronts", order), ("independent_velocities", places if independent is None else independent))
+        try:
+            with np.errstate(invalid="ignore"):
+                result = kernel_function(mech, (*request, *chosen), q)(*arrays)
+        except KernelError:
+            raise (wrong or _no_motions(mech)) from None
+        if _lacks_numbers(result, arrays):
+            raise _no_motions(mech)
+    if name != "diagonal_motion":
+        return result
+    p = result.shape[-1] - mech.nv
+    return result[..., :p], result[..., p:]
+
+
+def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | None]:
+    """How constraints are eliminated around q, and which velocities are independent there; kept for as many independent
+    constraints."""
+    from .closed.constraints import degrees_of_freedom
+    from .closed.structure import fronts_around, independent_places
+
+    dofs = int(degrees_of_freedom(mech, q))
+    return stored(mech, (_around, dofs), lambda: (fronts_around(mech, q), independent_places(mech, q)))
+
+
+def _lacks_numbers(result: Float64Array, arrays: list[Any]) -> bool:
+    return bool(np.isnan(result).any()) and all(np.isfinite(np.asarray(x)).all() for x in arrays)
+
+
+def _no_motions(mech: Mechanism) -> MechanismError:
+    return MechanismError(
+        f"mechanism {mech.name!r} has no quasi-velocities here: a position is singular, or these coordinates do not "
+        "determine the others; choose others with independent=, or use joint momenta (linkwise.momenta), which have "
+        "no choice"
+    )
