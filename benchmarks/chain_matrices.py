@@ -20,7 +20,6 @@ import numpy as np
 
 import linkwise as lw
 from benchmarks.speed.peers import pinocchio
-from linkwise.compiler.ir.looped import LoopedProgram
 
 SIZES = (30, 100, 300, 500)
 PEERS_UP_TO = 300  # joints
@@ -57,7 +56,7 @@ def report(n: int) -> None:
         compiled = time.perf_counter() - start
         out = kernel(*arrays)
         ours = best_of(lambda kernel=kernel, arrays=arrays, out=out: kernel(*arrays, out=out)) / STATES
-        kind = "loops" if isinstance(kernel.traced, LoopedProgram) else "straight"
+        kind = "loops" if kernel.traced.loops else "straight"
         line = f"chain {n:4} {name:29} {kind:9} compile {compiled:5.2f} s {ours * 1e6:9.1f} us per state"
         peer = pinocchio.peer(mech, name) if n <= PEERS_UP_TO and not options else None
         if peer is not None:

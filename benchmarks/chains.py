@@ -23,7 +23,6 @@ import numpy as np
 
 import linkwise as lw
 from benchmarks.speed.peers import pinocchio
-from linkwise.compiler.ir.looped import LoopedProgram
 
 SIZES = (10, 20, 50, 100, 300, 1000, 3000, 10000)
 STRAIGHT_UP_TO = 50
@@ -56,7 +55,7 @@ def report(name: str, mech: lw.Mechanism, peers: bool) -> None:
             compiled = time.perf_counter() - start
             out = np.empty_like(v)
             seconds = best_of(lambda kernel=kernel, given=given, out=out: kernel(q, v, given, out=out), v.size)
-            kind = "loops" if isinstance(kernel.traced, LoopedProgram) else "straight"
+            kind = "loops" if kernel.traced.loops else "straight"
             per_link = seconds / states / mech.n_links * 1e9
             print(f"{name:12} {algorithm:17} {kind:9} compile {compiled:5.2f} s {per_link:8.2f} ns per link and state")
         if algorithm == "forward_dynamics":

@@ -45,6 +45,7 @@ from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_m
 from .dynamics.centroidal import centroidal_momentum_rate as centroidal_momentum_rate
 from .dynamics.centroidal import momentum_matrix as momentum_matrix
 from .dynamics.centroidal import momentum_rate as momentum_rate
+from .dynamics.closed.force_derivatives import joint_wrenches_derivatives as joint_wrenches_derivatives
 from .dynamics.compliant_contact import ContactPoints as ContactPoints
 from .dynamics.compliant_contact import contact_energy as contact_energy
 from .dynamics.compliant_contact import contact_points as contact_points
@@ -66,11 +67,13 @@ from .dynamics.force_elements import actuator_forces as actuator_forces
 from .dynamics.force_elements import joint_force_derivatives as joint_force_derivatives
 from .dynamics.force_elements import joint_forces as joint_forces
 from .dynamics.formulas import symbolic as symbolic
+from .dynamics.frames import delassus_matrix as delassus_matrix
 from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
 from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
 from .dynamics.frames import manipulability as manipulability
+from .dynamics.frames import operational_inertia as operational_inertia
 from .dynamics.frames import wrenches_at as wrenches_at
 from .dynamics.held_contacts import hold_contacts as hold_contacts
 from .dynamics.held_contacts import hold_frames as hold_frames
@@ -107,7 +110,6 @@ from .dynamics.trees import mass_matrix_derivatives as mass_matrix_derivatives
 from .dynamics.trees import mass_matrix_inverse as mass_matrix_inverse
 from .dynamics.trees import momentum as momentum
 from .dynamics.trees import neutral as neutral
-from .dynamics.trees import operational_inertia as operational_inertia
 from .dynamics.trees import potential_energy as potential_energy
 from .dynamics.trees import random_state as random_state
 from .dynamics.trees import static_forces as static_forces
@@ -286,6 +288,7 @@ __all__ = [
     "coordinate_rates",
     "coriolis_matrix",
     "decoupled_tracking",
+    "delassus_matrix",
     "denoc",
     "dh_table",
     "diagonal",
@@ -329,6 +332,7 @@ __all__ = [
     "joint_force_derivatives",
     "joint_forces",
     "joint_wrenches",
+    "joint_wrenches_derivatives",
     "jvp_of",
     "kinetic_energy",
     "linearization",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..display import Text, mimebundle
 from ..mechanism import Mechanism
 from .ir import printer
-from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
+from .passes.unroll import unroll
 from .runtime.arrays import UnreadableArrayError, plain
 
 if TYPE_CHECKING:
@@ -62,13 +62,14 @@ class Kernel:
 
     def __init__(
         self,
-        program: AnyProgram,
+        program: Program,
         dtype: str,
         target: str,
         sweeps: Sequence[tuple[str, str]],
         function: Callable[..., Any],
-        optimized: Callable[[AnyProgram], AnyProgram],
-        emit: Callable[[AnyProgram, str, str], str],
+        optimized: Callable[[Program], Program],
+        after_each_pass: Callable[[Program], Iterable[tuple[str, Program]]],
+        emit: Callable[[Program, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
         explain: Callable[[dict[str, int]], str] | None = None,
         origin: str = "",
@@ -81,8 +82,8 @@ class Kernel:
         self._explain = explain  # the plan from operations per sweep, where the expression is known
         self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
         self.traced = program
-        self._optimized: AnyProgram | None = None
-        self._optimize = optimized
+        self._optimized: Program | None = None
+        self._optimize, self._after_each_pass = optimized, after_each_pass
         self._emit = emit
         self.function = function  # what is called, without the object around it
         object.__setattr__(self, "__call__", function)  # a plain assignment is one to a method, for type checkers
@@ -132,10 +133,10 @@ class Kernel:
     @property
     def straight_line(self) -> Program:
         """The traced program without loops, link after link."""
-        return self.traced.unrolled if isinstance(self.traced, LoopedProgram) else self.traced
+        return unroll(self.traced)
 
     @property
-    def program(self) -> AnyProgram:
+    def program(self) -> Program:
         """The program as it is emitted: simplified, fused and ordered."""
         if self._optimized is None:
             self._optimized = self._optimize(self.traced)
@@ -151,6 +152,11 @@ class Kernel:
         if stage not in ("traced", "optimized"):
             raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
         return printer.text(self.traced if stage == "traced" else self.program)
+
+    def passes(self) -> str:
+        """The program as text after tracing and after every pass of the compiler."""
+        stages = [("trace", self.traced), *self._after_each_pass(self.traced)]
+        return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
         """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
@@ -219,9 +225,9 @@ class Kernel:
     _repr_mimebundle_ = mimebundle
 
 
-def _loops(program: AnyProgram) -> list[str]:
+def _loops(program: Program) -> list[str]:
     """The loops of a program that has any."""
-    if not isinstance(program, LoopedProgram):
+    if not program.loops:
         return []
     title = "Loops, and code between them" if program.constants_in_code else "Loops over the links"
     between = "them" if program.constants_in_code else "links and sweeps"
@@ -243,7 +249,7 @@ def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
     return [f"  {title} ({count} operations)", *(row.replace("\N{NO-BREAK SPACE}", " ") for row in rows)]
 
 
-def explaining(function: Callable[..., Any], program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
     """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
 
     count, masked = len(program.inputs), np.ma.MaskedArray
@@ -263,7 +269,7 @@ def explaining(function: Callable[..., Any], program: AnyProgram, dtype: str) ->
     return call
 
 
-def _explanation(program: AnyProgram, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
+def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
     """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
     name, expected = program.name, program.inputs
     if len(arrays) != len(expected):

@@ -9,7 +9,7 @@ load      Program, Options                  -> function of arrays (machine code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,7 @@ from ..mechanics.recursions.rolled import NotRolled
 from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
-from .ir.looped import AnyProgram, LoopedProgram
 from .ir.program import Array, Program
-from .ir.recurrence import Recurrence
 from .ir.spec import check
 from .kernel import Kernel, explaining
 from .passes.differentiate import Directions, differentiate
@@ -122,14 +120,14 @@ def _compiled(
         traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
         refuse_unused(chosen, traced.program)
         configurations = dict.fromkeys(chosen.configurations, mech)
-        reason = (chosen.for_loops if isinstance(traced.program, LoopedProgram) else chosen).reason
+        reason = (chosen.for_loops if traced.program.loops else chosen).reason
         by_hand = f"a recursion written by hand: {reason}" if traced.computed is None and reason else ""
         bar.stage("machine code")
         return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
 
 
 def loaded(
-    program: AnyProgram,
+    program: Program,
     dtype: str,
     target: str,
     sweeps: Sequence[tuple[str, str]],
@@ -139,7 +137,8 @@ def loaded(
 ) -> Kernel:
     """Stages 2 to 5: the kernel of a traced program; ``plan`` and ``origin`` are for ``Kernel.plan``."""
     function = load(program, dtype, target)
-    return Kernel(program, dtype, target, sweeps, function, optimize, emit, configurations, plan, origin)
+    passes = optimize, after_each_pass
+    return Kernel(program, dtype, target, sweeps, function, *passes, emit, configurations, plan, origin)
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class Traced:
     saved       by computing it in another form than it was written in, in words
     """
 
-    program: AnyProgram
+    program: Program
     log: SweepLog
     computed: tuple[Computation, ...] | None
     tree: Tree
@@ -166,7 +165,7 @@ class Traced:
     @property
     def explanation(self) -> Callable[[dict[str, int]], str] | None:
         """The plan as text, from the operations of each sweep."""
-        computed, tree, saved, looped = self.computed, self.tree, self.saved, isinstance(self.program, LoopedProgram)
+        computed, tree, saved, looped = self.computed, self.tree, self.saved, self.program.loops
         if computed is None:
             return None
         return lambda operations: explain(computed, examples_of(tree) if looped else tree, operations, saved)
@@ -202,9 +201,10 @@ def trace_with_plan(
     parameters: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     loops: bool | None = False,
+    stages: bool = False,
 ) -> Traced:
     """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
-    once per kind of link where ``loops`` are wanted, or pay (None)."""
+    once per kind of link where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
     extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
     decided = {name: DECIDED_OPTIONS[name](mech) for name in algorithm.options if name in DECIDED_OPTIONS}
@@ -235,7 +235,10 @@ def trace_with_plan(
     try:
         with logged(log):
             traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
-            program = trace_with_loops(*traced, choice.repetitions_pay) if loops is None else trace(*traced)
+            if stages:
+                program = trace_with_loops(*traced, folds=True)
+            else:
+                program = trace_with_loops(*traced, choice.loops_over_lists_pay) if loops is None else trace(*traced)
     except ZeroDivisionError:
         raise MechanismError(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
@@ -283,7 +286,7 @@ def trace_algorithm(
 ) -> tuple[Program, SweepLog]:
     """The program of an algorithm, and the sweeps that it makes."""
     traced = trace_with_plan(algorithm, mech, parameters, options)
-    assert isinstance(traced.program, Program)
+    assert not traced.program.loops
     return traced.program, traced.log
 
 
@@ -302,38 +305,38 @@ def tangent_basis(mech: Mechanism) -> Program:
     return differentiate(rates, [Directions(1)], "forward")
 
 
-def optimize(program: AnyProgram) -> AnyProgram:
-    """Stages 2 and 3: simplify and order."""
-    if isinstance(program, LoopedProgram):
-        return check(program.with_bodies(lambda body: order_for_registers(fuse_multiply_add(body))))
-    return check(order_for_registers(fuse_multiply_add(program)))
+#: Stages 2 and 3: simplify and order, what straight-line code and bodies of loops go through.
+PASSES = (fuse_multiply_add, order_for_registers)
 
 
-def emit(program: AnyProgram, language: str, dtype: str) -> str:
+def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
+    """Name and result of every pass, in the order in which they run."""
+    for rewrite in PASSES:
+        program = program.with_blocks(rewrite)
+        yield rewrite.__name__, program
+
+
+def optimize(program: Program) -> Program:
+    """The program after all passes."""
+    *_, (_, optimized) = after_each_pass(program)
+    return check(optimized)
+
+
+def emit(program: Program, language: str, dtype: str) -> str:
     """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
     target = _WRITTEN[one_of("language", language, _WRITTEN)]
     return target.emit(target.understood(program), target.options(dtype))
 
 
-def load(program: AnyProgram, dtype: str, target: str) -> Callable[..., Any]:
-    """Stage 5: a function of arrays.  Machine code that is on disk already skips stages 2 to 4."""
+def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
+    """Stage 5: a function of arrays; of a program over time, one that writes to ``out``.  Machine code that is on disk
+    already skips stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
     return loader(_RUNNING[target].understood(program), dtype)
 
 
-def load_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str, target: str) -> Callable[..., None]:
-    """Stage 5 for a program that is run again and again: ``f(*arrays, out=arrays)``, arrays shaped as ``Recurrence``
-    says, with any batch axes before."""
-    recurrence.check(program)
-    loader = _RUNNING[target].load_recurrence
-    assert loader is not None
-    with stages(f"compile {program.name}", 1) as bar:
-        bar.stage("machine code")
-        return loader(_RUNNING[target].understood(program), recurrence, dtype)
-
-
-def is_long(program: AnyProgram, target: str) -> bool:
+def is_long(program: Program, target: str) -> bool:
     """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
     most = _RUNNING[target].most_operations
     return most is not None and program.size > most
@@ -342,15 +345,17 @@ def is_long(program: AnyProgram, target: str) -> bool:
 # -- where programs run -------------------------------------------------------------------------------
 
 
-def _on_cpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
     if _no_ufunc(program):
         return _interpreted(program, dtype)
     code, ufunc = _machine_code(program, dtype)
+    if program.carried:
+        return _over_time(ufunc, program)
     operations = program.size
     general = explaining(threaded(ufunc, operations), program, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
-    if operations > LONG or isinstance(program, LoopedProgram):
+    if operations > LONG or program.loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
@@ -365,18 +370,15 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    if _no_ufunc(program):
-        return _interpreted_recurrence(program, recurrence, dtype)
-    _, ufunc = _machine_code(program, dtype, recurrence)
-    timed, axis = recurrence.timed_input(program)
+def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
+    """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
+    timed, axis = program.timed_input
     first = program.outputs[0]
-    keeps_records = first.name not in recurrence.last
 
     def run(*arrays: Any, out: Any) -> None:
         records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
         operations = program.size * records * repeats
-        numbers = first.size * (records if keeps_records else 1)  # of a state in the first result
+        numbers = first.size * (records if first.axes else 1)  # of a state in the first result
         if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
             ufunc(*arrays, out=out)
         else:
@@ -385,49 +387,34 @@ def _recurrence_on_cpu(program: AnyProgram, recurrence: Recurrence, dtype: str) 
     return run
 
 
-def _machine_code(
-    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
-) -> tuple[MachineCode, np.ufunc]:
+def _machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
     """The compiled loop, and the ufunc that runs it."""
-    code, tables, _ = machine_code(program, dtype, recurrence)
-    ufunc = make_gufunc(
-        code, program.inputs, program.outputs, dtype, program.name, recurrence=recurrence, tables=tables
-    )
-    return code, ufunc
+    code, tables, _ = machine_code(program, dtype)
+    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
 
 
-def machine_code(
-    program: AnyProgram, dtype: str, recurrence: Recurrence | None = None
-) -> tuple[MachineCode, np.ndarray | None, str]:
+def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray | None, str]:
     """The compiled loop, the tables that it reads, and its key."""
     options = llvm_loader.host_options(dtype)
-    if recurrence is not None:
-        options = replace(options, lanes=options.lanes * recurrence.registers)
-    key = program_key(program, options, recurrence)
-    code = llvm_loader.load(
-        lambda: llvm_simd.emit(optimize(program), options, recurrence), llvm_simd.symbol(program), options, key
-    )
-    return code, llvm_looped.tables(program, dtype) if isinstance(program, LoopedProgram) else None, key
+    options = replace(options, lanes=options.lanes * program.registers)
+    key = program_key(program, options)
+    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
+    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
 
 
-def _no_ufunc(program: AnyProgram) -> bool:
+def _no_ufunc(program: Program) -> bool:
     """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
     return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
 
 
-def _on_gpu(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
     from .runtime import gpu
 
-    return explaining(gpu.load(optimize(program), Options(dtype)), program, dtype)
+    function = gpu.load(optimize(program), Options(dtype))
+    return function if program.carried else explaining(function, program, dtype)
 
 
-def _recurrence_on_gpu(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    from .runtime import gpu
-
-    return gpu.load_recurrence(optimize(program), recurrence, Options(dtype))
-
-
-def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
+def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
     """The NumPy reference as a function like any other kernel's."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
@@ -436,14 +423,7 @@ def _interpreted(program: AnyProgram, dtype: str) -> Callable[..., Any]:
         numpy_reference.heed_unread(program, given, results)
         return delivered(results, out)
 
-    return explaining(run, program, dtype)
-
-
-def _interpreted_recurrence(program: AnyProgram, recurrence: Recurrence, dtype: str) -> Callable[..., None]:
-    def run(*arrays: Any, out: Any) -> None:
-        delivered(numpy_reference.repeat(program, recurrence, arrays, dtype), out)
-
-    return run
+    return run if program.carried else explaining(run, program, dtype)
 
 
 #: The languages that programs are written in, and the places where they run, in the order of registration.
@@ -455,11 +435,11 @@ _RUNNING: dict[str, Target] = {}
 
 def register_target(target: Target) -> None:
     """Make a target known: ``kernel.source(target.language)`` then writes in its language and, if it has a name,
-    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads recurrences.
+    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads programs over time.
 
     A language or name that is known already is refused.
     """
-    if (target.name is None) != (target.load is None) or (target.name is None and target.load_recurrence is not None):
+    if (target.name is None) != (target.load is None) or (target.name is None and target.over_time):
         raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
     if target.language in _WRITTEN:
         raise ValueError(f"language {target.language!r} is known already; known: {', '.join(_WRITTEN)}")
@@ -472,7 +452,7 @@ def register_target(target: Target) -> None:
 
 def rollout_targets() -> tuple[str, ...]:
     """The targets that rollouts run on."""
-    return tuple(name for name, target in _RUNNING.items() if target.load_recurrence is not None)
+    return tuple(name for name, target in _RUNNING.items() if target.over_time)
 
 
 if not TYPE_CHECKING:
@@ -486,18 +466,18 @@ if not TYPE_CHECKING:
 
 
 for _target in (
-    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, _recurrence_on_cpu, loops=True),
+    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, over_time=True, loops=True),
     Target("c", c_source.emit, loops=True),
     Target(
         "cuda",
         cuda_c.emit,
         name="cuda",
         load=_on_gpu,
-        load_recurrence=_recurrence_on_gpu,
+        over_time=True,
         loops=True,
         loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
-    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, _interpreted_recurrence, loops=True),
+    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, over_time=True, loops=True),
 ):
     register_target(_target)

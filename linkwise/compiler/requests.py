@@ -14,7 +14,6 @@ from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, w
 from ..mechanism.checks import names_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
-from .ir.looped import AnyProgram
 from .ir.program import Array, Program
 from .registry import NAME_ALIASES, OTHER_LIBRARIES, array_function
 
@@ -173,15 +172,13 @@ def _contacts(mech: Mechanism, owner: str) -> list[int]:
     return found
 
 
-def refuse_unused(algorithm: Algorithm, program: AnyProgram) -> None:
+def refuse_unused(algorithm: Algorithm, program: Program) -> None:
     """Numbers of what acts that a program does not look at: plain dynamics are those of the bare mechanism."""
     asked = [k for k, one in enumerate(program.inputs) if one.name.rpartition(".")[2] in NUMBERS_THAT_ACT]
     asked = [k for k in asked if program.inputs[k].name not in algorithm.inputs]
-    if not asked or not isinstance(program, Program):
-        return
-    used = {node.value[0] for node in program.nodes if node.op.name == "input"}
+    unread = program.unread if asked else ()
     for k in asked:
-        if k not in used:
+        if len(unread[k]) == program.inputs[k].size:
             raise ValueError(
                 f"parameter {program.inputs[k].name!r} has no part in {algorithm.name}, which is that of the bare "
                 "mechanism: lw.rollout(..., parameters=...) takes numbers of springs, damping, friction and contact"

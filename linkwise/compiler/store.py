@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
-from .ir.looped import LoopedProgram
 from .kernel import Kernel, KernelError
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
@@ -120,7 +119,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
 
     def is_data(_: Callable[..., Any]) -> bool:
         program = kernels[-1].traced
-        return isinstance(program, LoopedProgram) and not program.constants_in_code and program.size > SHARED_UP_TO
+        return not program.constants_in_code and program.size > SHARED_UP_TO
 
     def shared(numbers: Any) -> Any:
         return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))

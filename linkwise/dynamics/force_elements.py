@@ -75,6 +75,16 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
     return mech, given[0] if given else None
 
 
+def chosen_forces(mech: Mechanism, forces: Any, passive: Passive | None) -> tuple[Mechanism, Passive | None]:
+    """``with_forces``, where elements in place of those of the joints may be given as ``passive`` too."""
+    mech, given = with_forces(mech, forces)
+    if given is not None and passive is not None:
+        raise MechanismError("forces and passive both have elements in place of those of the joints: give one of them")
+    if passive is not None and isinstance(forces, str) and forces == NONE:
+        raise MechanismError('forces="none" lets no force elements act, and passive has some: forces=passive alone')
+    return mech, passive if given is None else given
+
+
 @dataclass(frozen=True)
 class Applied:
     """Force elements that act on a mechanism, with constant control inputs and activations: functions of q and v."""

@@ -16,9 +16,15 @@ from numpy.typing import ArrayLike
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
 from ..compiler.store import kernel_function, of_algorithm
-from ..mechanism import Mechanism, MechanismError, one_of
-from .states import Float64Array, real_numbers
-from .trees import frame_pose
+from ..mechanics.algorithms.dexterity import HELD_STILL
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism.checks import names_of
+from .closed.contacts import all_by_kernel, loop_mask, row_mask
+from .closed.decomposition import times, transposed_times
+from .closed.dynamics import null_space, response
+from .closed.structure import fronts
+from .states import Float64Array, checked_arrays, real_numbers
+from .trees import frame_pose, jacobian, mass_matrix_inverse
 
 ROWS = {"angular": (0, 1, 2), "linear": (3, 4, 5)}
 
@@ -71,11 +77,54 @@ def jacobian_rate_times_velocity(
     ...
 
 
+def operational_inertia(
+    mech: Mechanism, q: ArrayLike, link: str, frame: str = "link", active: ArrayLike | None = None
+) -> Float64Array:
+    """(6, 6): the inverse of J M^-1 J* with J = ``jacobian(mech, q, link, frame)``: the wrench per acceleration of a
+    link or welded frame; six degrees of freedom must move it.  With constraints, of those that are ``active``, that of
+    J K (K* M K)^-1 K* J*.
+
+    NaN in singular positions, where motions in some direction take infinite forces (NumPy warns of an invalid value
+    then): ``effective_inertia`` along a direction, and J M^-1 J* itself (``delassus_matrix``), exist there too.
+    """
+    options = (("link", link), ("frame", frame))
+    if not _has_constraints(mech):
+        loop_mask(mech, active)
+        return kernel_function(mech, ("operational_inertia", *options), q)(q)
+    (q,) = checked_arrays(mech, q=q)
+    mask = loop_mask(mech, active, q=q)
+    dofs = mech.nv - fronts(mech).pivots
+    if mask is None and dofs < 6:
+        raise MechanismError(
+            f"constraints leave mechanism {mech.name!r} with {dofs} degrees of freedom: J K (K* M K)^-1 K* J* of link "
+            f"{link!r} has no inverse, for which 6 are needed (effective_inertia along a direction and delassus_matrix "
+            "do without)"
+        )
+
+    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
+        moved = jacobian(mech, q, link, frame)
+        own, free = (_mobility(moved, inverse) for inverse in (response(mech, q, active), mass_matrix_inverse(tree, q)))
+        units = 1.0 / np.sqrt(np.einsum("...ii->...i", free))
+        values, axes = np.linalg.eigh(own * units[..., None] * units[..., None, :])
+        values = np.where(values > HELD_STILL, values, np.nan)
+        own = (axes / values[..., None, :]) @ np.swapaxes(axes, -1, -2)
+        return own * units[..., None] * units[..., None, :]
+
+    tree = mech.spanning_tree
+    return all_by_kernel(mech, "operational_inertia", (q,), lambda *given: (reference(*given),), mask, None, options)[0]
+
+
 def effective_inertia(
-    mech: Mechanism, q: ArrayLike, direction: ArrayLike, link: str, frame: str = "link"
+    mech: Mechanism,
+    q: ArrayLike,
+    direction: ArrayLike,
+    link: str,
+    frame: str = "link",
+    active: ArrayLike | None = None,
 ) -> Float64Array:
     """Scalar per state: 1 / (d* J M^-1 J* d), the force along a direction that a unit of acceleration along it takes
     (a mass for a linear direction of length one, an inertia for an angular one); infinite where nothing gives way.
+    With constraints, of those that are ``active``, K (K* M K)^-1 K* takes the place of M^-1.
 
     direction   (3,): of a force at the frame's origin; or (6,): [moment; force].  In the axes, and at the point, that
                 ``frame`` says
@@ -86,18 +135,98 @@ def effective_inertia(
         raise ValueError(f"direction must have shape (..., 3) or (..., 6), got {six.shape}")
     if six.shape[-1] == 3:
         six = np.concatenate([np.zeros_like(six), six], axis=-1)
-    return kernel_function(mech, ("effective_inertia", ("link", link), ("frame", frame)), q)(q, six)
+    options = (("link", link), ("frame", frame))
+    if not _has_constraints(mech):
+        loop_mask(mech, active)
+        return kernel_function(mech, ("effective_inertia", *options), q)(q, six)
+    (q,) = checked_arrays(mech, q=q)
+    mask, six = loop_mask(mech, active, q=q), real_numbers("direction", six)
+
+    def reference(q: Float64Array, six: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+        forces = transposed_times(jacobian(mech, q, link, frame), six)
+        both = (response(mech, q, active), mass_matrix_inverse(mech.spanning_tree, q))
+        own, free = (np.sum(forces * times(inverse, forces), axis=-1) for inverse in both)
+        with np.errstate(divide="ignore"):
+            return (np.asarray(1.0 / np.where(own < HELD_STILL * free, 0.0, own)),)
+
+    with np.errstate(divide="ignore"):
+        return all_by_kernel(mech, "effective_inertia", (q, six), reference, mask, None, options)[0]
 
 
 def manipulability(
-    mech: Mechanism, q: ArrayLike, link: str, rows: str | Sequence[int] | None = None, frame: str = "link"
+    mech: Mechanism,
+    q: ArrayLike,
+    link: str,
+    rows: str | Sequence[int] | None = None,
+    frame: str = "link",
+    active: ArrayLike | None = None,
 ) -> Float64Array:
-    """Scalar per state: sqrt(det(J J*)) of a link or welded frame, zero in singular positions.
+    """Scalar per state: sqrt(det(J J*)) of a link or welded frame, zero in singular positions.  With constraints, of
+    those that are ``active``, that of J K with K* K = 1: of the motions that are allowed, those with v* v = 1 count.
 
     rows   of the Jacobian: "angular", "linear", or numbers such as (3, 4, 2) for x, y and the angle about z; all six by
            default
     """
-    return kernel_function(mech, ("manipulability", ("link", link), ("rows", _rows(rows)), ("frame", frame)), q)(q)
+    chosen = _rows(rows)
+    options = (("link", link), ("rows", chosen), ("frame", frame))
+    if not _has_constraints(mech):
+        loop_mask(mech, active)
+        return kernel_function(mech, ("manipulability", *options), q)(q)
+    (q,) = checked_arrays(mech, q=q)
+
+    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+        holds = None if active is None else active > 0.0
+        allowed = jacobian(mech, q, link, frame)[..., chosen, :] @ null_space(mech, q, active=holds)
+        values = np.linalg.svd(allowed, compute_uv=False)
+        return (np.prod(values, axis=-1) * (values.shape[-1] == len(chosen)),)
+
+    return all_by_kernel(mech, "manipulability", (q,), reference, loop_mask(mech, active, q=q), None, options)[0]
+
+
+def delassus_matrix(
+    mech: Mechanism,
+    q: ArrayLike,
+    frames: Sequence[str] | None = None,
+    active: ArrayLike | None = None,
+    frame: str = "link",
+) -> Float64Array:
+    """The Delassus matrix: how constraints, contacts or frames accelerate with forces on each of them.
+
+    Without ``frames`` (m, m): G M^-1 G*, second derivatives of the constraints per unit of the multipliers, rows and
+    columns of constraints that are not ``active`` zero.  M a + h = tau - G* lambda and G a = -bias give the multipliers
+    that hold the constraints, G M^-1 G* lambda = G M^-1 (tau - h) + bias.
+
+    frames   links or welded frames, such as those in contact: (6 k, 6 k), J M^-1 J* with the Jacobians of all of them
+             one below the other; accelerations of each per unit of wrenches [moment; force] on each.  With constraints,
+             of those that are ``active``, J K (K* M K)^-1 K* J*
+    frame    who sees these: "link", "world" or "world_aligned"
+    """
+    (plain,) = checked_arrays(mech, q=q)
+    mask = loop_mask(mech, active, q=plain)
+    if frames is None:
+        found = kernel_function(mech, "delassus_matrix", q)(q)
+        if mask is None:
+            return found
+        holds = row_mask(mech, mask)
+        return found * holds[..., None] * holds[..., None, :]
+    options = (("frames", tuple(names_of(frames))), ("frame", frame))
+    if not mech.loops:
+        return kernel_function(mech, ("frame_mobilities", *options), q)(q)
+
+    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+        moved = np.concatenate([jacobian(mech, q, name, frame) for name in names_of(frames)], axis=-2)
+        return (_mobility(moved, response(mech, q, active)),)
+
+    return all_by_kernel(mech, "frame_mobilities", (plain,), reference, mask, None, options)[0]
+
+
+def _mobility(moved: Float64Array, inverse: Float64Array) -> Float64Array:
+    return moved @ inverse @ np.swapaxes(moved, -1, -2)
+
+
+def _has_constraints(mech: Mechanism) -> bool:
+    require_mechanism(mech)
+    return bool(mech.loops)
 
 
 def _rows(rows: Any) -> tuple[int, ...]:
@@ -112,8 +241,10 @@ def _rows(rows: Any) -> tuple[int, ...]:
     return chosen
 
 
+register(operational_inertia, ArrayFunction("operational_inertia"))
 register(effective_inertia, ArrayFunction("effective_inertia"))
 register(manipulability, ArrayFunction("manipulability"))
+register(delassus_matrix, ArrayFunction("delassus_matrix"))
 
 
 def wrenches_at(

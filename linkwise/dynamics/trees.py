@@ -288,17 +288,6 @@ def jacobian(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> F
     ...
 
 
-@of_algorithm("operational_inertia")
-def operational_inertia(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> Float64Array:
-    """(6, 6): the inverse of J M^-1 J* with J = ``jacobian(mech, q, link, frame)``: the wrench per acceleration of a
-    link or welded frame; six degrees of freedom must move it.
-
-    NaN in singular positions, where motions in some direction take infinite forces (NumPy warns of an invalid value
-    then): ``effective_inertia`` along a direction, and J M^-1 J* itself, exist there too.
-    """
-    ...
-
-
 @of_algorithm("kinetic_energy")
 def kinetic_energy(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """Scalar per state; rotors (armature) included."""

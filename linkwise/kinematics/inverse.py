@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.recurrence import Recurrence
-from ..compiler.pipeline import load_recurrence, trace_algorithm
+from ..compiler.passes.scan import scan
+from ..compiler.pipeline import load, trace_algorithm
 from ..compiler.store import float64_function, stored
 from ..display import mimebundle
 from ..dynamics.by_joint import configuration_by_joint
@@ -269,8 +269,8 @@ def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: 
         )
         options = {"goals": goals, "limited": limited, "redundant": redundant}
         program, _ = trace_algorithm(algorithm, mech, options=options)
-        again = Recurrence((("q_next", "q"), ("progress_next", "progress")), ("run",))
-        return load_recurrence(program, again, "float64", "cpu")
+        iterated = scan(program, {"q_next": "q", "progress_next": "progress"}, ("run",))
+        return load(iterated, "float64", "cpu")
 
     return stored(mech, ("inverse_kinematics", goals, limited, redundant), make)
 

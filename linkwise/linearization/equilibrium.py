@@ -18,6 +18,7 @@ from ..dynamics.closed.redundancy import closable_error
 from ..dynamics.closed.sizes import sizes
 from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.closed.variations import State, state_of
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, MechanismError, one_of, require_mechanism
@@ -96,8 +97,10 @@ def find_equilibrium(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
     within: float | None = None,
+    forces: Any = ALL,
 ) -> Equilibrium:
-    """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``.
+    """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``, under all force
+    elements (``forces="all"``).
 
     q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
@@ -105,8 +108,9 @@ def find_equilibrium(
                 (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others.
                 "ctrl": the control inputs of the actuators that do, within their ranges
     hold        joints that stay where the guess has them; the forces that this takes are part of the result
-    passive     springs, stops, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
-                otherwise, as all that is in ``mech.acting`` does
+    forces      force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or a
+                ``lw.Passive``: see ``lw.forward_dynamics``
+    passive     springs, stops, ... (``linkwise.Passive``) in place of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
     stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the
@@ -123,6 +127,8 @@ def find_equilibrium(
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
     require_mechanism(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     elements = driven(mech, passive, ctrl, activation)
     at = state_of(mech, q_guess, None, tau, wrenches, None, "q_guess", furthest, elements)
     if at.batch:

@@ -14,6 +14,7 @@ from ..dynamics.by_actuator import unless_empty
 from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
 from ..dynamics.closed.derivatives import rate_jacobian_at
 from ..dynamics.closed.variations import State, Variations, state_of, variations
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
@@ -44,8 +45,10 @@ def linearize(
     projection: str = "orthogonal",
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
+    forces: Any = ALL,
 ) -> StateSpace:
-    """The linear model of a mechanism near the state (q, v) under joint forces ``tau``, exact, loops included.
+    """The linear model of a mechanism near the state (q, v) under joint forces ``tau`` and all force elements
+    (``forces="all"``), exact, loops included.
 
     q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
                   joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
@@ -58,8 +61,9 @@ def linearize(
                   coordinate; actuators by name, all with "ctrl", which is the default where ``ctrl`` is given
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
-    passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints, which act
-                  otherwise, as all that is in ``mech.acting`` does
+    forces        force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
+                  or a ``lw.Passive``: see ``lw.forward_dynamics``
+    passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints
     ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; zero,
                   and what the inputs lead to, if left out.  Activations are states of the model, behind others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
@@ -72,6 +76,8 @@ def linearize(
     Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in general.
     A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
     """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is None
     if usual and form == "local" and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain

@@ -63,6 +63,15 @@ def each(items: Sequence[list[Scalar]], *functions: Function, alike: bool = Fals
     return [reduce(lambda numbers, function: function(numbers), functions, item) for item in items]
 
 
+def folded(
+    start: Sequence[Scalar], rows: Any, step: Callable[[list[Scalar], list[Scalar]], list[Scalar]]
+) -> list[Scalar] | None:
+    """``start`` after ``step(numbers, row)`` for all ``rows`` (an array) in turn, as one loop in the program under way;
+    None where no loop is wanted there.  ``step`` must keep nothing of what it computes besides what it returns."""
+    traced = next((x for x in start if hasattr(x, "folded")), None)
+    return None if traced is None else traced.folded(start, rows, step)
+
+
 def dot(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:
     """``start`` plus the sum of products, added one after the other."""
     for x, y in zip(a, b, strict=True):

@@ -144,9 +144,9 @@ def run_closed(
     records: Records,
     varied: bool,
 ) -> None:
-    """Run a recurrence; what cannot be relied on is made again.
+    """Run a rollout; what cannot be relied on is made again.
 
-    arrays   inputs of the recurrence, those of every step (..., records, every, ...)
+    arrays   inputs of the rollout, those of every step (..., records, every, ...)
     given, records, varied   as for ``look_after``
     """
 
@@ -166,7 +166,7 @@ def run_closed_on_device(
     records: Sequence[Any],
     varied: bool,
 ) -> None:
-    """The same on a GPU; what is made again is made on the CPU, by the recurrence that ``on_cpu`` gives first."""
+    """The same on a GPU; what is made again is made on the CPU, by the rollout that ``on_cpu`` gives first."""
     first, dtype = records[0], records[0].dtype
     trusted, written = device.over_and_over((*first.shape[:-2], *NONE_YET.shape), first.shape[-2], dtype)
     run(*arrays.values(), out=(*records, written))
@@ -184,7 +184,7 @@ def run_closed_on_device(
 
 
 def _counted(run: Callable[..., None], inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
-    """Run a recurrence on the CPU; what ``counting`` ends with."""
+    """Run a rollout on the CPU; what ``counting`` ends with."""
     trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
     with np.errstate(all="ignore"):
         run(*inputs, out=(*out, over_and_over(trusted, out[0].shape[-2])))

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.looped import AnyProgram
-from ..compiler.ir.program import Array
+from ..compiler.ir.program import Array, Program
 from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..mechanism import Mechanism
@@ -40,15 +39,15 @@ def side_by_side(method: str, q: Any, v: Any) -> int:
     return next((count for count, least in MANY.items() if states >= least), 1)
 
 
-def registers(program: AnyProgram, most: int) -> int:
-    """How many vector registers a value takes (``Recurrence``), ``most`` at most."""
+def registers(program: Program, most: int) -> int:
+    """How many vector registers a value takes (``scan``), ``most`` at most."""
     return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 
 
 def without_momenta(
     run: Callable[..., None], inputs: tuple[Array, ...]
 ) -> tuple[Callable[..., None], tuple[Array, ...]]:
-    """A recurrence that takes momenta before all else, and its other inputs."""
+    """A rollout that takes momenta before all else, and its other inputs."""
     place = [array.name for array in inputs].index(MOMENTA)
     before, after = inputs[:place], inputs[place + 1 :]
     return lambda p, *arrays, out: run(*arrays[:place], p, *arrays[place:], out=out), before + after

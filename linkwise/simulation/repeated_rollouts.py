@@ -74,7 +74,7 @@ def key_of(
 class RepeatedRollout:
     """What calls with one key have in common.
 
-    run          the compiled recurrence
+    run          the compiled rollout
     inputs       what it takes; for each the place in ``GIVEN``, or an array that is the same in all calls
     batch        the batch that all arrays broadcast to
     shapes       of the results; dtype: their precision
@@ -144,7 +144,7 @@ def remember(
     named: Mapping[Array, np.ndarray],
     **found: Any,
 ) -> None:
-    """Leave behind what a call with this key has ``found``: the recurrence, its arrays, and the further fields of
+    """Leave behind what a call with this key has ``found``: the rollout, its arrays, and the further fields of
     ``RepeatedRollout``.  Arrays of the caller's are not held on to."""
     places = {name: place for place, name in enumerate(GIVEN) if type(given[place]) is _ARRAY}
     sources = tuple(places.get(array.name, x) for array, x in named.items())

@@ -2,7 +2,7 @@
 with, in one sweep backwards over the steps.
 
 A step takes (q, v, tau, ...) to the next state.  Backwards it takes the gradient by the next state to that by its own
-inputs: the transposed derivative of the step, whose program is differentiated in reverse and compiled as a recurrence
+inputs: the transposed derivative of the step, whose program is differentiated in reverse and run over time
 of its own, which is given the states of the motion in reversed order.  Gradients by configurations are along tangent
 directions, nv numbers each.
 """
@@ -21,15 +21,16 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.ir.recurrence import Recurrence
 from ..compiler.kernel import KernelError
 from ..compiler.passes.differentiate import Directions, differentiate
-from ..compiler.pipeline import load_recurrence, tangent_basis
+from ..compiler.passes.scan import scan
+from ..compiler.pipeline import load, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
 from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import tangent_rows
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
@@ -76,13 +77,15 @@ def rollout_vjp(
     ctrl: ArrayLike | None = None,
     activation: ArrayLike | None = None,
     coordinates: str = "joint",
+    forces: Any = ALL,
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters, passive, ctrl, coordinates    as ``rollout`` was given them
+    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates   as ``rollout`` was
+                 given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
                  for not at all; with a third of n_activation numbers where actuators have states of their own
@@ -104,6 +107,8 @@ def rollout_vjp(
     singular positions, where steps are not the compiled ones, are refused.
     """
     require_without_drives(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     of_step, target = method_in(mech, coordinates, method), one_of("target", target, TARGETS)
     ALGORITHMS[step_name(mech, of_step)].check(mech)
     parameters, ctrl = by_name("parameters", parameters, "{'mass': masses}"), unless_empty(mech, ctrl)
@@ -244,9 +249,9 @@ def _kernel(
     def make() -> _Backward:
         step = step_program(mech, method, acting, more, parameters, dtype, counts=False)
         program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
-        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
+        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
         per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
-        return _Backward(load_recurrence(program, Recurrence(feeds, per_run), dtype, target), program, step.inputs)
+        return _Backward(load(scan(program, carried, per_run), dtype, target), program, step.inputs)
 
     return stored(mech, ("rollout_vjp", method, acting, more, parameters, by, dtype, target), make)
 

@@ -193,7 +193,7 @@ def count(what: str, value: Any, least: int) -> int:
 def input_arrays(
     mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
 ) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
-    """The inputs of the recurrence, those given per step as (..., records, every, core), and the shape of the batch."""
+    """The inputs of the rollout, those given per step as (..., records, every, core), and the shape of the batch."""
     arrays, batches = {}, {}
     for array in inputs:
         per_step, core = array.name in PER_STEP, array.shape

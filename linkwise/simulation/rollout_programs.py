@@ -1,4 +1,4 @@
-"""The programs of rollouts: one step, compiled as a recurrence that runs it again and again."""
+"""The programs of rollouts: one step, and a loop over time around it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.looped import LoopedProgram
-from ..compiler.ir.program import Array, Program
-from ..compiler.ir.recurrence import Recurrence
-from ..compiler.passes.iterate import iterate
-from ..compiler.pipeline import is_long, load_recurrence, trace_algorithm, trace_with_plan
+from ..compiler.ir.program import Array
+from ..compiler.passes.scan import scan
+from ..compiler.pipeline import is_long, load, trace_with_plan
 from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
@@ -20,12 +18,12 @@ from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting
 from .momentum_rollouts import in_momenta, registers, without_momenta
-from .steps import ACTIVATION, CARRIED, MOMENTA, PER_STEP, ROW, momentum_step, stage_algorithm, step_algorithm
+from .steps import ACTIVATION, MOMENTA, PER_STEP, momentum_step, step_algorithm
 
 NEXT = "_next"
 
 
-def recurrence_kernel(
+def rollout_kernel(
     mech: Mechanism,
     method: str,
     acting: Acting,
@@ -36,32 +34,31 @@ def recurrence_kernel(
     vectors: int,
     target: str,
 ) -> tuple[Callable[..., None], tuple[Array, ...], dict[str, np.ndarray]]:
-    """The compiled recurrence, its inputs, and those of them that are numbers of this variant of a mechanism; from the
+    """The compiled rollout, its inputs, and those of them that are numbers of this variant of a mechanism; from the
     mechanism's own store or made now.  ``more`` are the names of inputs that only some rollouts have."""
 
     with_velocities = every_state if in_momenta(method, target) else None
 
-    def recurrence(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
         asked = mech, method, acting, more, (*numbers, *parameters)
         program = step_program(*asked, dtype, None, with_velocities)
-        if isinstance(program, Program) and is_long(program, target):
-            program = _stages_in_a_loop(*asked) or program
+        if not program.loops and is_long(program, target):
+            program = step_program(*asked, dtype, None, with_velocities, stages=True)
         per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        feeds = tuple((array.name, array.name.removesuffix(NEXT)) for array in program.outputs)
+        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
         last = (MOMENTA + NEXT,) if with_velocities else ()
-        once_more = Recurrence(feeds, per_run, registers(program, vectors), last)
-        run = load_recurrence(program, once_more, dtype, target)
+        run = load(scan(program, carried, per_run, registers(program, vectors), last), dtype, target)
         return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
 
     def shared(numbers: Any) -> Any:
-        made = recurrence((numbers,))
+        made = rollout((numbers,))
         return lambda variant, vector: (*made, {"numbers": vector})
 
     request = ("rollout", method, acting, more, parameters, target, with_velocities, vectors)
     return stored(
         mech,
         (*request, dtype),
-        lambda: shared_by_variants(mech, request, dtype, lambda: (*recurrence(), {}), shared),
+        lambda: shared_by_variants(mech, request, dtype, lambda: (*rollout(), {}), shared),
     )
 
 
@@ -75,11 +72,12 @@ def step_program(
     loops: bool | None = False,
     with_velocities: bool | None = None,
     counts: bool = True,
+    stages: bool = False,
 ) -> Any:
     """The program of one step: from q, v and other inputs to the next q and v (and activations), and of closed
     mechanisms how far they can be trusted.  ``loops``: as for ``compile``; ``with_velocities``: steps from momenta to
     momenta, with or without v of the start, if it is not None; ``counts``: closed ones tell how far they can be
-    trusted."""
+    trusted; ``stages``: like stages are one loop, except of closed ones, whose ends look at several stages."""
     fed_back, options = _fed_back(mech, acting), {}
     if with_velocities is None:
         algorithm = step_algorithm(mech, method, acting, more)
@@ -102,7 +100,11 @@ def step_program(
             ports=(),
             sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
         )
-    return _divided(trace_with_plan(algorithm, mech, parameters, options, loops).program, method, fed_back)
+    return _divided(
+        trace_with_plan(algorithm, mech, parameters, options, loops, stages and not mech.loops).program,
+        method,
+        fed_back,
+    )
 
 
 def _fed_back(mech: Mechanism, acting: Acting) -> list[Array]:
@@ -115,15 +117,3 @@ def _divided(program: Any, method: str, fed_back: Sequence[Array]) -> Any:
     """The result of a step as the arrays that are fed back."""
     parts = tuple(Array(array.name + NEXT, array.shape) for array in fed_back)
     return dataclasses.replace(program.with_divided_output(parts), name=f"{method}_rollout")
-
-
-def _stages_in_a_loop(
-    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...], parameters: Sequence[Any]
-) -> LoopedProgram | None:
-    """The program of ``step_program`` with the code of one stage, where all are alike."""
-    staged = stage_algorithm(mech, method, acting, more)
-    if staged is None:
-        return None
-    algorithm, rows = staged
-    program, _ = trace_algorithm(algorithm, mech, parameters)
-    return _divided(iterate(program, CARRIED, ROW, rows), method, _fed_back(mech, acting))

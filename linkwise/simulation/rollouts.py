@@ -17,6 +17,7 @@ from ..compiler.runtime.device_arrays import DeviceCall
 from ..control.compiled import CompiledControl
 from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
@@ -50,7 +51,7 @@ from .rollout_inputs import (
     stride,
     with_controller,
 )
-from .rollout_programs import recurrence_kernel
+from .rollout_programs import rollout_kernel
 from .rollout_records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
 from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import (
@@ -84,8 +85,10 @@ def rollout(
     activation: ArrayLike | None = None,
     return_activation: bool = False,
     coordinates: str = "joint",
+    forces: Any = ALL,
 ) -> tuple[Float64Array, ...]:
-    """Motion of many states at once: q (..., steps + 1, nq) and v (..., steps + 1, nv), the initial state first.
+    """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
+    steps + 1, nv), the initial state first.
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
@@ -106,8 +109,9 @@ def rollout(
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
-    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints,
-                 which act otherwise, as all that is in ``mech.acting`` does (``mech.with_acting`` switches it)
+    forces       force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or
+                 a ``lw.Passive``: see ``lw.forward_dynamics``
+    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints
     ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
@@ -117,6 +121,8 @@ def rollout(
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
     must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
     """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
     usual = values and parameters is passive is None
     key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None
@@ -138,7 +144,7 @@ def rollout(
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     form = dtype, every == 1 and not final_only, side_by_side(method, given["q"], given["v"])
-    kernel = partial(recurrence_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
+    kernel = partial(rollout_kernel, mech, method, acting, tuple(more), tuple(parameters), *form)
     counts, keep = (steps, every, final_only), partial(remember, mech, key, values) if key else None
     found = _motion(mech, method, acting, kernel, target, device, given, parameters, passive, dtype, counts, out, keep)
     return returned(found, return_activation)
@@ -191,7 +197,7 @@ def _run(
     kept: list[np.ndarray],
     found: Sequence[np.ndarray],
 ) -> None:
-    """Run a recurrence on the CPU."""
+    """Run a rollout on the CPU."""
     if mech.loops:
         run_closed(mech, method, acting, run, named, with_batch(named, batch), kept, bool(varied))
     else:
@@ -290,7 +296,7 @@ def _run_there(
     varied: Mapping[Array, Any],
     kept: list[Any],
 ) -> None:
-    """The recurrence itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
+    """The rollout itself; ``on_cpu`` makes the same for the CPU, where closed mechanisms need it."""
     arrays = dict(zip(named, device.copied([*named.values()]), strict=True))
     if mech.loops:
         whole = with_batch(named, batch)

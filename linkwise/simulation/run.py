@@ -14,6 +14,7 @@ from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.closed.sizes import sizes
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import ByJoint, real_numbers, state_arrays
@@ -88,8 +89,9 @@ def simulate(
     worst_condition: float = closed.WORST_CONDITION,
     ctrl: Any = None,
     activation: ArrayLike | None = None,
+    forces: Any = ALL,
 ) -> Trajectory:
-    """The motion from (q0, v0) for ``duration`` seconds, under all that acts on the mechanism (``mech.acting``).
+    """The motion from (q0, v0) for ``duration`` seconds, under all force elements of the mechanism (``forces="all"``).
 
     q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
                     closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
@@ -104,8 +106,9 @@ def simulate(
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
                     positions are passed on arcs, with closed loops, whatever it is
     progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
-    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, which
-                    act otherwise; ``mech.with_acting`` switches all that acts
+    forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
+                    or a ``lw.Passive``: see ``lw.forward_dynamics``
+    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints
     ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
                     ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
@@ -125,6 +128,8 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     method = method or ("radau" if rubs(mech) else "dop853")
     asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
     settings = checked(mech, Settings(*asked), duration, keep_energy, independent)

@@ -13,6 +13,7 @@ from ..compiler.store import stored
 from ..dynamics.actuation import actuated_coordinates
 from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import otherwise
 from ..dynamics.trees import neutral
@@ -52,6 +53,7 @@ def step_kernel(
     coordinates: str = "joint",
     dtype: str = "float64",
     target: str = "cpu",
+    forces: Any = ALL,
 ) -> Kernel:
     """One step of ``rollout`` as a kernel: it takes q, v, tau and dt, and gives the state after the step, q and v in
     one array (nq + nv,).
@@ -59,7 +61,7 @@ def step_kernel(
     dt           the length that steps will have, where what acts must be made for it (contacts); an input all the same
     inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, as ``rollout`` takes them
     parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
-    passive, coordinates, method   as for ``rollout``
+    forces, passive, coordinates, method   as for ``rollout``: all force elements act (``forces="all"``)
     dtype, target   as for ``compile``
 
     Where actuators act it takes ctrl, and activation if they have states, which the result then ends with.  Of closed
@@ -67,6 +69,8 @@ def step_kernel(
     number of steps to the next singular position, squared.
     """
     require_without_drives(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     of_step, names = method_in(mech, coordinates, method), tuple(inputs)
     for name in names:
         one_of("input of a step", name, MORE)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
@@ -31,18 +32,21 @@ def rollout_derivatives(
     feedback: Mapping[str, Any] | None = None,
     ctrl: Any = None,
     passive: Passive | None = None,
+    forces: Any = ALL,
 ) -> tuple[Float64Array, Float64Array]:
     """(A, B) of every step of a motion that ``rollout`` gave: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with
     contact, actuators, damping and all else that acts, loops closed.
 
     q, v    what ``rollout`` returned with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
     by      what B is by: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
-    tau, dt, method, wrenches, feedback, ctrl, passive   as ``rollout`` was given them
+    tau, dt, method, wrenches, feedback, ctrl, forces, passive   as ``rollout`` was given them
 
     dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).
     By ``rollout_vjp``, one step backwards for each row; ``step_derivatives`` are those of the bare mechanism.
     """
     require_mechanism(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     one_of("by", by, BY)
     q, v = real_numbers("q", q), real_numbers("v", v)
     if q.ndim < 2 or q.shape[-1] != mech.nq or v.shape[-1:] != (mech.nv,) or v.shape[:-1] != q.shape[:-1]:

@@ -20,8 +20,7 @@ from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import SETTLED
-from ..mechanics.algorithms.integration import METHODS, OneStage, Tableau, fed_back
-from ..mechanics.algorithms.integration import step as step_of_tree
+from ..mechanics.algorithms.integration import METHODS, Tableau, fed_back
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanics.elements.contact import CompliantContact
 from ..mechanics.elements.law import Acting
@@ -160,36 +159,6 @@ def step_algorithm(mech: Mechanism, method: str, acting: Acting, more: tuple[str
         return whole(tree, q, v, tau, dt, wrenches, given.get("ctrl", ()), given.get(ACTIVATION, ()), **options)
 
     return _with_inputs(mech, plain, inputs, step, acting)
-
-
-CARRIED, ROW = "carried", "row"  # what stages hand on, and their coefficients
-
-
-def stage_algorithm(
-    mech: Mechanism, method: str, acting: Acting, more: tuple[str, ...] = ()
-) -> tuple[Algorithm, np.ndarray] | None:
-    """A step whose stages are alike as one of them, and the coefficients of all (``OneStage``): the state after dt from
-    what the last stage hands on, what is handed to the first, and what a stage hands on.  None for other steps."""
-    plain, (coordinates, chosen) = ALGORITHMS[step_name(mech, method)], _parts(method)
-    rows = chosen.rows if coordinates == "joint" and isinstance(chosen, Tableau) else None
-    if rows is None or len(rows) < 2 or mech.loops:  # what closed steps end with looks at several stages
-        return None
-    inputs = (*plain.inputs, *(name for name in more if name not in plain.inputs), CARRIED, ROW)
-
-    def stage(tree: Tree, *arrays: Any) -> Any:
-        given = dict(zip(inputs, arrays, strict=True))
-        one, start = OneStage(chosen, given[CARRIED], given[ROW]), (tree, given["q"], given["v"])
-        driven = _with_feedback(tree, given), given["dt"], given.get("wrenches")
-        if acting.laws:
-            end = acting_step(one, acting, *start, *driven, given.get("ctrl", ()), given.get(ACTIVATION, ()))
-        else:
-            end = step_of_tree(one, *start, *driven)
-        return end, one.first, one.next
-
-    found = _with_inputs(mech, plain, inputs, stage, acting)
-    size = 2 * (2 * mech.nv + acting.n_activation)
-    sizes = {**found.sizes, CARRIED: (size,), ROW: (rows.shape[1],)}
-    return dataclasses.replace(found, output=("state", "first", "next"), sizes=sizes), rows
 
 
 def _with_feedback(tree: Tree, given: Mapping[str, Any]) -> Any:

@@ -144,6 +144,7 @@ def test_every_command_has_an_example():
     }
 
 
+@pytest.mark.slow_cases("Command bench")
 @pytest.mark.parametrize(
     ("path", "command"), [leaf for leaf in LEAVES if leaf[0][0] not in ("reproduce", "demo", "view")], ids=str
 )

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.ir.looped import CELL, INPUT, OUTPUT, LoopedProgram
+from linkwise.compiler.ir.program import CELL, INPUT, OUTPUT
 from linkwise.compiler.ir.spec import IllegalProgram, check
+from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
@@ -63,22 +64,25 @@ MEANT = [(name, "floating tree") for name in LOOPED] + [
 ]
 
 
+@pytest.mark.slow_cases("rk4_step_with_wrenches")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("name, mechanism", MEANT)
 def test_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = MECHANISMS[mechanism]()
     looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
-    assert isinstance(looped.traced, LoopedProgram) and not isinstance(straight.traced, LoopedProgram)
+    assert looped.traced.loops and not straight.traced.loops
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
     arrays = states(mech, looped)
     expected = straight(*arrays)
     assert largest_error(looped(*arrays), expected) < 1e-11
-    unrolled = check(looped.traced.unrolled)  # cells that are read and were not written are found here
+    unrolled = check(unroll(looped.traced))  # cells that are read and were not written are found here
     (found,) = numpy_reference.evaluate(unrolled, arrays)
     assert largest_error(found, expected) < 1e-11
     assert [name for _, name in looped.sweeps] == [name for _, name in straight.sweeps]
     assert (looped.sparsity == straight.sparsity).all() or looped.sparsity[straight.sparsity].all()
 
 
+@pytest.mark.slow_cases("float32")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "name, mechanism",
@@ -116,6 +120,7 @@ def test_strides_and_given_results():
     np.testing.assert_array_equal(kernel(q, v[3], tau)[3], expected[3])
 
 
+@pytest.mark.slow_cases("semi_implicit_step")
 @needs_compiler
 @pytest.mark.parametrize("name", ["forward_dynamics", "semi_implicit_step", "link_velocities"])
 def test_exported_c(name, tmp_path):
@@ -128,6 +133,7 @@ def test_exported_c(name, tmp_path):
     assert largest_error(found, expected) < 1e-11
 
 
+@pytest.mark.slow_cases("asfortranarray", "forward_dynamics_with_wrenches")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler on this machine")
 @pytest.mark.parametrize("laid", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("name", ["forward_dynamics", "link_poses", "forward_dynamics_with_wrenches"])
@@ -188,7 +194,7 @@ def test_links_in_a_row_are_done_two_at_a_time():
 
 
 def has_loops(name, mech, **options):
-    return isinstance(trace_with_plan(VARIANTS[name], mech, loops=None, options=options).program, LoopedProgram)
+    return trace_with_plan(VARIANTS[name], mech, loops=None, options=options).program.loops
 
 
 def test_long_chains_have_loops_and_arms_have_none():

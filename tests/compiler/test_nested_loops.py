@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.ir.looped import LoopedProgram
 from linkwise.compiler.ir.spec import IllegalProgram, check
+from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
@@ -29,6 +29,7 @@ def mechanism_called(name):
     return lw.mechanisms.random_tree(6, 1, ["revolute"]) if name == "branches" else MECHANISMS[name]()
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(
     "name, mechanism",
     [(name, "pins in slots") for name in NESTED]
@@ -47,20 +48,21 @@ def mechanism_called(name):
 def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = mechanism_called(mechanism)
     looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
-    assert isinstance(looped.traced, LoopedProgram)
+    assert looped.traced.loops
     assert looped.traced.is_nested == (mech.n_links > 1 or name in BY_COLUMN)
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
     arrays = states(mech, looped, (3,))
     expected = straight(*arrays)
     own = 1e-11 if name in BY_COLUMN else 1e-12  # by other ways, and ill-conditioned
     assert largest_error(looped(*arrays), expected) < own
-    unrolled = check(looped.traced.unrolled)  # cells that are read and were not written are found here
+    unrolled = check(unroll(looped.traced))  # cells that are read and were not written are found here
     (found,) = numpy_reference.evaluate(unrolled, arrays)
     assert largest_error(found, expected) < own
     assert looped.sparsity[straight.sparsity].all()  # general code has fewer zeros, and none that are not
-    assert sum(looped.op_counts.values()) >= sum(looped.traced.unrolled.op_counts.values())
+    assert sum(looped.op_counts.values()) >= sum(unroll(looped.traced).op_counts.values())
 
 
+@pytest.mark.slow_cases("float32")
 @pytest.mark.parametrize(
     "name, mechanism, dtype",
     [
@@ -88,11 +90,11 @@ def test_long_chains_have_right_matrices():
     mech = lw.mechanisms.chain(n)
     (q, v), a, along = lw.random_state(mech, rng), rng.normal(size=n), rng.normal(size=n)
     kernel = lw.compile("inverse_dynamics_derivatives", mech)
-    assert isinstance(kernel.traced, LoopedProgram)
+    assert kernel.traced.loops
     d_q, d_v, d_a = kernel(q, v, a)
     mass = lw.mass_matrix(mech, q)
     solved = lw.compile("forward_dynamics_derivatives", mech)
-    assert isinstance(solved.traced, LoopedProgram)
+    assert solved.traced.loops
     by_q, by_v, by_tau = solved(q, v, lw.inverse_dynamics(mech, q, v, a))
     scale = np.abs(by_tau) @ np.abs(mass)  # entries of the products cancel
     assert (np.abs(by_tau @ mass - np.eye(n)) < 1e-12 * (scale + 1)).all()
@@ -137,7 +139,7 @@ def test_jacobians_of_one_frame(mechanism, link):
     mech = MECHANISMS[mechanism]().with_frame("probe", link, pose)
     for frame in (link, "probe"):
         looped, straight = (lw.compile("jacobian", mech, target="numpy", link=frame, loops=x) for x in (True, False))
-        assert isinstance(looped.traced, LoopedProgram) and looped.output_shapes == straight.output_shapes
+        assert looped.traced.loops and looped.output_shapes == straight.output_shapes
         q = states(mech, looped)[0]
         assert largest_error(looped(q), straight(q)) < 1e-13
         assert (looped.sparsity == straight.sparsity).all()
@@ -197,7 +199,7 @@ def test_variants_of_long_chains_have_loops_too():
 
 
 def has_loops(name, mech):
-    return isinstance(trace_with_plan(VARIANTS[name], mech, loops=None).program, LoopedProgram)
+    return trace_with_plan(VARIANTS[name], mech, loops=None).program.loops
 
 
 def test_long_chains_have_nested_loops_and_humanoids_have_none():
@@ -208,7 +210,7 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
     for name in ("mass_matrix", "mass_matrix_inverse", "inverse_dynamics_derivatives"):
         assert not has_loops(name, humanoid)
     columns = trace_with_plan(VARIANTS["forward_dynamics_derivatives"], humanoid, loops=None).program
-    assert isinstance(columns, LoopedProgram)  # loops over columns alone, not over links
+    assert columns.loops  # loops over columns alone, not over links
     assert columns.constants_in_code and not columns.is_nested
     assert has_loops("forward_dynamics_derivatives", lw.mechanisms.chain(40))
 
@@ -237,18 +239,18 @@ def test_illegal_nests_are_refused():
     for wrong in (places + program.cells, places[1:]):
         with pytest.raises(IllegalProgram, match="is in no cells"):
             check(replace(program, results=(wrong,)))
-    ways = last.inner
+    rows = last.inner
 
-    def with_ways(**changes):
-        return replace(program, loops=(*before, replace(last, inner=replace(ways, **changes))))
+    def with_rows(**changes):
+        return replace(program, loops=(*before, replace(last, inner=replace(rows, **changes))))
 
-    with pytest.raises(IllegalProgram, match="leads to no row"):
-        check(with_ways(first=ways.first + len(ways.following)))
+    with pytest.raises(IllegalProgram, match="leads to no iteration"):
+        check(with_rows(first=rows.first + len(rows.following)))
     with pytest.raises(IllegalProgram, match="has no end"):
-        check(with_ways(following=np.zeros_like(ways.following)))
-    with pytest.raises(IllegalProgram, match="rows are not told"):
-        check(with_ways(first=ways.first[1:]))
+        check(with_rows(following=np.zeros_like(rows.following)))
+    with pytest.raises(IllegalProgram, match="not one trip for each"):
+        check(with_rows(first=rows.first[1:]))
     with pytest.raises(IllegalProgram, match="a loop that is not there"):
-        check(replace(program, loops=(*before, ways.rows)))
+        check(replace(program, loops=(*before, rows)))
     with pytest.raises(IllegalProgram, match="outside its array"):
-        check(with_ways(rows=replace(ways.rows, bases=ways.rows.bases + 10**6)))
+        check(with_rows(bases=rows.bases + 10**6))

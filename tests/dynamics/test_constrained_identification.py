@@ -46,7 +46,7 @@ def test_payload_and_friction_from_torques_of_motors(name):
         q, v, a = excited(mech, drives, AMPLITUDES[name], count, rng)
         moved = v[:, places]
         friction = forces * (viscous * moved + dry * np.sign(moved))
-        return q, v, a, lw.closed.inverse_dynamics(mech, q, v, a, actuated=drives)[:, places] + friction
+        return q, v, a, lw.inverse_dynamics(mech, q, v, a, actuated=drives)[:, places] + friction
 
     def columns(q, v, a):
         """(k, p, parameters): of inertias and friction; K* is one at the driven joints."""

@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 
 
+@pytest.mark.slow_cases("joints1-rk4_step")
 @pytest.mark.parametrize("name", ["integrate", "rk4_step", "semi_implicit_step"])
 @pytest.mark.parametrize("joints", [("revolute", "spherical", "planar"), ("helical", "universal", "cylindrical")])
 def test_changes_of_configurations_as_steps(name, joints):

@@ -55,6 +55,7 @@ ALGORITHMS = {
 }
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_every_input_of_named_algorithms(name):
     mech = TREES[name]
@@ -113,6 +114,7 @@ def test_velocities_are_what_poses_change_by(name):
     close(mass * np.einsum("sij,sj->si", moved, v), traced("momentum", mech)(q, v)[:, 3:], 1e-11)
 
 
+@pytest.mark.slow_cases("stewart_platform")
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "loader", "stewart_platform", "flyball_governor"])
 def test_closed_mechanisms(name):
     mech = built(name)

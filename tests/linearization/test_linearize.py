@@ -27,6 +27,7 @@ def check(mech, q, v, tau, choice=None, passive=None, wrenches=None, tolerance=1
     return model
 
 
+@pytest.mark.slow_cases("stewart_platform", "delta_robot")
 @every_mechanism
 def test_closed_mechanisms(name):
     mech = built(name)
@@ -74,6 +75,8 @@ def test_linear_combinations_as_coordinates_of_a_tree():
     assert model.independent[0] == "y1"
 
 
+@pytest.mark.slow_cases("PinInSlot", "Prismatic", "Cylindrical", "Planar", "Revolute")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("kind", CLOSING, ids=lambda kind: type(kind).__name__)
 def test_loops_of_every_kind_with_joints_that_turn_freely(kind):
     """A ball and joints of several degrees of freedom on the way around the loop, all moving."""

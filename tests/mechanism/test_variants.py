@@ -62,6 +62,7 @@ def test_locked_joints_of_random_trees(seed):
     check_locked(mech, names, seed)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("number", range(len(EVERY_KIND)), ids=lambda number: type(EVERY_KIND[number]).__name__)
 def test_every_kind_of_joint_can_be_locked(number):
     kind, where = EVERY_KIND[number], ("first", "middle", "last")[number % 3]

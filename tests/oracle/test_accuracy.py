@@ -58,6 +58,8 @@ def pinocchio_results(mech: lw.Mechanism, q, v, u) -> dict[str, list[np.ndarray]
     }
 
 
+@pytest.mark.slow_cases("100 links")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("case", CASES)
 def test_errors_are_like_pinocchios(case):
     make, count = CASES[case]

@@ -33,3 +33,24 @@ def load(file: Path, floating_base: bool = False) -> lw.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
         return lw.load(file, floating_base=floating_base)
+
+
+large_robots_are_slow = pytest.mark.slow_cases(
+    "tiago_dual",
+    "centauro",
+    "g1_29dof_with_hand",
+    "alex_psyonic",
+    "tiago-",
+    "talos_reduced_",
+    "talos_full_v2",
+    "icub-",
+    "human-",
+    "romeo_small",
+    "simple_humanoid_classical",
+    "tiago_pro",
+    "alex_sake",
+    "talos_reduced_corrected",
+    "talos_reduced_box",
+    "g1_29dof",
+    "-fixed]",  # each is there on a free base
+)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.peers.robots import FILES, READABLE, REFUSED, load, pin, robot
+from tests.peers.robots import FILES, READABLE, REFUSED, large_robots_are_slow, load, pin, robot
 
 from tests.peers.pinocchio_peer import Peer, from_file  # isort: skip (needs pinocchio, which robots may skip for)
 from tests.algorithms import VARIANTS
@@ -103,6 +103,8 @@ def test_the_robots_are_there():
     assert len(READABLE) >= 60
 
 
+@large_robots_are_slow
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize(("file", "floating_base"), CASES)
 def test_every_robot(file, floating_base):
     compare(file, floating_base, target="numpy")
@@ -114,6 +116,8 @@ def test_every_robot_as_machine_code(file, floating_base):
     compare(file, floating_base, target="cpu")
 
 
+@pytest.mark.slow_cases("talos")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(("path", "floating_base"), COMPILED_SAMPLE)
 def test_some_robots_as_machine_code(path, floating_base):
     compare(robot(path), floating_base, target="cpu")

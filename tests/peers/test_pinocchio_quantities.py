@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.peers.robots import load, pin, robot
+from tests.peers.robots import large_robots_are_slow, load, pin, robot
 from tests.peers.test_pinocchio import CASES, COMPILED_SAMPLE, TOLERANCE
 
 from tests.peers.pinocchio_peer import ANGULAR_FIRST, Peer, from_file  # isort: skip (needs pinocchio)
@@ -117,11 +117,15 @@ def compare(file, floating_base: bool, target: str) -> None:
     assert not failures, "\n".join(failures)
 
 
+@large_robots_are_slow
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize(("file", "floating_base"), CASES)
 def test_every_robot(file, floating_base):
     compare(file, floating_base, target="numpy")
 
 
+@pytest.mark.slow_cases("talos")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(("path", "floating_base"), COMPILED_SAMPLE)
 def test_some_robots_as_machine_code(path, floating_base):
     compare(robot(path), floating_base, target="cpu")
@@ -133,6 +137,7 @@ def test_frames_away_from_their_links_are_among_them():
     assert np.any(mech.frame(a_frame(mech, model)).position)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(("path", "floating_base"), COMPILED_SAMPLE)
 def test_effective_inertia_and_manipulability(path, floating_base):
     """From Pinocchio's Jacobian and mass matrix."""

@@ -58,6 +58,7 @@ def test_robots(path, floating_base):
     compare(from_file(file, lw.load(file, floating_base=floating_base), floating_base))
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_trees(seed):
     """Without universal joints: they are built of two others there, and the first derivatives of such a joint take its

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.physics.trees import close, every_tree, rate, tree_of
+from tests.physics.trees import close, every_tree, large_trees_are_slow, rate, tree_of
+
+pytestmark = large_trees_are_slow
 
 TOLERANCE = 1e-11
 ALONG_MOTION = 2e-8  # differences of order eight
@@ -55,6 +57,7 @@ def test_the_center_of_mass_moves_with_the_linear_momentum(tree):
     close(times(model.center_of_mass_jacobian(q), v), velocity, TOLERANCE)
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_rates_along_a_motion(tree):
     """Along q(t) that leaves with velocity v and acceleration a."""

@@ -9,7 +9,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism.library import EVERY_KIND
-from tests.physics.trees import Model, close, every_tree, rate
+from tests.physics.trees import Model, close, every_tree, large_trees_are_slow, rate
+
+pytestmark = large_trees_are_slow
 
 STATES = 6
 

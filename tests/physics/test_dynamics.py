@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.physics.trees import close, every_tree, rate
+from tests.physics.trees import close, every_tree, large_trees_are_slow, rate
 
 STATES = 4
 
 
+@large_trees_are_slow
 @every_tree
 def test_mass_matrix_and_its_inverse(tree):
     model = tree()
@@ -21,6 +23,7 @@ def test_mass_matrix_and_its_inverse(tree):
     close(model.kinetic_energy(q, v), 0.5 * np.einsum("...i,...ij,...j", v, mass, v), 1e-13, core=0)
 
 
+@large_trees_are_slow
 @every_tree
 def test_inverse_dynamics_is_the_equation_of_motion(tree):
     model = tree()
@@ -32,6 +35,7 @@ def test_inverse_dynamics_is_the_equation_of_motion(tree):
     close(model.bias_force(q, 0.0 * v), gravity, 1e-14)
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_forward_and_inverse_dynamics_undo_each_other(tree):
     model = tree()
@@ -42,6 +46,7 @@ def test_forward_and_inverse_dynamics_undo_each_other(tree):
     close(model.forward_dynamics_with_wrenches(q, v, tau, wrenches), a, 1e-10)
 
 
+@large_trees_are_slow
 @every_tree
 def test_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(tree):
     model = tree()
@@ -51,6 +56,7 @@ def test_rate_of_the_mass_matrix_less_twice_coriolis_is_skew(tree):
     close(coriolis + np.swapaxes(coriolis, -1, -2), mass_rate, 1e-8, core=2)
 
 
+@large_trees_are_slow
 @every_tree
 def test_gravity_force_is_the_gradient_of_potential_energy(tree):
     model = tree()
@@ -60,6 +66,7 @@ def test_gravity_force_is_the_gradient_of_potential_energy(tree):
     close(gradient.T, model.gravity_force(q), 1e-9)
 
 
+@large_trees_are_slow
 @every_tree
 def test_power_balance(tree):
     """d(kinetic + potential)/dt is the power of joint forces and wrenches."""
@@ -76,6 +83,7 @@ def test_power_balance(tree):
     close(rate(energy) / scale, power / scale, 1e-8, core=0)
 
 
+@large_trees_are_slow
 @every_tree
 def test_energy_is_kept_along_a_free_step(tree):
     """A classical Runge-Kutta step of order 4 without forces changes the energy by O(h^5)."""

@@ -45,6 +45,7 @@ def check(model: Model, wrenches: bool, count: int = STATES) -> None:
             close(found[:, k] @ directions(model.mech.nv), expected[k], TOLERANCE, core=2)
 
 
+@pytest.mark.quick_one_in(2)
 @trees_of([case for case in CASES if case not in LARGE])
 def test_random_trees(tree):
     model = tree()

@@ -8,7 +8,9 @@ import pytest
 
 import linkwise as lw
 from tests.physics.test_jacobian_rates import deepest, with_mimic_joints
-from tests.physics.trees import Model, close, every_tree, rate, tree_of
+from tests.physics.trees import Model, close, every_tree, large_trees_are_slow, rate, tree_of
+
+pytestmark = large_trees_are_slow
 
 FRAMES = ("link", "world", "world_aligned")
 
@@ -54,6 +56,7 @@ def test_against_poses_along_a_motion(tree):
     close(model.frame_acceleration(q, v, a, link=name, frame="link", classical=True), local, 2e-7)
 
 
+@pytest.mark.quick_one_in(3)
 @every_tree
 @pytest.mark.parametrize("frame", FRAMES)
 def test_against_jacobians(tree, frame):

@@ -28,6 +28,7 @@ def inputs(mech: lw.Mechanism, shape: tuple[int, ...], seed: int = 0) -> dict[st
     return {"q": q, "v": v, "a": rng.normal(size=v.shape), "dt": rng.normal(size=shape)}
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("n, seed", [(n, seed) for n in (3, 7, 15) for seed in range(4)])
 def test_names_and_order_of_declaration(n, seed):
     """Joints keep their parents, but everything is declared in a random order (so siblings swap) with other names."""

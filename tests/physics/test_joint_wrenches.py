@@ -42,6 +42,7 @@ def test_dense_operators_give_the_same(case):
         close(maps @ found[k].ravel(), tau[k] - armature * a[k], 1e-12)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
 def test_agrees_with_pinocchio(floating):
     pytest.importorskip("pinocchio")

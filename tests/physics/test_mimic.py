@@ -40,6 +40,7 @@ def tied_and_free(seed: int) -> tuple[lw.Mechanism, lw.Mechanism, np.ndarray, np
     return tied, tree, tie, offset
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_against_the_projected_mechanism(seed):
     tied_mech, free_mech, tie, offset = tied_and_free(seed)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.physics.trees import Model, close, every_tree, rate, skew
+from tests.physics.trees import Model, close, every_tree, large_trees_are_slow, rate, skew
+
+pytestmark = large_trees_are_slow
 
 STATES = 3
 
@@ -115,6 +117,7 @@ def _without_rotors(mech: lw.Mechanism) -> lw.Mechanism:
     return builder.build("without_rotors", mech.gravity)
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_operational_inertia(tree):
     model = tree()

@@ -57,6 +57,8 @@ def check(mech: lw.Mechanism, numbers: lw.Mechanism, parameters: tuple[str, ...]
     close(found, expected, 1e-11, core=expected.ndim - 1)
 
 
+@pytest.mark.slow_cases("[1-")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("parameters", SUBSETS, ids="-".join)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_subsets_give_the_folded_result(parameters, seed):
@@ -65,6 +67,7 @@ def test_subsets_give_the_folded_result(parameters, seed):
         check(mech, mech, parameters, algorithm, "numpy")
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 def test_all_numbers_can_be_those_of_another_mechanism(seed, target):

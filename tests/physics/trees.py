@@ -28,6 +28,7 @@ def trees_of(cases: Sequence[tuple[int, int, bool]]) -> pytest.MarkDecorator:
 
 
 every_tree = trees_of(CASES)
+large_trees_are_slow = pytest.mark.slow_cases("[21-", "-21-", "[40-", "-40-")  # links
 
 
 @cache

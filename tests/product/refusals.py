@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from .mechanisms import Case
+from .oracle import constraint_jacobian, null_space
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,15 @@ class Law:
     words: str
 
 
+def _rows(case: Case) -> np.ndarray:
+    return constraint_jacobian(case.mech, case.q, case.active)
+
+
 PROPERTIES: dict[str, Callable[[Case], bool]] = {
     "constrained": lambda case: not case.tree,
     "nonholonomic": lambda case: not case.holonomic,
     "rheonomic": lambda case: not case.scleronomic,
+    "fewer than six motions": lambda case: null_space(case.mech, _rows(case)).shape[1] < 6,
     "rank drops": lambda case: case.name == "singular",
 }
 
@@ -35,6 +43,7 @@ WORKLESS = Law("nu* C = 0 where kinetic energy changes by the work of given forc
 NO_MANIFOLD = Law("no chart where the constraint Jacobian loses rank", "position is singular")
 VELOCITIES_ALONE = Law("constraints of velocities alone leave all positions", "velocities alone")
 TIME_IS_PRESCRIBED = Law("a prescribed motion fixes the time along its path", "drive|prescrib")
+SIX_MOTIONS = Law("a matrix 6 x 6 of rank below 6 has no inverse", "degrees of freedom")
 NO_REST = Law("what is driven does not stand still", "violate the constraints")
 INVERSE_OF_THE_TREE = Law("the inverse of an operator has no constraints in it", r"op\.L")
 INVERSE_MASS_OF_THE_TREE = Law("the inverse of the mass matrix has no constraints in it", "spanning_tree")
@@ -61,6 +70,9 @@ REFUSALS: dict[tuple[str, str], Law] = {
     ("local_parametrization", "nonholonomic"): VELOCITIES_ALONE,
     # With q = q(s) the driven coordinate gives s(t) by its own function of time: there is nothing to minimize.
     ("time_optimal", "rheonomic"): TIME_IS_PRESCRIBED,
+    # J K has at most as many independent columns as K, and the mobility J K (K* M K)^-1 K* J* of a frame at most this
+    # rank: with fewer than six motions some wrench moves the frame nowhere, and its acceleration per wrench is zero.
+    ("operational_inertia", "fewer than six motions"): SIX_MOTIONS,
     # G v = r(t) has no solution v = 0 while r is not zero: no forces hold a crank still that a motor turns.
     ("static_forces", "rheonomic"): NO_REST,
     # (X^-1) X = 1 of an operator X of the tree.  What takes forces to accelerations of the constrained mechanism is

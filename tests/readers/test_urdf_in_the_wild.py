@@ -107,6 +107,7 @@ def random_configuration(mechanism, rng):
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 @pytest.mark.parametrize("file", READABLE, ids=lambda file: file.stem)
 def test_agrees_with_pinocchio(file, floating_base):

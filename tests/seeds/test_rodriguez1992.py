@@ -359,6 +359,7 @@ def test_identities_3_to_6(chain):
         differ(wrong @ D @ wrong.T, expected)
 
 
+@pytest.mark.slow_cases("random_tree_8_4")
 @results("rodriguez1992", "Identity 2", "Identity 3", "Identity 4", "Identity 5", "Identity 6", by="library")
 @every_tree
 def test_identities_2_to_6_hold_for_trees(mech):

@@ -123,6 +123,7 @@ def test_the_arm_that_is_counted_has_no_lucky_numbers(n):
     np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), v, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date():
     """If this fails: python benchmarks/operation_counts.py --write docs/counts.md"""
     assert (ROOT / "docs" / "counts.md").read_text() == report()

@@ -51,6 +51,7 @@ def test_every_state_has_its_own_rank(order, stabilization):
         np.testing.assert_allclose(both.member(i).resume(0.05).q, alone.resume(0.05).q, atol=1e-9)
 
 
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize(

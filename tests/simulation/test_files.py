@@ -80,6 +80,7 @@ CHARTS = {
 }
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("sampling", [{}, {"output_step": 4e-3}], ids=["steps", "samples"])
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize("chart", CHARTS)

@@ -88,6 +88,8 @@ def check(name: str, method: str, which: int, stabilization: str | None = "proje
         assert np.abs(motion.off(q)).max() < max(1e-6, error)
 
 
+@pytest.mark.slow_cases("-0]")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize(("name", "method", "which"), SPREAD)
 def test_some_motions(name, method, which):
     check(name, method, which)
@@ -171,6 +173,7 @@ def test_the_second_example_of_spencer2004_goes_straight_twice(method):
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-5
 
 
+@pytest.mark.slow_cases("[rk4]")
 @pytest.mark.filterwarnings("ignore:at t = 0 s mechanism 'five_bar' is at rest")
 @pytest.mark.parametrize("method", ["dop853", "rk45", "radau", "rk4"])
 def test_the_stretched_five_bar_returns(method):

@@ -48,6 +48,7 @@ def test_forces_row_by_row_are_held(method):
     np.testing.assert_allclose(found.q[-1], same.q[-1], atol=5e-2 if method == "semi_implicit" else 5e-3)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize("case", ["free", "controlled", "rows", "springs", "nu"])
 def test_batches_move_like_their_members(case, method):

@@ -65,6 +65,7 @@ def test_final_energy_after_a_hundred_steps(mech, method):
     agree(along(found["tau"], by_force, 1), slope(lambda s: final(tau=tau + s * by_force)))
 
 
+@pytest.mark.slow_cases("[0]", "[1]")
 @pytest.mark.parametrize("seed", range(3))
 def test_against_products_of_derivatives_of_steps(seed):
     mech = lw.mechanisms.random_tree(3, seed, joints=EVERY_KIND, floating_base=seed == 1)

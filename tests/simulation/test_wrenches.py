@@ -49,6 +49,8 @@ CASES = {
 }
 
 
+@pytest.mark.slow_cases("tree, xi")
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("case", CASES)
 def test_weights_as_wrenches_are_gravity(case):
     make, options = CASES[case]

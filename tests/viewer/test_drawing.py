@@ -41,6 +41,7 @@ def expected(mech: lw.Mechanism, q) -> dict[str, int]:
     return {gid: count for gid, count in counts.items() if count}
 
 
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_all_of_a_mechanism_is_drawn_inside_the_limits(name):
     mech, q = built(name)

@@ -21,6 +21,7 @@ def contains(points: np.ndarray, point: np.ndarray) -> bool:
     return bool(np.any(np.linalg.norm(points - point, axis=-1) < 1e-9))
 
 
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_there_is_a_shape_per_link_and_a_mark_per_joint(name):
     mech, q = built(name)

@@ -9,11 +9,11 @@ node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import ops
-from .program import Node, Program
+from .program import Array, Body, Node, Place, Program, reachable
 
 
 class Builder:
@@ -22,7 +22,7 @@ class Builder:
     def __init__(self, numbers: int | None = None) -> None:
         """``numbers``: an input whose elements are fixed before the program runs, like constants."""
         self.section = ""
-        self.repetitions: Any = None  # what hears of functions that are applied to many lists alike
+        self.loops: Any = None  # of the trace: what makes loops of functions that are applied many times
         self._table: dict[tuple, Node] = {}
         self._count = 0
         self._numbers = numbers
@@ -220,3 +220,23 @@ class Builder:
                 new[node] = self.rebuild(node, args)
         self.section = section
         return new
+
+
+def body_between(results: Sequence[Node], writes: Sequence[Place], leaves: Mapping[Node, Place], name: str) -> Body:
+    """What computes ``results`` of another program from what is at the places of ``leaves``."""
+    seen, stack = set[Node](), list(results)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(() if node in leaves else node.args)
+    builder, reads = Builder(), dict[Place, int]()
+    new: dict[Node, Node] = {}
+    for node in sorted(seen, key=lambda node: node.index):  # operands first
+        if node in leaves:
+            new[node] = builder.input(0, reads.setdefault(leaves[node], len(reads)))
+        else:
+            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
+    found = (tuple(new[node] for node in results),)
+    arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
+    return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))

@@ -5,24 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from . import ops
-from .looped import INPUT, OUTPUT, AnyProgram, LoopedProgram, Place
-from .program import Node, Program
+from .program import INPUT, OUTPUT, RECORDS, REPEATS, Array, Node, Place, Program
 
 
-def text(program: AnyProgram) -> str:
+def text(program: Program) -> str:
     """A readable listing; the same program always prints the same."""
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         return _looped(program)
-    lines = [f"program {program.name}"]
-    lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
+    lines = [f"program {program.name}", *_inputs(program)]
     lines += _operations(program, lambda array, element: f"{program.inputs[array].name}[{element}]")
     number = {node: i for i, node in enumerate(program.nodes)}
     for array, results in zip(program.outputs, program.results, strict=True):
-        lines.append(f"  out {array.name}{list(array.shape)} = " + " ".join(f"%{number[n]}" for n in results))
+        lines.append(f"  out {_shaped(array)} = " + " ".join(f"%{number[n]}" for n in results))
     return "\n".join(lines) + "\n"
 
 
-def _looped(program: LoopedProgram) -> str:
+def _shaped(array: Array) -> str:
+    """The array with its axes of time and its shape."""
+    return f"{array.name}[{', '.join(map(str, (*array.axes, *array.shape)))}]"
+
+
+def _inputs(program: Program) -> list[str]:
+    """The inputs, and what is carried to them over time."""
+    carried = [f"{program.outputs[k].name} -> {program.inputs[n].name}" for k, n in program.carried]
+    lines = [f"  in  {_shaped(array)}" for array in program.inputs]
+    return [*lines, f"  for {RECORDS}, {REPEATS}: {', '.join(carried)}"] if carried else lines
+
+
+def _looped(program: Program) -> str:
     def place(one: Place) -> str:
         array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(one.space)
         name = one.space if array is None else array[one.array].name
@@ -30,8 +40,7 @@ def _looped(program: LoopedProgram) -> str:
         bases += [f"@@{one.outer}"] if one.outer is not None else []
         return f"{name}[{' + '.join([*bases, str(one.offset)])}]"
 
-    lines = [f"program {program.name}: {program.cells} cells, {len(program.numbers)} numbers"]
-    lines += [f"  in  {a.name}{list(a.shape)}" for a in program.inputs]
+    lines = [f"program {program.name}: {program.cells} cells, {len(program.numbers)} numbers", *_inputs(program)]
     for loop in program.loops:
         lines.append(f"  loop {loop.label}: {len(loop.which)} iterations")
         for k, (body, times) in enumerate(loop.all_bodies):
@@ -42,7 +51,7 @@ def _looped(program: LoopedProgram) -> str:
             number = {node: i for i, node in enumerate(body.program.nodes)}
             results = zip(body.writes, body.program.results[0], strict=True)
             lines += [f"  {place(one)} = %{number[node]}" for one, node in results]
-    lines += [f"  out {a.name}{list(a.shape)}" for a in program.outputs]
+    lines += [f"  out {_shaped(array)}" for array in program.outputs]
     return "\n".join(lines) + "\n"
 
 

@@ -1,17 +1,31 @@
-"""Nodes and programs: an immutable scalar graph with named array inputs and outputs."""
+"""Nodes, loops and programs: what is compiled, immutable.
+
+Straight-line code is a graph of scalar operations between named arrays.  Where the same operations run many times with
+other operands they are the body of a ``For``: links of the same class, columns and rows of matrices, lists, stages of a
+step.  An iteration has a body and some positions (``bases``).  What the body reads and writes lies at fixed offsets
+from them: elements of the inputs and outputs, numbers of a table, and cells, the memory that carries values from one
+iteration to another.  A body is itself straight-line code.
+
+A program may also run over time (``passes/scan.py``): again and again, as often as axes of its arrays are long, with
+values carried from outputs to inputs.
+"""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import ops
+
+INPUT, OUTPUT, CELL, NUMBER = "input", "output", "cell", "number"  # where operands of bodies lie
+RECORDS, REPEATS = "records", "repeats"  # axes of time: states that are kept, and runs from each to the next
 
 
 class Node:
@@ -36,51 +50,272 @@ class Node:
 
 @dataclass(frozen=True)
 class Array:
-    """Name and core shape of one input or output array."""
+    """Name and core shape of one input or output array; ``axes`` of time are ahead of the core."""
 
     name: str
     shape: tuple[int, ...]
+    axes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
 
 
+class Place(NamedTuple):
+    """Element ``offset`` past the position number ``base`` of an iteration (None: past the beginning).
+
+    space   INPUT or OUTPUT, with ``array`` which of them; CELL; NUMBER
+    outer   in a nested loop, the position of the iteration around it that is added too
+    """
+
+    space: str
+    array: int
+    base: int | None
+    offset: int
+    outer: int | None = None
+
+    def at(self, bases: Any, around: Any = ()) -> Any:
+        """The number of the element, from the positions of an iteration and of the one around it: numbers, or arrays
+        with one for each of several iterations."""
+        position = self.offset if self.base is None else self.offset + bases[self.base]
+        return position if self.outer is None else position + around[self.outer]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What an iteration does: straight-line code with one input, the numbers at ``reads``, and one output, those at
+    ``writes``.  All is read before anything is written."""
+
+    program: Program
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class For:
+    """A loop.  Its iterations run in turn; in a nested loop, those that belong to the iteration around it.
+
+    bodies      one per class of iterations
+    which       (iterations,): the body of each
+    bases       (iterations, positions)
+    inner       the loop that runs inside each iteration, after its body
+    first       of a nested loop, (iterations around it,): the first of its iterations; -1: none
+    following   likewise, (iterations,): the next one; -1: none.  Trips may differ, and share their ends
+    """
+
+    label: str
+    bodies: tuple[Body, ...]
+    which: np.ndarray
+    bases: np.ndarray
+    inner: For | None = None
+    first: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    following: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    @property
+    def repeats(self) -> np.ndarray:
+        """How often each body runs."""
+        counts = np.zeros(len(self.bodies), dtype=int)
+        rows = (rows for _, rows in self.steps) if len(self.first) else (slice(None),)
+        for row in rows:
+            counts += np.bincount(self.which[row], minlength=len(counts))
+        return counts
+
+    @property
+    def all_bodies(self) -> Iterator[tuple[Body, int]]:
+        """Bodies of all levels, and how often each runs."""
+        for level in self.levels:
+            yield from zip(level.bodies, level.repeats.tolist(), strict=True)
+
+    @property
+    def levels(self) -> tuple[For, ...]:
+        """The loop, and the one nested in it."""
+        return (self,) if self.inner is None else (self, *self.inner.levels)
+
+    def with_bodies(self, change: Callable[[Body], Body]) -> For:
+        """The loop with every body changed."""
+        inner = self.inner and self.inner.with_bodies(change)
+        return replace(self, bodies=tuple(map(change, self.bodies)), inner=inner)
+
+    @property
+    def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of a nested loop, step by step: the iterations around it that are not done, and its iterations there."""
+        around = np.flatnonzero(self.first >= 0)
+        rows = self.first[around]
+        while len(rows):
+            yield around, rows
+            rows = self.following[rows]
+            around, rows = around[rows >= 0], rows[rows >= 0]
+
+    def trip(self, around: int) -> Iterator[int]:
+        """Of a nested loop, its iterations in one of the iterations around it."""
+        row = int(self.first[around])
+        while row >= 0:
+            yield row
+            row = int(self.following[row])
+
+    def elements(self, space: str, read: bool = False) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
+        """Of the bodies that run, those results that go to a space: body, number of the result, place and elements; or
+        what they ``read`` from there."""
+        for level in self.levels:
+            outer, along = np.zeros(len(level.which), int), np.arange(len(level.which))
+            if level is not self:
+                outer, along = (np.concatenate(parts) for parts in zip(*level.steps, strict=True))
+            for k, body in enumerate(level.bodies):
+                chosen = level.which[along] == k
+                bases, around = level.bases[along[chosen]].T, self.bases[outer[chosen]].T
+                for number, place in enumerate(body.reads if read else body.writes):
+                    if place.space == space and bases.size:
+                        yield body, number, place, np.atleast_1d(place.at(bases, around))
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A straight-line computation: ``nodes`` in evaluation order, ``results`` the elements of each output.
+    """A computation: straight-line code, or loops that run one after the other.
 
-    ``results[k]`` holds the nodes of output ``k`` in C order, so ``len(results[k]) == outputs[k].size``.
+    nodes     of straight-line code, in evaluation order
+    results   of straight-line code, the nodes of the elements of each output in C order; with loops, of each output the
+              cells that its elements are in at the end, -1: zero; empty where loops write the outputs
+    loops     none in straight-line code
+    cells     how many there are; those that are read have been written before
+    numbers   the table
+    sparse    outputs are zero where no loop writes; else all are written
+    constants_in_code   of the mechanism, as in straight-line code; else all numbers that differ are in tables
+    carried   (output, input), ..., by number: the program runs over time, for each record REPEATS times, and each of
+              these outputs replaces the input before the next run.  Inputs with axes have an element for every run,
+              outputs with axes one for every record; outputs without are what they are in the end
+    registers   how many vector registers a value takes: several where a short program waits for its own results
     """
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
-    nodes: tuple[Node, ...]
-    results: tuple[tuple[Node, ...], ...]
+    nodes: tuple[Node, ...] = ()
+    results: tuple[Any, ...] = ()
     name: str = field(default="kernel")
+    loops: tuple[For, ...] = ()
+    cells: int = 0
+    numbers: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    sparse: bool = False
+    constants_in_code: bool = True
+    carried: tuple[tuple[int, int], ...] = ()
+    registers: int = 1
+
+    @property
+    def blocks(self) -> Iterator[tuple[Program, int]]:
+        """All straight-line code, and how often it runs."""
+        if not self.loops:
+            yield self, 1
+        for body, times in self.bodies:
+            yield body.program, times
+
+    @property
+    def bodies(self) -> Iterator[tuple[Body, int]]:
+        """All bodies of loops, and how often each runs."""
+        for loop in self.loops:
+            yield from loop.all_bodies
+
+    def with_blocks(self, change: Callable[[Program], Program]) -> Program:
+        """The program with ``change(code)`` of all straight-line code."""
+
+        def changed(body: Body) -> Body:
+            return replace(body, program=change(body.program))
+
+        if not self.loops:
+            code = change(self)
+            return replace(self, nodes=code.nodes, results=code.results)
+        return replace(self, loops=tuple(loop.with_bodies(changed) for loop in self.loops))
 
     @property
     def op_counts(self) -> dict[str, int]:
         """Scalar operations per state, by class; a sine and cosine of one angle count as one ``sincos``."""
-        counts = Counter(kind for node in self.nodes for kind in node.op.counts)
-        angles = counts.pop("sin", 0) + counts.pop("cos", 0) - len(self.sine_cosine_pairs) // 2
-        if angles:
-            counts["sincos"] = angles
+        counts: Counter[str] = Counter()
+        for code, times in self.blocks:
+            own = Counter(kind for node in code.nodes for kind in node.op.counts)
+            angles = own.pop("sin", 0) + own.pop("cos", 0) - len(code.sine_cosine_pairs) // 2
+            counts.update({kind: n * times for kind, n in (own | {"sincos": angles}).items() if n})
         return dict(sorted(counts.items()))
 
+    @property
+    def size(self) -> int:
+        """Nodes that are evaluated per state: what its cost grows with."""
+        return sum(len(code.nodes) * times for code, times in self.blocks)
+
+    @property
+    def nodes_by_section(self) -> Iterator[tuple[str, Node, int]]:
+        """Section and number of evaluations of every node."""
+        return ((node.section, node, times) for code, times in self.blocks for node in code.nodes)
+
+    @property
+    def timed_input(self) -> tuple[int, int]:
+        """Of a program over time, the number of an input with an element for every run, and its axis of records, from
+        the end; that of repeats follows."""
+        number = next(k for k, array in enumerate(self.inputs) if array.axes)
+        return number, -2 - len(self.inputs[number].shape)
+
+    def times(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Lengths of the axes of time for inputs of these shapes: records and repeats; () if the program runs once."""
+        if not self.carried:
+            return ()
+        number, axis = self.timed_input
+        return shapes[number][axis], shapes[number][axis + 1]
+
+    @property
+    def uses_result_cells(self) -> bool:
+        """Whether results are in cells at the end."""
+        return bool(self.loops and self.results)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether loops run inside iterations of loops."""
+        return any(loop.inner is not None for loop in self.loops)
+
+    @property
+    def has_fixed_places(self) -> bool:
+        """Whether all iterations of a body read and write the same places, but for numbers of the table."""
+        places = (place for body, _ in self.bodies for place in (*body.reads, *body.writes))
+        return all(place.base is None or place.space == NUMBER for place in places)
+
+    @property
+    def reads_results(self) -> bool:
+        """Whether loops go on from what others have written as results."""
+        return any(place.space == OUTPUT for body, _ in self.bodies for place in body.reads)
+
     def with_divided_output(self, arrays: tuple[Array, ...]) -> Program:
-        """The only output as several, one after the other."""
-        (flat,) = self.results
-        ends = list(accumulate((array.size for array in arrays), initial=0))
-        return replace(self, outputs=arrays, results=tuple(flat[start:end] for start, end in pairwise(ends)))
+        """The only output as several, one after the other; with loops, each has elements of all iterations that write
+        it: positions are counted from where it begins."""
+        starts = list(accumulate((array.size for array in arrays), initial=0))
+
+        def divided(place: Place) -> Place:
+            if place.space != OUTPUT:
+                return place
+            which = bisect_right(starts, place.offset) - 1
+            return place._replace(array=which, offset=place.offset - starts[which])
+
+        def changed(body: Body) -> Body:
+            return replace(body, writes=tuple(map(divided, body.writes)))
+
+        results = tuple(flat[start:end] for flat in self.results for start, end in pairwise(starts))
+        loops = tuple(loop.with_bodies(changed) for loop in self.loops)
+        return replace(self, outputs=arrays, results=results, loops=loops)
 
     @property
     def sparsity(self) -> tuple[np.ndarray, ...]:
         """For each output, False where it is zero whatever the inputs are."""
-        return tuple(
-            np.array([not is_zero(node) for node in nodes], bool).reshape(array.shape)
-            for array, nodes in zip(self.outputs, self.results, strict=True)
-        )
+        if not self.loops:
+            patterns = [np.array([not is_zero(node) for node in nodes], bool) for nodes in self.results]
+        elif self.results:
+            filled = np.zeros(self.cells + 1, bool)  # the last stands for zeros
+            self._mark_filled(CELL, lambda _: filled)
+            patterns = [filled[cells] for cells in self.results]
+        else:
+            patterns = [np.full(array.size, not self.sparse) for array in self.outputs]
+            self._mark_filled(OUTPUT, lambda place: patterns[place.array])
+        return tuple(x.reshape(array.shape) for x, array in zip(patterns, self.outputs, strict=True))
+
+    def _mark_filled(self, space: str, pattern: Callable[[Place], np.ndarray]) -> None:
+        """Mark in the pattern of a place what loops write there: True if it is no zero."""
+        for loop in self.loops:
+            for body, number, place, elements in loop.elements(space):
+                pattern(place)[elements] = not is_zero(body.program.results[0][number])
 
     @property
     def unread(self) -> tuple[np.ndarray, ...]:
@@ -89,21 +324,24 @@ class Program:
         for node in self.nodes:
             if node.op is ops.INPUT:
                 read[node.value[0]][node.value[1]] = True
+        for loop in self.loops:
+            for _, _, place, elements in loop.elements(INPUT, read=True):
+                read[place.array][elements] = True
         return tuple(np.flatnonzero(~one) for one in read)
 
     @property
-    def size(self) -> int:
-        """Nodes that are evaluated per state: what its cost grows with."""
-        return len(self.nodes)
-
-    @property
-    def nodes_by_section(self) -> Iterator[tuple[str, Node, int]]:
-        """Section and number of evaluations of every node."""
-        return ((node.section, node, 1) for node in self.nodes)
+    def iterations(self) -> Iterator[tuple[Body, list[int], list[int]]]:
+        """All that loops run, one after the other: body, positions, and positions of the iteration around it."""
+        for loop in self.loops:
+            for t, (which, bases) in enumerate(zip(loop.which.tolist(), loop.bases.tolist(), strict=True)):
+                yield loop.bodies[which], bases, []
+                for inner in loop.levels[1:]:
+                    for row in inner.trip(t):
+                        yield inner.bodies[inner.which[row]], inner.bases[row].tolist(), bases
 
     @property
     def sine_cosine_pairs(self) -> dict[Node, Node]:
-        """For each sine the cosine of the same angle and the other way round, where the program has both."""
+        """For each sine the cosine of the same angle and the other way round, where straight-line code has both."""
         sines = {node.args[0]: node for node in self.nodes if node.op is ops.SIN}
         both = [(sines[node.args[0]], node) for node in self.nodes if node.op is ops.COS and node.args[0] in sines]
         return dict(both) | {cosine: sine for sine, cosine in both}

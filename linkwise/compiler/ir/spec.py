@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
 from . import ops
-from .looped import CELL, INPUT, NUMBER, OUTPUT, Loop, LoopedProgram
-from .program import Node, Program
-
-Checked = TypeVar("Checked", Program, LoopedProgram)
+from .program import CELL, INPUT, NUMBER, OUTPUT, RECORDS, REPEATS, For, Node, Program
 
 
 class IllegalProgram(ValueError):
     """A program breaks a rule of the IR; the message names the node and the rule."""
 
 
-def check(program: Checked) -> Checked:
+def check(program: Program) -> Program:
     """Return ``program`` if it is legal, else raise IllegalProgram."""
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         _check_loops(program)
     else:
         _check_operations(program)
+    if program.carried:
+        _check_time(program)
     return program
 
 
-def _check_loops(program: LoopedProgram) -> None:
+def _check_time(program: Program) -> None:
+    """Over time, every output is carried to an input of its shape, which has no axes of time; some input has both."""
+    if sorted(k for k, _ in program.carried) != list(range(len(program.outputs))):
+        raise IllegalProgram("not every output of a program over time is carried, once")
+    for k, number in program.carried:
+        source, target = program.outputs[k], program.inputs[number]
+        if target.axes or source.shape != target.shape or source.axes not in ((), (RECORDS,)):
+            raise IllegalProgram(f"output {source.name} cannot be carried to input {target.name}")
+    if len({number for _, number in program.carried}) != len(program.outputs):
+        raise IllegalProgram("two outputs are carried to one input")
+    if {array.axes for array in program.inputs} - {()} != {(RECORDS, REPEATS)}:
+        raise IllegalProgram("no input of a program over time has an element for every run")
+
+
+def _check_loops(program: Program) -> None:
     """Bodies are legal, everything is read and written inside its array, and no result is forgotten.  That cells are
-    written before they are read shows in ``program.unrolled``."""
+    written before they are read shows in ``passes.unroll``."""
     limits = {CELL: [program.cells], NUMBER: [len(program.numbers)]}
     limits |= {INPUT: [a.size for a in program.inputs], OUTPUT: [a.size for a in program.outputs]}
     for loop in program.loops:
         for level in loop.levels:
             _check_level(level, limits, (loop.bases,) if level is not loop else ())
         if loop.inner is not None:
-            _check_ways(loop)
-    if program.results is not None:
+            _check_trips(loop)
+    if program.results:
         _check_results(program)
         return
     written = [np.full(array.size, program.sparse) for array in program.outputs]
@@ -50,14 +62,13 @@ def _check_loops(program: LoopedProgram) -> None:
             raise IllegalProgram(f"output {array.name} is not written completely")
 
 
-def _check_results(program: LoopedProgram) -> None:
+def _check_results(program: Program) -> None:
     """Results are in cells that have been written."""
     written = np.zeros(program.cells + 1, bool)
     written[-1] = True  # stands for zeros
     for loop in program.loops:
         for _, _, _, elements in loop.elements(CELL):
             written[elements] = True
-    assert program.results is not None
     for array, places in zip(program.outputs, program.results, strict=True):
         if places.shape != (array.size,) or places.min(initial=-1) < -1 or places.max(initial=-1) >= program.cells:
             raise IllegalProgram(f"output {array.name} is in no cells")
@@ -65,7 +76,7 @@ def _check_results(program: LoopedProgram) -> None:
             raise IllegalProgram(f"output {array.name} is not written completely")
 
 
-def _check_level(loop: Loop, limits: dict[str, list[int]], around: tuple[np.ndarray, ...]) -> None:
+def _check_level(loop: For, limits: dict[str, list[int]], around: tuple[np.ndarray, ...]) -> None:
     """Bodies and places of a loop, or of the rows inside a loop with the positions ``around``."""
     if loop.which.min(initial=0) < 0 or loop.which.max(initial=-1) >= len(loop.bodies):
         raise IllegalProgram(f"loop {loop.label}: an iteration has no body")
@@ -88,18 +99,18 @@ def _check_level(loop: Loop, limits: dict[str, list[int]], around: tuple[np.ndar
                 raise IllegalProgram(f"loop {loop.label}: {place} cannot be written")
 
 
-def _check_ways(loop: Loop) -> None:
-    """Iterations go along rows that there are, and come to an end."""
-    ways = loop.inner
-    assert ways is not None
-    count = len(ways.following)
-    if len(ways.first) != len(loop.which) or count != len(ways.rows.which) or ways.rows.inner is not None:
-        raise IllegalProgram(f"loop {loop.label}: its rows are not told")
-    for rows in (ways.first, ways.following):
+def _check_trips(loop: For) -> None:
+    """The nested loop has a trip for each iteration around it, and every trip comes to an end."""
+    inner = loop.inner
+    assert inner is not None
+    if len(inner.first) != len(loop.which) or len(inner.following) != len(inner.which) or inner.inner is not None:
+        raise IllegalProgram(f"loop {loop.label}: its nested loop has not one trip for each iteration around it")
+    count = len(inner.following)
+    for rows in (inner.first, inner.following):
         if rows.min(initial=-1) < -1 or rows.max(initial=-1) >= count:
-            raise IllegalProgram(f"loop {loop.label}: a way leads to no row")
-    if sum(1 for _ in islice(ways.steps, count + 1)) > count:
-        raise IllegalProgram(f"loop {loop.label}: a way has no end")
+            raise IllegalProgram(f"loop {loop.label}: a trip leads to no iteration")
+    if sum(1 for _ in islice(inner.steps, count + 1)) > count:
+        raise IllegalProgram(f"loop {loop.label}: a trip has no end")
 
 
 def _check_operations(program: Program) -> None:

@@ -18,8 +18,7 @@ from ...mechanics.recursions.pairs import Dof
 from ...mechanics.recursions.rolled import ANY, CHILDREN, PARENT, NotRolled, Passed
 from ...mechanics.recursions.schedule import BASE_TO_TIP
 from ..ir import ops
-from ..ir.looped import CELL, OUTPUT, Body, Loop, LoopedProgram, Place
-from ..ir.program import Node
+from ..ir.program import CELL, OUTPUT, Body, For, Node, Place, Program
 from ..trace import Symbol
 from .bodies import HERE, THERE, BodyWriter, Columns, Memory, Offsets, Store, Tables
 from .groups import grouped, parents_of, with_few_positions
@@ -30,7 +29,7 @@ Source = tuple[int, Dof | None]  # a kind, and where it gives several values, th
 Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the kinds that give it
 
 
-def assemble(traced: Traced, name: str) -> LoopedProgram:
+def assemble(traced: Traced, name: str) -> Program:
     """The program with loops."""
     return _Assembly(traced).program(name)
 
@@ -81,7 +80,7 @@ class _Assembly:
 
     # -- when and where ---------------------------------------------------------------------------------
 
-    def program(self, name: str) -> LoopedProgram:
+    def program(self, name: str) -> Program:
         exchanged = self._exchanged
         self.values.study(
             [*(result.node for result in self.traced.results), *_all(v.values() for v in exchanged.values())]
@@ -110,7 +109,8 @@ class _Assembly:
                 loops.append(self._loop(writer, direction, exchange, self._of_members(of_links)))
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
         once, each = ([x for x in part if len(x.which)] for part in (loops[: self._each], loops[self._each :]))
-        found = LoopedProgram(inputs, outputs, tuple(once), int(own[-1]), tables.numbers, name)
+        cells, numbers = int(own[-1]), tables.numbers
+        found = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
         if self.traced.packing is not None:
             return replace(found, results=(self.traced.packing.results(),))
         columns = [each_column(each, self.columns, outputs[0].shape[-1])] if each else []
@@ -121,7 +121,7 @@ class _Assembly:
         """The first of the sweeps that are made for every column."""
         return self.traced.columns
 
-    def _is_sparse(self, before: LoopedProgram, by_columns: bool) -> bool:
+    def _is_sparse(self, before: Program, by_columns: bool) -> bool:
         """Whether something is not written that is a result, or that columns are read from."""
         written = sum(times * sum(place.space == OUTPUT for place in body.writes) for body, times in before.bodies)
         if not by_columns:
@@ -135,7 +135,7 @@ class _Assembly:
         members = np.array([(*group.links, *group.links[-1:] * (most - len(group.links))) for group in self.groups])
         return of_links[members].reshape(len(members), -1)
 
-    def _loop(self, writer: BodyWriter, direction: str, exchange: np.ndarray, of_links: np.ndarray) -> Loop:
+    def _loop(self, writer: BodyWriter, direction: str, exchange: np.ndarray, of_links: np.ndarray) -> For:
         """One sweep, whose exchange cells begin at ``exchange`` for each group."""
         outwards = direction == BASE_TO_TIP
         kinds = list(dict.fromkeys(group.kinds for group in self.groups))
@@ -147,7 +147,7 @@ class _Assembly:
         there = np.where(parents >= 0, exchange[parents], 0)
         positions = np.column_stack([exchange, there, of_links])[order].astype(np.int32)
         label = self._label(bodies.values(), direction)
-        return with_few_positions(Loop(label, tuple(bodies.values()), which[order], positions))
+        return with_few_positions(For(label, tuple(bodies.values()), which[order], positions))
 
     @staticmethod
     def _label(bodies: Iterable[Body], direction: str) -> str:

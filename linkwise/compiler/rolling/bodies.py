@@ -11,8 +11,7 @@ from ...mechanics.recursions.kinds import Kind
 from ...mechanics.recursions.rolled import PARENT
 from ..ir import ops
 from ..ir.builder import Builder
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Place
-from ..ir.program import Array, Node, Program, reachable
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Array, Body, Node, Place, Program, reachable
 from ..targets.numpy_reference import MEANING
 from .values import FROM_THE_END, ElementOfKind, Values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..ir.looped import LoopedProgram
+from ..ir.program import Program
 
 #: Programs have loops from so many links on, and from so many operations on if their bodies are at most such a part of
 #: all operations.  Links that are alike lose a sixth by general code, those of a humanoid a third of their speed; but
@@ -19,7 +19,7 @@ FACTORS_OF_OPERATIONS = ((150_000, 2.5), (600_000, math.inf))
 
 #: Functions of many lists, such as the columns of a matrix, are loops from so many operations on whose text is saved:
 #: code that does not fit into the second-level cache beside its values is fetched from the third, state by state.
-SAVED_BY_REPETITIONS = 20_000
+SAVED_BY_LOOPS = 20_000
 
 
 def may_pay(links: int, without: float | None) -> bool:
@@ -27,15 +27,15 @@ def may_pay(links: int, without: float | None) -> bool:
     return links >= LINKS_OF_LOOPS and (without is None or without >= FACTORS_OF_OPERATIONS[0][0])
 
 
-def pay(program: LoopedProgram, without: float | None) -> bool:
+def pay(program: Program, without: float | None) -> bool:
     """Whether a program with loops is better than one without."""
     if without is not None:
         return any(without >= least and program.size <= factor * without for least, factor in FACTORS_OF_OPERATIONS)
-    bodies = sum(body.program.size for body, _ in program.bodies)
+    bodies = sum(code.size for code, _ in program.blocks)
     shares = SHARES_OF_NESTED_BODIES if program.is_nested else SHARES_OF_BODIES
     return any(program.size >= least and bodies <= part * program.size for least, part in shares)
 
 
-def repetitions_pay(saved: int) -> bool:
+def loops_over_lists_pay(saved: int) -> bool:
     """Whether functions of many lists are loops, if so many operations need no text of their own then."""
-    return saved >= SAVED_BY_REPETITIONS
+    return saved >= SAVED_BY_LOOPS

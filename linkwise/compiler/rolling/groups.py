@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ir.looped import Body, Loop, Place
+from ..ir.program import Body, For, Place
 
 IN_A_ROW = 2  # links of an iteration: more gained 1 % and took longer to compile
 MANY = 16  # iterations of a kind from which on their code is worth its length
@@ -57,7 +57,7 @@ def parents_of(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
     return [group_of.get(parents[group.links[0]], -1) for group in groups]
 
 
-def with_few_positions(loop: Loop) -> Loop:
+def with_few_positions(loop: For) -> For:
     """The same loop; a position that is as far from one before it in all iterations of a body is replaced by that one,
     as positions are addresses in registers."""
     bodies = (_with_few_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))

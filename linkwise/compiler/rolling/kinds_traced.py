@@ -23,8 +23,7 @@ from ...mechanics.recursions.sweep_log import SweepLog
 from ...mechanics.recursions.tree import RolledTree, Tree
 from ...mechanism import GROUND, Frame, Mechanism
 from ..ir.builder import Builder
-from ..ir.looped import LoopedProgram
-from ..ir.program import Array, Node
+from ..ir.program import Array, Node, Program
 from ..trace import Symbol, symbols
 from .assembly import assemble
 from .packing import AT_ONE_JOINT, OF_PAIRS, ON_THE_WAY, Packing
@@ -55,7 +54,7 @@ def rolled(
     computed: tuple[Computation, ...] | None,
     options: Mapping[str, Any],
     log: SweepLog,
-) -> LoopedProgram:
+) -> Program:
     """The program with loops of an algorithm on the links of a tree; NotRolled where there is none."""
     if mechanism.mimic_joints or not mechanism.bodies:
         raise NotRolled("joints mimic others, or there is no link")

@@ -10,13 +10,13 @@ Or for every column of matrices: sweeps over all links, which read a column and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 
 from ...mechanics.recursions.rolled import NotRolled
-from ..ir.looped import Body, Loop, Ways
-from ..ir.program import Array, Program
+from ..ir.program import Array, Body, For, Program
 from .bodies import TABLE, BodyWriter, Columns, Store
 from .groups import with_few_positions
 from .packing import OF_PAIRS
@@ -27,7 +27,7 @@ Beginnings = dict[tuple[int, int], list[Store]]  # by kind and degree of freedom
 
 def along_ways(
     writer: BodyWriter, kind_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int, start: int
-) -> Loop:
+) -> For:
     """All ways; ``of_links`` are the positions of every link, and ``width`` numbers go along, in cells from ``start``
     on."""
     parents = np.array(writer.values.traced.parents)
@@ -49,23 +49,24 @@ def along_ways(
     bodies = (writer.beginning(k, stores, f"way_of_kind_{k}_{dof}") for (k, dof), stores in beginnings.items())
     inner = np.flatnonzero(row_of >= 0)
     following = np.where(parents[inner] >= 0, row_of[parents[inner]], -1)
-    ways = Ways(with_few_positions(rows), row_of[parents[links]].astype(np.int32), following.astype(np.int32))
-    return with_few_positions(Loop(rows.label, tuple(bodies), which, bases, ways))
+    first = row_of[parents[links]].astype(np.int32)
+    rows = replace(with_few_positions(rows), first=first, following=following.astype(np.int32))
+    return with_few_positions(For(rows.label, tuple(bodies), which, bases, rows))
 
 
-def each_column(sweeps: Sequence[Loop], columns: Columns, count: int) -> Loop:
+def each_column(sweeps: Sequence[For], columns: Columns, count: int) -> For:
     """Sweeps that are made for each of ``count`` columns of matrices, all links one after the other."""
     firsts = accumulate((len(loop.bodies) for loop in sweeps), initial=0)
     which = np.concatenate([loop.which + first for loop, first in zip(sweeps, firsts, strict=False)])
     bodies = tuple(body for loop in sweeps for body in loop.bodies)
-    rows = Loop(sweeps[0].label, bodies, which.astype(np.int32), np.concatenate([loop.bases for loop in sweeps]))
     following = np.arange(1, len(which) + 1, dtype=np.int32)
     following[-1] = -1
-    zeros = np.zeros(count, dtype=np.int32)
-    return Loop("columns", (NOTHING,), zeros, columns.around(count), Ways(rows, zeros, following))
+    zeros, bases = np.zeros(count, dtype=np.int32), np.concatenate([loop.bases for loop in sweeps])
+    rows = For(sweeps[0].label, bodies, which.astype(np.int32), bases, first=zeros, following=following)
+    return For("columns", (NOTHING,), zeros, columns.around(count), rows)
 
 
-def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tuple[Loop, np.ndarray]:
+def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tuple[For, np.ndarray]:
     """A row for every link that carries others, and which one that is; -1: none."""
     kinds = [k for k, stores in enumerate(writer.stores) if stores]
     bodies = [writer.body((k,), outwards=False) for k in kinds]
@@ -79,7 +80,7 @@ def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tup
     if len(found) < len(bodies):
         raise NotRolled("nothing is computed along a way")
     label = next((n.section.rpartition(": ")[0] for body in found for n in body.program.nodes if n.section), "ways")
-    return Loop(label, found, which[links].astype(np.int32), positions[links]), row_of
+    return For(label, found, which[links].astype(np.int32), positions[links]), row_of
 
 
 def _depths(parents: np.ndarray) -> np.ndarray:

@@ -26,9 +26,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Program
-from ..ir.recurrence import Recurrence
 from ..targets.protocol import Options
 
 _MAGIC = b"linkwise object 1\n"
@@ -145,16 +143,17 @@ def _is_safe(folder: Path) -> bool:
     return False
 
 
-def program_key(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
-    """A name for what compiling ``program`` with ``options`` gives, as a ``recurrence`` or not: equal keys, equal code.
+def program_key(program: Program, options: Options) -> str:
+    """A name for what compiling ``program`` with ``options`` gives: equal keys, equal code.
 
     Besides these it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
     then neither they nor the emitter need to run when the object code is there.
     """
-    lines = [repr((program.name, program.inputs, program.outputs, options, recurrence, compiler_fingerprint()))]
-    if isinstance(program, LoopedProgram):  # numbers and positions are data of the code
+    over_time = program.carried, program.registers
+    lines = [repr((program.name, program.inputs, program.outputs, options, over_time, compiler_fingerprint()))]
+    if program.loops:  # numbers and positions are data of the code
         sizes = [level.which.size for loop in program.loops for level in loop.levels]
-        kept = (program.cells, program.sparse, program.results is not None)
+        kept = (program.cells, program.sparse, len(program.results))
         lines.append(repr((kept, [len(loop.levels) for loop in program.loops], sizes)))
         if program.constants_in_code:  # and which cells are free when straight-line code runs
             lines += [loop.bases.tobytes().hex() for loop in program.loops]

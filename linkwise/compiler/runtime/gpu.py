@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.looped import AnyProgram
 from ..ir.program import Array, Program
-from ..ir.recurrence import Recurrence
 from ..targets import cuda_c, cuda_transposition
 from ..targets.cuda_layout import Layout, layout_for
 from ..targets.protocol import Options
@@ -39,14 +37,9 @@ BESIDE = 37 * 1024
 KEPT = 256  # launches that are kept
 
 
-def load(program: AnyProgram, options: Options) -> GpuKernel:
+def load(program: Program, options: Options) -> GpuKernel:
     """Compile ``program`` for the GPU at hand."""
     return GpuKernel(program, options, cupy_with_device())
-
-
-def load_recurrence(program: AnyProgram, recurrence: Recurrence, options: Options) -> GpuRecurrence:
-    """The same of a program that is run again and again."""
-    return GpuRecurrence(program, options, cupy_with_device(), recurrence)
 
 
 @dataclass(frozen=True)
@@ -89,14 +82,22 @@ class _Known:
     reaches: tuple[tuple[int, int], ...]
 
 
-class _Compiled:
-    """A program on the GPU: code by layout, launches by shapes and strides."""
+class GpuKernel:
+    """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
 
-    def __init__(self, program: AnyProgram, options: Options, cupy: Any, recurrence: Recurrence | None = None):
+    Given arrays on the device (at least one), the results are arrays of the same library and nothing leaves the device;
+    given NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
+    may be of any library, whatever the inputs are; those on the device with the kernel's precision are written to
+    directly.  Work is on the current stream of the library, on the current device.
+
+    Code is compiled for each layout of the arrays, launches are kept by shapes and strides.
+    """
+
+    def __init__(self, program: Program, options: Options, cupy: Any):
         program = cuda_c.ordered(program, options)
         self.inputs, self.outputs = program.inputs, program.outputs
         self.dtype = np.dtype(options.dtype)
-        self._program, self._options, self._recurrence, self._cupy = program, options, recurrence, cupy
+        self._program, self._options, self._cupy = program, options, cupy
         self._codes: dict[tuple[Layout, bool], _Code] = {}
         self._near: bool | None = None  # whether values wait in shared memory; not known before the first call
         self._launches: dict[Any, _Launch] = {}
@@ -167,27 +168,22 @@ class _Compiled:
         return _Launch(code.function, grid, block, code.shared, _int64(head), _int64(tail), shapes, transposed)
 
     def sizes(self, values: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """The shape of the batch, the lengths of the axes of a recurrence, and the shapes of the outputs."""
-        lengths: tuple[int, ...] = ()
-        if self._recurrence is not None:
-            lengths = self._recurrence.lengths(self._program, [x.shape for x in values])
-        batch = np.broadcast_shapes(*(_batch(x, a, self._axes(a)) for x, a in zip(values, self.inputs, strict=True)))
-        return batch, lengths, tuple((*batch, *lengths[:1], *a.shape) for a in self.outputs)
-
-    def _axes(self, array: Array) -> int:
-        return len(self._recurrence.axes(array.name)) if self._recurrence else 0
+        """The shape of the batch, the lengths of the axes of time, and the shapes of the outputs."""
+        lengths = self._program.times([x.shape for x in values])
+        batch = np.broadcast_shapes(*(_batch(x, a) for x, a in zip(values, self.inputs, strict=True)))
+        return batch, lengths, tuple((*batch, *lengths[: len(a.axes)], *a.shape) for a in self.outputs)
 
     def _strides(
         self, shape: Sequence[int], strides: Sequence[int] | None, array: Array, batch: tuple[int, ...]
     ) -> Any:
-        """In elements: of the axes of the batch, of those of a recurrence, and of the array's own."""
+        """In elements: of the axes of the batch, of those of time, and of the array's own."""
         size = self.dtype.itemsize
         if strides is None:
             steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
         else:
             steps = [x // size for x in strides]
         steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
-        own, axes = len(array.shape), self._axes(array)
+        own, axes = len(array.shape), len(array.axes)
         lead = len(shape) - own - axes
         missing = [0] * (len(batch) - lead)
         return missing + steps[:lead], steps[lead : lead + axes], steps[lead + axes :]
@@ -230,20 +226,20 @@ class _Compiled:
     def _bytes_beside_tiles(self) -> int:
         none = (False,) * (len(self.inputs) + len(self.outputs))
         layout = self._layout(1, none, none)
-        return cuda_c.bytes_beside_tiles(self._program, self._options, layout, self._recurrence)
+        return cuda_c.bytes_beside_tiles(self._program, self._options, layout)
 
     @property
     def _is_long(self) -> bool:
         return self._program.size > LONG
 
     def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int | None = None) -> Layout:
-        sharing = room is not None and self._recurrence is None and isinstance(self._program, Program)
+        sharing = room is not None and not (self._program.carried or self._program.loops)
         return layout_for(self._program, self._options, batch, in_rows, even, room, sharing)
 
     def _loaded(self, layout: Layout, near: bool) -> _Code:
         key = layout, near
         if key not in self._codes:
-            text, threads, shared = cuda_c.emitted(self._program, self._options, layout, self._recurrence, near)
+            text, threads, shared = cuda_c.emitted(self._program, self._options, layout, near)
             function = self._cupy.RawModule(code=text).get_function(cuda_c.function_name(self._program))
             _permit(function, shared)
             self._codes[key] = _Code(function, threads, shared, layout)
@@ -261,7 +257,7 @@ class _Compiled:
             rows[count + k] and not layout.rows[count + k] and cuda_transposition.pays(array, self.dtype.itemsize)
             for k, array in enumerate(self.outputs)
         )
-        if self._recurrence is not None or len(sizes) > 1 or not any(which):
+        if self._program.carried or len(sizes) > 1 or not any(which):
             return None
         steps = tuple(own[0] for own, _, _ in strides)
         return Transposed(self._transposition, self.dtype, sizes[0], self.outputs, which, steps)
@@ -275,16 +271,6 @@ class _Compiled:
         if any(stride % self.dtype.itemsize for stride in values.strides):
             return self._cupy.ascontiguousarray(values)
         return values
-
-
-class GpuKernel(_Compiled):
-    """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
-
-    Given arrays on the device (at least one), the results are arrays of the same library and nothing leaves the device;
-    given NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
-    may be of any library, whatever the inputs are; those on the device with the kernel's precision are written to
-    directly.  Work is on the current stream of the library, on the current device.
-    """
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         cupy = self._cupy
@@ -373,16 +359,6 @@ class GpuKernel(_Compiled):
         return view if all((step or length < 2) and step % self.dtype.itemsize == 0 for length, step in steps) else None
 
 
-class GpuRecurrence(_Compiled):
-    """``f(*arrays, out=arrays)`` of arrays on the device, shaped as ``Recurrence`` says, with any batch before."""
-
-    def __call__(self, *arrays: Any, out: Any) -> None:
-        values, library = seen_by_cupy(self._cupy, arrays)
-        with library.stream():
-            values = [self.converted(x, a.name) for x, a in zip(values, self.inputs, strict=True)]
-            self.run(self.launch(values, out), (*values, *out))
-
-
 def _permit(function: Any, shared: int) -> None:
     """Let a function have so many bytes of shared memory on the current device."""
     if shared:
@@ -394,8 +370,8 @@ def _int64(numbers: Sequence[int]) -> tuple[Any, ...]:
     return tuple(np.int64(x) for x in numbers)
 
 
-def _batch(values: Any, array: Array, axes: int) -> tuple[int, ...]:
-    split = values.ndim - len(array.shape)
+def _batch(values: Any, array: Array) -> tuple[int, ...]:
+    split, axes = values.ndim - len(array.shape), len(array.axes)
     if split < axes or values.shape[split:] != array.shape:
         raise ValueError(f"input {array.name} must have trailing dimensions {array.shape}, its shape is {values.shape}")
     return values.shape[: split - axes]

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Array
-from ..ir.recurrence import Recurrence
 from . import numpy_api
 from .llvm_loader import MachineCode
 
@@ -30,13 +29,12 @@ def make_gufunc(
     dtype: str,
     name: str,
     doc: str = "",
-    recurrence: Recurrence | None = None,
     tables: np.ndarray | None = None,
 ) -> np.ufunc:
     """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it and the ``tables``
     that it reads.
 
-    The core dimensions are fixed, but for those that a ``recurrence`` adds: wrong ones are refused by NumPy.  NumPy
+    The core dimensions are fixed, but for axes of time: wrong ones are refused by NumPy.  NumPy
     knows no core dimension of fixed size 0 and no ufunc without inputs: ``ValueError``; evaluate such programs with
     ``targets.numpy_reference``.
     """
@@ -52,9 +50,7 @@ def make_gufunc(
     functions = (ctypes.c_void_p * 1)(code.address)
     data = (ctypes.c_void_p * 1)(None if tables is None else tables.ctypes.data)
     types = (ctypes.c_byte * len(arrays))(*[np.dtype(dtype).num] * len(arrays))
-    texts = [
-        ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs, recurrence))
-    ]
+    texts = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, _signature(inputs, outputs))]
     ufunc = _constructor()(
         functions, data, types, 1, len(inputs), len(outputs), _NO_IDENTITY, texts[0], texts[1], 0, texts[2]
     )
@@ -128,11 +124,11 @@ def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np
     return answers[0] if len(answers) == 1 else answers
 
 
-def _signature(inputs: Sequence[Array], outputs: Sequence[Array], recurrence: Recurrence | None) -> str:
+def _signature(inputs: Sequence[Array], outputs: Sequence[Array]) -> str:
     """NumPy's notation, for instance ``(6),(6)->(6,6)``."""
 
     def core(array: Array) -> str:
-        return ",".join(map(str, (*(recurrence.axes(array.name) if recurrence else ()), *array.shape)))
+        return ",".join(map(str, (*array.axes, *array.shape)))
 
     return "->".join(",".join(f"({core(array)})" for array in side) for side in (inputs, outputs))
 

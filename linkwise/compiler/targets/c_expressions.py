@@ -10,7 +10,6 @@ from itertools import count
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import AnyProgram
 from ..ir.program import Array, Node, Program
 from .protocol import Options
 
@@ -212,7 +211,7 @@ def parameters(real: Real, inputs: list[str], outputs: list[str], restrict: str)
     return reads + [f"{real.name} *{restrict} {name}" for name in outputs]
 
 
-def summary(program: AnyProgram, inputs: list[str], outputs: list[str]) -> list[str]:
+def summary(program: Program, inputs: list[str], outputs: list[str]) -> list[str]:
     """What a function computes, for a comment above it: arrays, core shapes, operations per state."""
     counts = program.op_counts
     lines = [_described("in ", name, array) for name, array in zip(inputs, program.inputs, strict=True)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..ir import ops
-from ..ir.looped import CELL, NUMBER, OUTPUT, Loop, LoopedProgram, Place
-from ..ir.looped import Body as LoopBody
+from ..ir.program import CELL, NUMBER, OUTPUT, For, Place, Program
+from ..ir.program import Body as LoopBody
 from .c_expressions import RESERVED, Body, Functions, Real, identifier
 
 PER_LINE = 8  # numbers of a table
@@ -23,17 +23,17 @@ class LoopedBody:
 
     def __init__(
         self,
-        program: LoopedProgram,
+        program: Program,
         real: Real,
         address: Callable[[str, int, str], str],
         functions: Functions,
         named: Callable[[list[str], list[str]], None] | None = None,
         table: str = "static const",
         cell: Callable[[int], str] | None = None,
-        straight: Callable[[Loop, int, Callable[[str, int], str]], Body] | None = None,
+        straight: Callable[[For, int, Callable[[str, int], str]], Body] | None = None,
     ):
         self.real, self.program = real, program
-        self.is_fused = any(node.op in ops.FUSED for body, _ in program.bodies for node in body.program.nodes)
+        self.is_fused = any(node.op in ops.FUSED for code, _ in program.blocks for node in code.nodes)
         taken = set(RESERVED)
         self.function = identifier(program.name, taken)
         self.inputs = [identifier(array.name, taken) for array in program.inputs]
@@ -53,22 +53,21 @@ class LoopedBody:
         program = self.program
         if len(program.numbers):
             yield from _table(f"{table} {self.real.name} _numbers", map(self.real.literal, program.numbers.tolist()))
-        for number, places in enumerate(program.results or ()):
+        for number, places in enumerate(program.results):
             yield from _table(f"{table} int _results{number}", map(str, places.tolist()))
         for number, loop in enumerate(program.loops):
             tables = {"bases": loop.bases, "bodies": loop.which}
             if not _has_positions(loop):
                 del tables["bases"]
-            if loop.inner is not None:
-                rows = loop.inner.rows
+            if (rows := loop.inner) is not None:
                 tables |= {"row_bases": rows.bases, "row_bodies": rows.which}
-                tables |= {"first": loop.inner.first, "following": loop.inner.following}
+                tables |= {"first": rows.first, "following": rows.following}
             for name, values in tables.items():
                 yield from _table(f"{table} int _{name}{number}", map(str, values.ravel().tolist()))
 
     def _from_cells(self) -> Iterable[str]:
         """Results that are in cells at the end."""
-        for number, places in enumerate(self.program.results or ()):
+        for number, places in enumerate(self.program.results):
             cell = f"_results{number}[_t] < 0 ? {self.real.literal(0.0)} : _cells[_results{number}[_t]]"
             place = self._address(self.outputs[number], 0, "_t")
             yield f"for (int _t = 0; _t < {len(places)}; ++_t) {place} = {cell};"
@@ -78,13 +77,13 @@ class LoopedBody:
             zero = f"{self._address(name, 0, '_t')} = {self.real.literal(0.0)};"
             yield f"for (int _t = 0; _t < {array.size}; ++_t) {zero}"
 
-    def _loop(self, number: int, loop: Loop) -> list[str]:
+    def _loop(self, number: int, loop: For) -> list[str]:
         lines = [f"/* {loop.label} */", f"for (int _t = 0; _t < {len(loop.which)}; ++_t) {{"]
         if _has_positions(loop):
             lines += [f"    const int *const _at = _bases{number} + _t * {loop.bases.shape[1]};"]
         lines += [f"    {line}" for line in self._choice(loop, f"_bodies{number}[_t]")]
         if loop.inner is not None:
-            rows = loop.inner.rows
+            rows = loop.inner
             lines += [
                 "    const int *const _around = _at;",
                 f"    for (int _r = _first{number}[_t]; _r >= 0; _r = _following{number}[_r]) {{",
@@ -94,7 +93,7 @@ class LoopedBody:
             ]
         return [*lines, "}"]
 
-    def _choice(self, loop: Loop, which: str) -> list[str]:
+    def _choice(self, loop: For, which: str) -> list[str]:
         """The bodies of a loop, of which one runs."""
         lines = [f"switch ({which}) {{"]
         for k, body in enumerate(loop.bodies):
@@ -102,7 +101,7 @@ class LoopedBody:
             lines += [f"case {k}: {{", *(f"    {line}".rstrip() for line in statements), "    break;", "}"]
         return [*lines, "}"]
 
-    def _at_once(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
+    def _at_once(self, loop: For, k: int, address: Callable[[str, int], str]) -> Body:
         return Body(loop.bodies[k].program, self.real, address, self._functions, eager=True)
 
     def _place_in(self, body: LoopBody) -> Callable[[str, int], str]:
@@ -122,7 +121,7 @@ class LoopedBody:
         return self._address(names[place.array], place.offset, base)
 
 
-def _has_positions(loop: Loop) -> bool:
+def _has_positions(loop: For) -> bool:
     """Whether iterations differ in where they read and write."""
     places = (place for body in loop.bodies for place in (*body.reads, *body.writes))
     return loop.inner is not None or any(place.base is not None for place in places)

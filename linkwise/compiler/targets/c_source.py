@@ -6,13 +6,13 @@ and additions are fused only where the program says so, and only where the machi
 
 from __future__ import annotations
 
-from ..ir.looped import AnyProgram, LoopedProgram
+from ..ir.program import Program
 from .c_expressions import Body, Functions, Real, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .protocol import Options
 
 
-def emit(program: AnyProgram, options: Options) -> str:
+def emit(program: Program, options: Options) -> str:
     """C99 text of ``void NAME(inputs, outputs)`` and ``void NAME_batch(size_t n, inputs, outputs)``."""
     body = _body(program, real_of(options))
     arrays = ", ".join(parameters(body.real, body.inputs, body.outputs, "restrict"))
@@ -26,13 +26,13 @@ def emit(program: AnyProgram, options: Options) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _body(program: AnyProgram, real: Real) -> Body | LoopedBody:
-    if isinstance(program, LoopedProgram):
+def _body(program: Program, real: Real) -> Body | LoopedBody:
+    if program.loops:
         return LoopedBody(program, real, lambda array, element, base: f"{array}[{base} + {element}]", Functions())
     return Body(program, real, lambda array, element: f"{array}[{element}]", Functions())
 
 
-def _rows(program: AnyProgram, body: Body | LoopedBody) -> list[str]:
+def _rows(program: Program, body: Body | LoopedBody) -> list[str]:
     """The place of state ``i`` in each array."""
     names, arrays = body.inputs + body.outputs, program.inputs + program.outputs
     return [f"{name} + i * {array.size}" for name, array in zip(names, arrays, strict=True)]

@@ -4,8 +4,8 @@ An array is read and written where it lies.  Where the elements of a state lie s
 rows of its 32 states through a tile in shared memory, so that neighbouring threads touch neighbouring numbers of the
 array; all other arrays are read and written directly at ``x[i * step + ...]``, with any strides, zero among them.
 Where values wait in shared memory and leave no room for a tile, results wait in local memory and pass through their
-places when no value waits any more.  Threads beyond the last state do what that state's thread does.  A recurrence
-keeps what it feeds back in registers.
+places when no value waits any more.  Threads beyond the last state do what that state's thread does.  Over time
+what is carried stays in registers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from ..ir.looped import NUMBER, AnyProgram, Loop, LoopedProgram
-from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from ..ir.program import RECORDS, REPEATS, For, Program
 from ..passes.shorten import shorten
 from . import cuda_math, cuda_parts, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
@@ -41,61 +40,46 @@ class Emitted(NamedTuple):
 
 
 def emitted(
-    program: AnyProgram,
+    program: Program,
     options: Options,
     layout: Layout,
-    recurrence: Recurrence | None = None,
     near: bool = True,
 ) -> Emitted:
     """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``; ``near``: values that registers
     have no room for wait in shared memory, else wherever the compiler leaves them."""
-    kernel = _Kernel(program, options, layout, recurrence, near)
+    kernel = _Kernel(program, options, layout, near)
     return Emitted(kernel.text(), WARP * kernel.warps, kernel.waiting_bytes)
 
 
-def bytes_beside_tiles(
-    program: AnyProgram, options: Options, layout: Layout, recurrence: Recurrence | None = None
-) -> int:
+def bytes_beside_tiles(program: Program, options: Options, layout: Layout) -> int:
     """Shared memory of a block for values that wait, if arrays go through tiles."""
-    return _Kernel(program, options, layout, recurrence, near=True, most_warps=cuda_spills.USUAL).waiting_bytes
+    return _Kernel(program, options, layout, near=True, most_warps=cuda_spills.USUAL).waiting_bytes
 
 
-def emit(
-    program: AnyProgram, options: Options, layout: Layout | None = None, recurrence: Recurrence | None = None
-) -> str:
+def emit(program: Program, options: Options, layout: Layout | None = None) -> str:
     """The text alone, of the program as it is run."""
     program = ordered(program, options)
-    return emitted(program, options, layout or layout_for(program, options), recurrence).text
+    return emitted(program, options, layout or layout_for(program, options)).text
 
 
-def ordered(program: AnyProgram, options: Options) -> AnyProgram:
+def ordered(program: Program, options: Options) -> Program:
     """With the instructions of GPUs, in an order of evaluation that suits the registers of a thread."""
     real = real_of(options)
-    if isinstance(program, LoopedProgram):
-        return program.with_bodies(lambda body: cuda_spills.ordered(shorten(body), real))
-    return cuda_spills.ordered(shorten(program), real)
+    return program.with_blocks(lambda code: cuda_spills.ordered(shorten(code), real))
 
 
-def has_values_that_wait(program: AnyProgram, options: Options) -> bool:
+def has_values_that_wait(program: Program, options: Options) -> bool:
     """Whether registers have no room for more than a few values of the program."""
-    if isinstance(program, LoopedProgram):
-        long = (cuda_spills.are_needed(body.program, real_of(options)) for body, _ in program.bodies)
-        return _has_fixed_places(program) and any(long)
-    return cuda_spills.are_needed(program, real_of(options))
+    real = real_of(options)
+    return program.has_fixed_places and any(cuda_spills.are_needed(code, real) for code, _ in program.blocks)
 
 
-def _has_fixed_places(program: LoopedProgram) -> bool:
-    """Whether all iterations of a body read and write the same places, but for numbers of the table."""
-    places = [place for body, _ in program.bodies for place in (*body.reads, *body.writes)]
-    return all(place.base is None or place.space == NUMBER for place in places)
-
-
-def function_name(program: AnyProgram) -> str:
+def function_name(program: Program) -> str:
     """The name of the kernel in the emitted text."""
     return identifier(program.name, set(RESERVED))
 
 
-def _tile_sizes(program: AnyProgram, layout: Layout) -> list[int]:
+def _tile_sizes(program: Program, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
     each = zip(layout.rows, layout.passing, layout.over, strict=True)
     tiled = (rows and not passing and over is None for rows, passing, over in each)
@@ -115,14 +99,13 @@ class _Kernel:
 
     def __init__(
         self,
-        program: AnyProgram,
+        program: Program,
         options: Options,
         layout: Layout,
-        recurrence: Recurrence | None,
         near: bool,
         most_warps: int | None = None,
     ):
-        self.program, self.recurrence, self.batch = program, recurrence, layout.batch
+        self.program, self.batch = program, layout.batch
         self.real = real_of(options)
         sizes = _tile_sizes(program, layout)
         self.tile_size, self.warps = sum(sizes), _warps(sizes, options)
@@ -137,7 +120,7 @@ class _Kernel:
         waits = near and has_values_that_wait(program, options)
         self.functions = functions = cuda_math.functions(self.constants, waits)
         self.body: Body | LoopedBody
-        if isinstance(program, LoopedProgram):
+        if program.loops:
             looped = program, self.real, self._address, functions, self._named, "__device__ const"
             if waits:
                 self.warps = 1  # so that shared memory is used up
@@ -148,14 +131,13 @@ class _Kernel:
                 self.body = LoopedBody(*looped)
         elif waits:
             self.warps = 1  # so that shared memory is used up
-            fed = {name for _, name in recurrence.feeds} if recurrence else set()
-            kept = sum(array.size for array in program.inputs if array.name in fed)
+            kept = sum(program.inputs[number].size for _, number in program.carried)
             most_warps = most_warps or (cuda_spills.USUAL if self.tile_size else cuda_spills.BUDGETS[0].warps)
             self.waiting = cuda_spills.waiting_for(program, self.real, most_warps, kept)
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
             self.body.statements = self.parts.called(self.body.statements, self._declarations())
         else:
-            self.body = Body(program, self.real, self._address, functions, self._named, eager=recurrence is None)
+            self.body = Body(program, self.real, self._address, functions, self._named, eager=not program.carried)
         named = self.operands.values()
         self.inputs = [operand for operand in named if operand.is_input and operand.array.size]
         self.outputs = [operand for operand in named if not operand.is_input and operand.array.size]
@@ -182,10 +164,10 @@ class _Kernel:
     @cached_property
     def _budget_of_bodies(self) -> cuda_spills.Budget:
         """That of all bodies of loops."""
-        assert isinstance(self.program, LoopedProgram)
-        return cuda_spills.for_loops([body.program for body, _ in self.program.bodies], self.program.cells, self.real)
+        assert self.program.loops
+        return cuda_spills.for_loops([code for code, _ in self.program.blocks], self.program.cells, self.real)
 
-    def _spilled(self, loop: Loop, k: int, address: Callable[[str, int], str]) -> Body:
+    def _spilled(self, loop: For, k: int, address: Callable[[str, int], str]) -> Body:
         """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
         program = loop.bodies[k].program
         angles = cuda_spills.angles_computed_in(program, self.real)
@@ -215,14 +197,13 @@ class _Kernel:
         """Hear of the names that arrays have in the text."""
         arrays = (*self.program.inputs, *self.program.outputs)
         for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
-            axes = self.recurrence.axes(array.name) if self.recurrence else ()
             over = self._layout.over[place]
             rows, tile, even = self._layout.rows[place], self._tiles[place], self._layout.even[place]
             if over is not None:
                 self.operands[name] = self.operands[inputs[over]].overwritten(name, array)
                 continue
-            in_pairs = isinstance(self.program, LoopedProgram) and self.program.is_nested and place >= len(inputs)
-            self.operands[name] = Operand(name, array, axes, rows, tile, place < len(inputs), even, in_pairs)
+            in_pairs = self.program.is_nested and place >= len(inputs)
+            self.operands[name] = Operand(name, array, array.axes, rows, tile, place < len(inputs), even, in_pairs)
 
     def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)
@@ -234,10 +215,10 @@ class _Kernel:
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:
-        """Arrays that a recurrence keeps in registers, inputs and outputs, each with the name of the input."""
-        names = {operand.array.name: name for name, operand in self.operands.items()}
-        pairs = self.recurrence.feeds if self.recurrence else ()
-        return {names[one]: names[fed] for output, fed in pairs for one in (output, fed)}
+        """Arrays whose values are carried in registers, outputs and inputs, each with the name of the input."""
+        names, first = list(self.operands), len(self.program.inputs)
+        pairs = ((names[first + output], names[number]) for output, number in self.program.carried)
+        return {name: pair[1] for pair in pairs for name in pair}
 
     def _kept_from(self, name: str) -> int:
         """Where an array that is fed back begins among the values that wait."""
@@ -271,7 +252,7 @@ class _Kernel:
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
-        steps = [*self._places(), *(self._runs() if self.recurrence else self._once())]
+        steps = [*self._places(), *(self._runs() if self.program.carried else self._once())]
         return "\n".join([*lines, *(f"    {line}".rstrip() for line in steps), "}"]) + "\n"
 
     @property
@@ -291,7 +272,7 @@ class _Kernel:
         return "".join(f", _x_step{k}" for k in range(1, self.batch))
 
     def _parameters(self) -> list[str]:
-        axes = [f"_{axis}_count" for axis in (RECORDS, REPEATS)] if self.recurrence else []
+        axes = [f"_{axis}_count" for axis in (RECORDS, REPEATS)] if self.program.carried else []
         sizes = [f"_size{k}" for k in range(1, self.batch)]
         strides = [name for operand in self.operands.values() for name in operand.strides(self.batch)]
         whole = [f"const long long {name}" for name in ("n", *axes, *sizes)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..ir.looped import AnyProgram
-from ..ir.program import Array
+from ..ir.program import Array, Program
 from .cuda_spills import WARP
 from .cuda_tiles import pitch
 from .protocol import Options
@@ -36,7 +35,7 @@ class Layout:
 
 
 def layout_for(
-    program: AnyProgram,
+    program: Program,
     options: Options,
     batch: int = 1,
     in_rows: Sequence[bool] | None = None,

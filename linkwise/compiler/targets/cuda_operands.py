@@ -15,7 +15,7 @@ class Operand:
     """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
 
     name      of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
-    axes      of a recurrence, by name
+    axes      of time, by name
     rows      whether rows of it pass through a tile
     tile      where its tile begins in the warp's, None if its rows wait in local memory instead
     even      whether it has one stride, not one for each axis

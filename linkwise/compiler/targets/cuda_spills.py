@@ -62,7 +62,7 @@ class Waiting:
     """Where values wait: places in C.  Those of a warp's threads lie side by side.
 
     warps    that are to run at a time
-    kept     places that a recurrence keeps its state in, from the first on; none if there is no room for all of it
+    kept     places of the state that a program over time carries, from the first on; none if there is no room for it
     angles   whose sines and cosines are in the places after those; None if they are computed one by one
     """
 

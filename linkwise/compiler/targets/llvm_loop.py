@@ -1,6 +1,6 @@
 """LLVM text of the loop over the states: gather a group of them, compute, scatter; or compute again and again.
 
-In a recurrence a group of states runs from its first to its last record before the next group starts: what the program
+Over time a group of states runs from its first to its last record before the next group starts: what the program
 gets back stays in the scratch area, and only inputs that are new for each run are gathered, results of each record
 scattered.
 """
@@ -12,9 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.looped import AnyProgram
-from ..ir.program import Array
-from ..ir.recurrence import RECORDS, REPEATS, Recurrence
+from ..ir.program import RECORDS, REPEATS, Array, Program
 from .llvm_scratch import LoopScratch, Scratch, identifier
 from .llvm_transfer import DELIVER, GATHER, SCATTER, table
 from .llvm_vector import VectorType
@@ -95,12 +93,12 @@ def _suffix(axis: str | int) -> str:
     return f".{axis}" if isinstance(axis, str) else str(axis)
 
 
-def symbol(program: AnyProgram) -> str:
+def symbol(program: Program) -> str:
     """Name of the exported function."""
     return identifier(program.name)
 
 
-def transfers(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
+def transfers(program: Program, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
     """The moves that the arrays need: kind, rows, columns."""
     gathers = {(GATHER, *_rows_and_columns(array)) for array in program.inputs if array.size}
     back = SCATTER if scratch.in_order else DELIVER
@@ -113,23 +111,22 @@ def _rows_and_columns(array: Array) -> tuple[int, int]:
 
 
 def loop(
-    program: AnyProgram,
+    program: Program,
     scratch: Scratch | LoopScratch,
     compute: list[str],
     attributes: str,
-    recurrence: Recurrence | None = None,
     ahead: Sequence[int] = (),
 ) -> str:
     """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there, and may
     ask for the outputs with the numbers ``ahead``."""
-    inputs, outputs = _operands(program, scratch, recurrence)
+    inputs, outputs = _operands(program, scratch)
     setup = []
     stride_number = len(inputs) + len(outputs)
     for number, operand in enumerate((*inputs, *outputs)):
         setup += operand.setup(number, stride_number)
         stride_number += len(operand.axes) + len(operand.array.shape)
     setup += scratch.preparation
-    if recurrence is None:
+    if not program.carried:
         back = SCATTER if scratch.in_order else DELIVER
         gathers = [line for operand in inputs for line in operand.transfer(GATHER, scratch.vector)]
         deliveries = [line for operand in outputs for line in operand.transfer(back, scratch.vector)]
@@ -137,7 +134,7 @@ def loop(
         group, end = [*gathers, *addresses, *compute, *deliveries], "group"
     else:
         setup += _sizes(inputs, outputs)
-        group, end = _runs(inputs, outputs, compute, scratch.vector, recurrence), "group_end"
+        group, end = _runs(program, inputs, outputs, compute, scratch.vector), "group_end"
     lanes = scratch.vector.lanes
     allocate, release = _allocation(scratch.bytes)
     lines = [
@@ -170,12 +167,10 @@ def loop(
     return "\n".join(lines)
 
 
-def _operands(
-    program: AnyProgram, scratch: Scratch | LoopScratch, recurrence: Recurrence | None
-) -> tuple[list[_Operand], list[_Operand]]:
+def _operands(program: Program, scratch: Scratch | LoopScratch) -> tuple[list[_Operand], list[_Operand]]:
     def named(side: str, arrays: tuple[Array, ...], offsets: list[int]) -> Iterator[_Operand]:
         for i, (array, offset) in enumerate(zip(arrays, offsets, strict=True)):
-            yield _Operand(f"{side}{i}", array, recurrence.axes(array.name) if recurrence else (), offset)
+            yield _Operand(f"{side}{i}", array, array.axes, offset)
 
     inputs = list(named("in", program.inputs, scratch.input_offsets))
     outputs = list(named("out", program.outputs, scratch.output_offsets))
@@ -192,7 +187,7 @@ def tables(scratch: Scratch | LoopScratch) -> list[str]:
     return [table(f"places_of_out{i}", places) for i, places in enumerate(scratch.places) if places]
 
 
-# -- recurrences --------------------------------------------------------------------------------
+# -- over time --------------------------------------------------------------------------------
 
 
 def _sizes(inputs: list[_Operand], outputs: list[_Operand]) -> list[str]:
@@ -207,17 +202,16 @@ def _sizes(inputs: list[_Operand], outputs: list[_Operand]) -> list[str]:
 
 
 def _runs(
+    program: Program,
     inputs: list[_Operand],
     outputs: list[_Operand],
     compute: list[str],
     vector: VectorType,
-    recurrence: Recurrence,
 ) -> list[str]:
     """Blocks that take one group through all its records; the last one is left open."""
     once = [operand for operand in inputs if not operand.axes]
     per_run = [operand for operand in inputs if operand.axes]
-    places, becomes = {operand.array.name: operand.offset for operand in inputs}, dict(recurrence.feeds)
-    fed_back = [replace(operand, offset=places[becomes[operand.array.name]]) for operand in outputs]
+    fed_back = [replace(outputs[k], offset=inputs[number].offset) for k, number in program.carried]
     return [
         *(line for operand in once for line in operand.transfer(GATHER, vector)),
         f"  br label %{RECORDS}",

@@ -15,8 +15,7 @@ import itertools
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, Body, Loop, LoopedProgram, Place
-from ..ir.program import Node, Program
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Body, For, Node, Place, Program
 from .llvm_operations import Writer
 from .llvm_scratch import Fixed, LoopScratch, is_straight
 from .llvm_straight import parts
@@ -31,7 +30,7 @@ SPILLED = "spilled"  # the space of values that had to leave their registers
 
 
 def looped(
-    program: LoopedProgram, vector: VectorType, features: str, attributes: str
+    program: Program, vector: VectorType, features: str, attributes: str
 ) -> tuple[LoopScratch, list[str], list[str]]:
     """The layout of the scratch area, the calls that compute, and the functions that these need."""
     scratch = LoopScratch(program, vector)
@@ -59,7 +58,7 @@ def looped(
     return scratch, [*(scratch.zeros if program.reads_results else []), *calls], functions
 
 
-def tables(program: LoopedProgram, dtype: str) -> np.ndarray:
+def tables(program: Program, dtype: str) -> np.ndarray:
     """The bytes that ``data`` must point to: of each loop bases and bodies of its iterations, and of rows inside, then
     the numbers."""
     numbers = program.numbers.astype(dtype)
@@ -73,31 +72,30 @@ def tables(program: LoopedProgram, dtype: str) -> np.ndarray:
     return memory
 
 
-def places_of_results(program: LoopedProgram) -> list[int]:
+def places_of_results(program: Program) -> list[int]:
     """Where in ``data`` it says in which places the elements of each output are, in bytes."""
     return _starts(program)[:-1][-len(program.results) :] if program.results else []
 
 
-def _tables_of(loop: Loop) -> list[np.ndarray]:
+def _tables_of(loop: For) -> list[np.ndarray]:
     """Bases and bodies of the iterations, and of the rows that they go along, with the first and the following ones."""
     tables = [loop.bases[:, _bases(loop)], loop.which]
     if loop.inner is not None:
-        rows = loop.inner.rows
-        tables += [rows.bases[:, _bases(rows)], rows.which, loop.inner.first, loop.inner.following]
+        tables += [*_tables_of(loop.inner), loop.inner.first, loop.inner.following]
     return tables
 
 
-def _starts(program: LoopedProgram) -> list[int]:
+def _starts(program: Program) -> list[int]:
     """Where each of the tables begins, in bytes."""
     sizes = [4 * table.size for loop in program.loops for table in _tables_of(loop)]
-    sizes += [4 * places.size for places in program.results or ()]
+    sizes += [4 * places.size for places in program.results]
     return list(itertools.accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
-def _bases(loop: Loop) -> list[int]:
+def _bases(loop: For) -> list[int]:
     """The positions that the bodies of a loop use, and those of rows inside."""
     used = {base for body in loop.bodies for _, _, base, _ in _pointers(body)}
-    for body in loop.inner.rows.bodies if loop.inner is not None else ():
+    for body in loop.inner.bodies if loop.inner is not None else ():
         used |= {outer for _, _, _, outer in _pointers(body)}
     return sorted(base for base in used if base is not None)
 
@@ -116,7 +114,7 @@ def _name(pointer: Pointer) -> str:
     return "%spilled" if space == SPILLED else f"%{space}{array}.{'start' if base is None else base}{around}"
 
 
-def _loop(number: int, loop: Loop, scratch: LoopScratch, starts: list[int], attributes: str) -> str:
+def _loop(number: int, loop: For, scratch: LoopScratch, starts: list[int], attributes: str) -> str:
     """``void @loop<number>(ptr scratch, ptr data)``: positions of iterations become pointers, and their bodies run."""
     names = ["%bases", "%bodies", *(["%row.bases", "%row.bodies", "%firsts", "%followings"] if loop.inner else [])]
     arguments = "ptr noalias %scratch, ptr noalias %data"
@@ -131,7 +129,7 @@ def _loop(number: int, loop: Loop, scratch: LoopScratch, starts: list[int], attr
         "iteration:",
         "  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]",
         *_iteration(loop, "", f"{number}.", "%i", scratch, "next" if loop.inner is None else "rows"),
-        *(_rows(loop.inner.rows, number, scratch) if loop.inner is not None else []),
+        *(_rows(loop.inner, number, scratch) if loop.inner is not None else []),
         "next:",
         "  %i.next = add i64 %i, 1",
         f"  %more = icmp slt i64 %i.next, {len(loop.which)}",
@@ -144,7 +142,7 @@ def _loop(number: int, loop: Loop, scratch: LoopScratch, starts: list[int], attr
     return "\n".join(lines)
 
 
-def _rows(rows: Loop, number: int, scratch: LoopScratch) -> list[str]:
+def _rows(rows: For, number: int, scratch: LoopScratch) -> list[str]:
     """Blocks from ``rows`` to ``next``: along rows until there is none."""
     return [
         "rows:",
@@ -165,7 +163,7 @@ def _rows(rows: Loop, number: int, scratch: LoopScratch) -> list[str]:
     ]
 
 
-def _iteration(loop: Loop, prefix: str, called: str, index: str, scratch: LoopScratch, after: str) -> list[str]:
+def _iteration(loop: For, prefix: str, called: str, index: str, scratch: LoopScratch, after: str) -> list[str]:
     """Positions of one iteration become pointers, and its body runs; what it names begins with ``prefix``."""
     bases = _bases(loop)
     lines = [f"  %{prefix}at = mul i64 {index}, {len(bases)}"]

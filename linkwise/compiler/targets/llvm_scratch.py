@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, OUTPUT, Body, Loop, LoopedProgram, Place
-from ..ir.program import Array, Node, Program
+from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Program
 from .llvm_vector import VectorType
 
 LONG_BODY = 2000  # operations of a body that runs once from which on it is straight-line code
@@ -27,14 +26,14 @@ class LoopScratch:
     """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells, constants, and slots
     for values of long straight-line code that had to leave their registers."""
 
-    program: LoopedProgram
+    program: Program
     vector: VectorType
     spilled: int = 0
 
     @property
     def in_order(self) -> bool:
         """Whether loops write results as they are in their arrays; else these are in cells."""
-        return self.program.results is None
+        return not self.program.uses_result_cells
 
     @cached_property
     def constants(self) -> dict[int, float]:
@@ -47,7 +46,7 @@ class LoopScratch:
     @property
     def places(self) -> list[np.ndarray]:
         """Of elements of each output."""
-        results = self.program.results or ()
+        results = self.program.results
         return [np.where(cells < 0, self.program.cells, cells) + self.cells for cells in results]
 
     @cached_property
@@ -75,7 +74,7 @@ class LoopScratch:
     def varying(self) -> list[int]:
         """The first element of each output that is computed anew for every group of states."""
         program, found = self.program, list[int]()
-        if program.results is not None:
+        if program.results:
             for cells in program.results:
                 slots = (self.cells + cell for cell in cells.tolist() if cell >= 0)
                 found += [slot for slot in slots if slot not in self.constants][:1]
@@ -117,12 +116,12 @@ class LoopScratch:
         ]
 
 
-def straight_bodies(program: LoopedProgram) -> list[Body]:
+def straight_bodies(program: Program) -> list[Body]:
     """Bodies that run once and are long: they are straight-line code, at fixed places."""
     return [loop.bodies[0] for loop in program.loops if is_straight(loop)]
 
 
-def is_straight(loop: Loop) -> bool:
+def is_straight(loop: For) -> bool:
     if len(loop.which) != 1 or len(loop.bodies) != 1 or loop.inner is not None:
         return False
     (body,) = loop.bodies

@@ -8,7 +8,7 @@ partial group fills its idle lanes with the last state.  As a group is read comp
 written, that is harmless also where an output lies over an input.  Results that are constants are put into the
 scratch area once per call: no group changes them.
 
-A recurrence runs the same code several times for each group (``llvm_loop``).
+Over time the same code runs several times for each group (``llvm_loop``).
 
 Inputs that nothing is computed from are looked at all the same: where one is not a number, results are none either.
 
@@ -21,9 +21,7 @@ import sys
 from functools import partial
 
 from ..ir import ops
-from ..ir.looped import AnyProgram, LoopedProgram
 from ..ir.program import Program
-from ..ir.recurrence import Recurrence
 from . import llvm_math
 from .lines_ahead import outputs_ahead
 from .llvm_lines import PERMUTE
@@ -50,41 +48,40 @@ HOST_SYMBOLS = (
 )
 
 
-def emit(program: AnyProgram, options: Options, recurrence: Recurrence | None = None) -> str:
-    """LLVM text of ``program``, run once or as a ``recurrence``; the exported function is ``symbol(program)``."""
+def emit(program: Program, options: Options) -> str:
+    """LLVM text of ``program``; the exported function is ``symbol(program)``."""
     vector = VectorType(options.dtype, options.lanes)
     attributes = _attributes(vector)
     permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
     moved = partial(transfer, vector=vector, attributes=attributes, permutes=permutes)
-    if recurrence and recurrence.registers > 1:
-        moved = partial(by_registers, vector=vector, registers=recurrence.registers, attributes=attributes)
+    if program.registers > 1:
+        moved = partial(by_registers, vector=vector, registers=program.registers, attributes=attributes)
     scratch: Scratch | LoopScratch
     ahead: list[int] = []
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         scratch, compute, functions = looped(program, vector, options.features, attributes)
-        used = {node.op for body, _ in program.bodies for node in body.program.nodes}
     else:
-        scratch = Scratch(program, vector, in_order=recurrence is not None)
-        ahead = [] if recurrence else outputs_ahead(program, vector)
+        scratch = Scratch(program, vector, in_order=bool(program.carried))
+        ahead = [] if program.carried else outputs_ahead(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
-        used = {node.op for node in program.nodes}
-    unread = [] if recurrence else _unread(program, scratch)
+    used = {node.op for code, _ in program.blocks for node in code.nodes}
+    unread = [] if program.carried else _unread(program, scratch)
     if unread and (scratch.varying or scratch.constants):
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
         heeding = _heeding if scratch.varying else _heeding_constants
         functions = [*functions, heeding(unread, scratch, attributes)]
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
-        loop(program, scratch, compute, attributes, recurrence, ahead),
+        loop(program, scratch, compute, attributes, ahead),
         *functions,
         *(moved(*shape) for shape in transfers(program, scratch)),
         *tables(scratch),
-        *([copy(vector, attributes)] if recurrence else []),
+        *([copy(vector, attributes)] if program.carried else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),
         _declarations(vector),
-        *(["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"] if getattr(program, "sparse", False) else []),
+        *(["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"] if program.sparse else []),
         *([f"declare {vector.real} @{PERMUTE}({vector.real}, {vector.integer}, {vector.real})\n"] if permutes else []),
     ]
     return "\n".join(texts)
@@ -99,7 +96,7 @@ def _straight(
     return [*compute, *calls], [*([_angles(scratch, attributes)] if scratch.angles else []), *functions]
 
 
-def _unread(program: AnyProgram, scratch: Scratch | LoopScratch) -> list[int]:
+def _unread(program: Program, scratch: Scratch | LoopScratch) -> list[int]:
     """Slots of inputs that nothing is computed from."""
     both = zip(program.unread, scratch.input_offsets, strict=True)
     return [offset + element for elements, offset in both for element in elements.tolist()]

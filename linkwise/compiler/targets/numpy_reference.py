@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..ir import ops
-from ..ir.looped import CELL, INPUT, NUMBER, OUTPUT, AnyProgram, Loop, LoopedProgram, Place
-from ..ir.program import Node, Program
-from ..ir.recurrence import Recurrence
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
 from .protocol import Options
 
 # The meaning of the operations.  The fused ones round twice here; a target may round once.
@@ -60,14 +59,16 @@ _FORMULA = {
 }
 
 
-def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
+def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float64") -> list[np.ndarray]:
     """Outputs of ``program``, each of shape ``batch + core``, for inputs of shape ``batch + core``.
 
     The batch shapes of the inputs are broadcast against each other.  Arithmetic is done in ``dtype``.
     """
     kind = np.dtype(dtype)
+    if program.carried:
+        return _run_over_time(program, arrays, dtype)
     arrays, batch = _prepared(program, arrays, kind)
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         return _run_loops(program, arrays, batch, kind)
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     places = _places_of_results(program, outputs)
@@ -91,8 +92,11 @@ def evaluate(program: AnyProgram, arrays: Sequence[np.ndarray], dtype: str = "fl
     return outputs
 
 
-def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Make results of states not a number in which an input is none that nothing is computed from; in place."""
+def heed_unread(program: Program, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """Make results of states not a number in which an input is none that nothing is computed from; in place.  Programs
+    over time are left as they are."""
+    if program.carried:
+        return
     batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
     for elements, array, core in zip(program.unread, arrays, program.inputs, strict=True):
         if len(elements):
@@ -105,7 +109,7 @@ def heed_unread(program: AnyProgram, arrays: Sequence[np.ndarray], outputs: Sequ
 
 
 def _prepared(
-    program: AnyProgram, arrays: Sequence[np.ndarray], kind: np.dtype
+    program: Program, arrays: Sequence[np.ndarray], kind: np.dtype
 ) -> tuple[list[np.ndarray], tuple[int, ...]]:
     """The arrays as numbers of one kind, and the shape of the batch."""
     if len(arrays) != len(program.inputs):
@@ -117,7 +121,7 @@ def _prepared(
 
 
 def _run_loops(
-    program: LoopedProgram, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
+    program: Program, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
 ) -> list[np.ndarray]:
     """What loops mean: iteration by iteration, read all, compute, write all."""
 
@@ -137,7 +141,7 @@ def _run_loops(
         (found,) = evaluate(body.program, [given], kind.name)
         for element, place in enumerate(body.writes):
             spaces[place.space][place.array][place.at(bases, around)] = found[..., element]
-    for output, places in zip(outputs, program.results or (), strict=False):
+    for output, places in zip(outputs, program.results, strict=False):
         output[:] = np.concatenate([cells, np.zeros((1, *batch), kind)])[places]
     return [
         np.ascontiguousarray(np.moveaxis(x, 0, -1)).reshape(batch + a.shape)
@@ -145,30 +149,25 @@ def _run_loops(
     ]
 
 
-def repeat(
-    program: AnyProgram, recurrence: Recurrence, arrays: Sequence[np.ndarray], dtype: str = "float64"
-) -> list[np.ndarray]:
-    """Outputs of the recurrence, each of shape ``batch + (records,) + core``, without records where the last alone is
-    kept; its meaning is this plain loop."""
-    recurrence.check(program)
-    given = {array.name: np.asarray(values) for array, values in zip(program.inputs, arrays, strict=True)}
-    core = {array.name: len(array.shape) for array in (*program.inputs, *program.outputs)}
-    records, repeats = recurrence.lengths(program, [x.shape for x in given.values()])
-    batch = np.broadcast_shapes(
-        *(x.shape[: x.ndim - core[name] - len(recurrence.axes(name))] for name, x in given.items())
-    )
+def _run_over_time(program: Program, arrays: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:
+    """Outputs of shape ``batch + (records,) + core``, without records where the last alone is kept: the meaning of a
+    loop over time."""
+    given = [np.asarray(values) for values in arrays]
+    step, becomes = replace(program, carried=()), dict(program.carried)
+    records, repeats = program.times([x.shape for x in given])
+    leads = (len(array.axes) + len(array.shape) for array in program.inputs)
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - lead] for x, lead in zip(given, leads, strict=True)))
     kept = [np.empty((*batch, records, *array.shape), dtype=dtype) for array in program.outputs]
     for record in range(records):
         for run in range(repeats):
-            now = [
-                x[_leading(core[name], record, run)] if name in recurrence.per_run else x for name, x in given.items()
-            ]
-            found = evaluate(program, now, dtype)
-            given |= {dict(recurrence.feeds)[a.name]: x for a, x in zip(program.outputs, found, strict=True)}
-        for array, results in zip(program.outputs, kept, strict=True):
-            results[_leading(core[array.name], record)] = given[dict(recurrence.feeds)[array.name]]
-    last = (array.name in recurrence.last for array in program.outputs)
-    return [x[_leading(core[a.name], -1)] if one else x for a, x, one in zip(program.outputs, kept, last, strict=True)]
+            both = zip(program.inputs, given, strict=True)
+            now = [x[_leading(len(array.shape), record, run)] if array.axes else x for array, x in both]
+            for k, x in enumerate(evaluate(step, now, dtype)):
+                given[becomes[k]] = x
+        for k, (array, states) in enumerate(zip(program.outputs, kept, strict=True)):
+            states[_leading(len(array.shape), record)] = given[becomes[k]]
+    both = zip(program.outputs, kept, strict=True)
+    return [x if array.axes else x[_leading(len(array.shape), -1)] for array, x in both]
 
 
 def _leading(core: int, *index: int) -> tuple[Any, ...]:
@@ -193,7 +192,7 @@ def _places_of_results(program: Program, outputs: list[np.ndarray]) -> dict[Node
     return places
 
 
-def emit(program: AnyProgram, options: Options) -> str:
+def emit(program: Program, options: Options) -> str:
     """Python source of a function of the input arrays that returns a tuple of the output arrays."""
     parameters = [f"in_{array.name}" for array in program.inputs]
     real = f"np.{options.dtype}"
@@ -202,7 +201,7 @@ def emit(program: AnyProgram, options: Options) -> str:
         lines.append(f"    {parameter} = np.asarray({parameter}, dtype={real})")
     shapes = [f"{p}.shape[:{p}.ndim - {len(a.shape)}]" for p, a in zip(parameters, program.inputs, strict=True)]
     lines.append(f"    batch = np.broadcast_shapes({', '.join(shapes)})")
-    if isinstance(program, LoopedProgram):
+    if program.loops:
         lines += _looped_source(program, parameters, real)
     else:
         lines += _straight_source(program, parameters, real)
@@ -224,7 +223,7 @@ def _straight_source(program: Program, parameters: Sequence[str], real: str) -> 
     return lines
 
 
-def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str) -> list[str]:
+def _looped_source(program: Program, parameters: Sequence[str], real: str) -> list[str]:
     """Loops over the iterations, arrays flat with the batch last."""
     flat = [f"flat_{array.name}" for array in program.inputs]
     given = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
@@ -235,7 +234,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
         outer = "" if place.outer is None else f"around[{place.outer}] + "
         return f"{given[place.space][place.array]}[{base}{outer}{place.offset}]"
 
-    def bodies(loop: Loop, indent: str) -> list[str]:
+    def bodies(loop: For, indent: str) -> list[str]:
         lines = []
         for k, body in enumerate(loop.bodies):
             lines.append(f"{indent}{'if' if k == 0 else 'elif'} body == {k}:")
@@ -259,7 +258,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
             lines.append(f"    for body, at in zip({loop.which.tolist()}, {loop.bases.tolist()}):")
             lines += bodies(loop, "        ")
             continue
-        rows, first, following = loop.inner.rows, loop.inner.first, loop.inner.following
+        rows, first, following = loop.inner, loop.inner.first, loop.inner.following
         lines += [
             f"    rows = list(zip({rows.which.tolist()}, {rows.bases.tolist()}, {following.tolist()}))",
             f"    for body, at, row in zip({loop.which.tolist()}, {loop.bases.tolist()}, {first.tolist()}):",
@@ -269,7 +268,7 @@ def _looped_source(program: LoopedProgram, parameters: Sequence[str], real: str)
             "            body, at, row = rows[row]",
             *bodies(rows, "            "),
         ]
-    for name, places in zip(given[OUTPUT], program.results or (), strict=False):
+    for name, places in zip(given[OUTPUT], program.results, strict=False):
         lines.append(f"    {name} = np.concatenate([cells, np.zeros((1, *batch), dtype={real})])[{places.tolist()}]")
     for name, array in zip(given[OUTPUT], program.outputs, strict=True):
         lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")

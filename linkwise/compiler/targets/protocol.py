@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.looped import AnyProgram, LoopedProgram
-from ..ir.recurrence import Recurrence
+from ..ir.program import Program
+from ..passes.unroll import unroll
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ class Target:
     name              as ``compile`` names it; None for what is written only
     load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
                       broadcasts over batches; there is one if there is a name
-    load_recurrence   ``load_recurrence(program, recurrence, dtype)``: ``f(*arrays, out=arrays)``; None: no rollouts
-    loops             whether all of these take programs with loops (``compiler/ir/looped.py``); if not, they are given
-                      straight-line ones (``compiler/ir/program.py``) alone
-    loops_of_lists    whether these may stand between long straight-line code (``trace/repetitions.py``), too
+    over_time         whether programs that run over time (``compiler/passes/scan.py``) can be loaded, too, as
+                      ``f(*arrays, out=arrays)``; if not, there are no rollouts
+    loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
+                      they are given straight-line code alone
+    loops_of_lists    whether these may index cells between long straight-line code (lists, of ``trace/loops.py``), too
     most_operations   of straight-line code that runs at full speed, where there is such a limit
     """
 
@@ -43,15 +44,12 @@ class Target:
     options: Callable[[str], Options] = Options
     name: str | None = None
     load: Callable[[Any, str], Callable[..., Any]] | None = None
-    load_recurrence: Callable[[Any, Recurrence, str], Callable[..., None]] | None = None
+    over_time: bool = False
     loops: bool = False
     loops_of_lists: bool = True
     most_operations: int | None = None
 
-    def understood(self, program: AnyProgram) -> AnyProgram:
+    def understood(self, program: Program) -> Program:
         """The program as the target takes it."""
-        if not isinstance(program, LoopedProgram) or (
-            self.loops and (self.loops_of_lists or not program.constants_in_code)
-        ):
-            return program
-        return program.unrolled
+        indexed = program.constants_in_code and not program.has_fixed_places
+        return program if self.loops and (self.loops_of_lists or not indexed) else unroll(program)

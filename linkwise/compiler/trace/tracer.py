@@ -125,9 +125,12 @@ class Symbol:
         return self._wrap(self.builder.select(self.node, self._lift(then), self._lift(otherwise)))
 
     def each(self, items: Sequence[list[Any]], functions: Sequence[Function], alike: bool) -> list[list[Any]]:
-        if self.builder.repetitions is not None:
-            return self.builder.repetitions.each(items, functions, alike)
+        if self.builder.loops is not None:
+            return self.builder.loops.each(items, functions, alike)
         return [applied(functions, item) for item in items]
+
+    def folded(self, start: Sequence[Any], rows: np.ndarray, step: Callable[..., list[Any]]) -> list[Any] | None:
+        return None if self.builder.loops is None else self.builder.loops.folded(start, rows, step)
 
 
 def applied(functions: Sequence[Function], numbers: list[Any]) -> list[Any]:

@@ -19,6 +19,11 @@ from .dynamics import ALL_METHODS as ALL_METHODS
 from .dynamics import accelerations as accelerations
 from .dynamics import forward_dynamics, null_space
 from .following import follow, follow_path
+from .force_derivatives import (
+    constraint_forces_derivatives,
+    loop_reactions_derivatives,
+    multipliers_derivatives,
+)
 from .former import inverse_dynamics, static_forces
 from .instant_centers import InstantCenters, instant_centers
 from .loop_joints import with_joint_of_loop
@@ -47,6 +52,7 @@ __all__ = [
     "conditioning",
     "constraint_bias",
     "constraint_forces",
+    "constraint_forces_derivatives",
     "constraint_jacobian",
     "degrees_of_freedom",
     "driven_motion",
@@ -65,7 +71,9 @@ __all__ = [
     "joint_wrenches",
     "local_parametrization",
     "loop_reactions",
+    "loop_reactions_derivatives",
     "multipliers",
+    "multipliers_derivatives",
     "null_space",
     "position_error",
     "project",

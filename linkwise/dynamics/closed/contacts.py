@@ -59,17 +59,17 @@ def that_count(
         held = np.broadcast_to(active > 0.0, (*rows.shape[:-2], active.shape[-1]))
         for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
             states, own = (held == mask).all(axis=-1), row_mask(mech, mask).astype(bool)
-            part, kept = _holding(mech, mask), rows[states][:, own]
+            part, kept = mechanism_holding(mech, mask), rows[states][:, own]
             here = np.zeros((len(kept), *rows.shape[-2:]))
             here[:, own] = without_rounding(part, kept[..., :n], kept) if part.loops else kept
             rows[states] = here
     return rows
 
 
-def _holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
+def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
     """The mechanism with those loops only that hold."""
     loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
-    return stored(mech, (_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+    return stored(mech, (mechanism_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
 
 
 def by_mask(
@@ -95,7 +95,7 @@ def by_mask(
     results: list[Float64Array] = []
     for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
         states = (mask == held).all(axis=-1)
-        found = function(_holding(mech, held), *(x[states] for x in arrays), **options)
+        found = function(mechanism_holding(mech, held), *(x[states] for x in arrays), **options)
         results = results or [np.empty((*batch, *x.shape[-2:])) for x in found]
         for result, part in zip(results, found, strict=True):
             result[states] = part

@@ -56,15 +56,15 @@ def derivatives_at(at: State, rank: int | None = None) -> Three:
     """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``closed.generic_rank``) loops need
     not be exactly closed."""
 
-    def reference(near: Variations) -> Sequence[np.ndarray]:
+    def reference(at: State, near: Variations) -> Sequence[np.ndarray]:
         n = at.mech.nv
-        return *_by_all(near, near.rates[..., n:, :]), near.independent.basis @ near.response
+        return *by_all(near, near.rates[..., n:, :]), near.independent.basis @ near.response
 
-    d_q, d_v, d_tau = _compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
+    d_q, d_v, d_tau = compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
     return d_q, d_v, d_tau
 
 
-def _by_all(near: Variations, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_all(near: Variations, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(..., k, nv) each: by steps of q and by changes of v, from those (..., k, 2 p) by independent coordinates that
     take them to the nearest which loops allow."""
     p = near.positions.rows.shape[-2]
@@ -75,17 +75,18 @@ def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P (4.4), P the
     projection of ``project``."""
 
-    def reference(near: Variations) -> Sequence[np.ndarray]:
-        return (np.concatenate(_by_all(near, near.rates), axis=-1),)
+    def reference(at: State, near: Variations) -> Sequence[np.ndarray]:
+        return (np.concatenate(by_all(near, near.rates), axis=-1),)
 
-    (whole,) = _compiled_or("closed_rate_jacobian", at, rank, reference)
+    (whole,) = compiled_or("closed_rate_jacobian", at, rank, reference)
     return whole
 
 
-def _compiled_or(name: str, at: State, rank: int | None, reference: Any) -> list[Float64Array]:
-    """The results of a kernel, and of ``reference`` for states that it cannot be relied on for."""
-    if at.passive is not None or not compiled_dofs(at.mech, rank):
-        return list(reference(variations(at, rank=rank)))
+def compiled_or(name: str, at: State, rank: int | None, reference: Any, serves: bool = True) -> list[Float64Array]:
+    """The results of a kernel, if it ``serves`` the mechanism, and of ``reference`` for states that it cannot be relied
+    on for."""
+    if at.passive is not None or not serves or not compiled_dofs(at.mech, rank):
+        return list(reference(at, variations(at, rank=rank)))
     given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
     request = name if at.wrenches is None else (name, WRENCHES)
     *found, reliability, consistency = kernel_function(at.mech, request, None)(*given)
@@ -94,7 +95,7 @@ def _compiled_or(name: str, at: State, rank: int | None, reference: Any) -> list
         poor = ~np.asarray(fine)
         wrenches = None if at.wrenches is None else at.wrenches[poor]
         rest = State(at.mech, at.q[poor], at.v[poor], at.tau[poor], wrenches, at.passive)
-        for array, exact in zip(found, reference(variations(rest, rank=rank)), strict=True):
+        for array, exact in zip(found, reference(rest, variations(rest, rank=rank)), strict=True):
             array[poor] = exact
     return found
 

@@ -255,6 +255,16 @@ def null_space_accelerations(
     return times(basis, solved(reduced, driving)) + offset
 
 
+def response(mech: Mechanism, q: np.ndarray, active: Float64Array | None = None) -> Float64Array:
+    """(..., nv, nv): K (K* M K)^-1 K*, accelerations per joint force under the constraints that are ``active``; of any
+    position, by singular values."""
+    at = terms(mech, q, np.zeros(mech.nv), active=active)
+    each = Terms(*(x[..., None, :, :] if k in (0, 2) else x[..., None, :] for k, x in enumerate(at)))
+    batch = each.bias.shape[:-2]
+    bias = np.zeros((*batch, mech.nv, mech.n_constraints))
+    return null_space_accelerations(mech, each, np.broadcast_to(np.eye(mech.nv), (*batch, mech.nv, mech.nv)), bias)
+
+
 def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
     """Whether ``K* M K``, (..., p, p), is positive in every state that is known.  It is, unless joints of the spanning
     tree can move without moving mass."""

@@ -269,13 +269,13 @@ def constraint_derivatives(
     untold = _untold(svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
-    derivatives = kernel_function(at.mech, _constraint_motion_by_q, None)(q, v, a, along)
+    derivatives = kernel_function(at.mech, constraint_motion_by_q, None)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
     return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
 
 
-def _constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
     """The derivative of ``constraint_motion`` along q."""
     return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
 
@@ -298,7 +298,7 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     if not at.mech.loops:
         return np.zeros((*at.batch, n, n))
     still = np.zeros(n)
-    return kernel_function(at.mech, _constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
+    return kernel_function(at.mech, constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
 
 
 def step_rate_jacobian(at: State) -> np.ndarray:

@@ -61,6 +61,9 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "d_q": lambda m: (m.nv, m.nv),
     "d_v": lambda m: (m.nv, m.nv),
     "d_tau": lambda m: (m.nv, m.nv),
+    "d_state": lambda m: (2 * m.nv, 3 * m.nv),
+    "d_a": lambda m: (m.nv, 3 * m.nv),
+    "d_multipliers": lambda m: (m.n_constraints, 3 * m.nv),
     "rate_jacobian": lambda m: (2 * m.nv, 2 * m.nv),
     "d_qq": lambda m: (m.nv,) * 3,
     "d_vv": lambda m: (m.nv,) * 3,
@@ -442,10 +445,10 @@ class Algorithm:
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
-        inertia, constraints, instead, _ = self.requires
+        inertia, constraints, instead, constrained = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
-            choice = f"{instead}, or " if instead else ""
+            choice = f"{instead or constrained}, or " if instead or constrained else ""
             raise MechanismError(
                 f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
                 f"{choice}mech.spanning_tree if the loops are meant to be open"
@@ -546,6 +549,12 @@ class Written(Algorithm):
         return others
 
 
+WITH_CONSTRAINTS = (
+    "an expression with op.L in it (accelerations per force are W - W @ G.T @ (G @ W @ G.T).inv @ G @ W with "
+    "G = op.L @ op.phi.T @ op.H.T and W the inverse that is written here, as .inv is always that of the spanning tree)"
+)
+
+
 def from_expression(expression: Expression) -> Algorithm:
     """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
     ``simplify=False`` as it is written, else in the form that costs least."""
@@ -555,7 +564,7 @@ def from_expression(expression: Expression) -> Algorithm:
             "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
         )
     heeds_loops = any(isinstance(part, Operator) and part.record is L.record for part in expression.walk())
-    solves = SOLVES_WITH_MULTIPLIERS if heeds_loops else SOLVES_TREE
+    solves = SOLVES_WITH_MULTIPLIERS if heeds_loops else SOLVES_TREE.or_use(WITH_CONSTRAINTS)
     return Written(
         "expression",
         ("q", *spaces),

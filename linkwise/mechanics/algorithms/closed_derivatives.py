@@ -27,6 +27,7 @@ from .dynamics_derivatives import inverse_dynamics_derivatives
 from .independent_coordinates import (
     Inverse,
     Vector,
+    added,
     ascending,
     columns_of,
     difference,
@@ -83,6 +84,35 @@ def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
     projection = _Projection(near)
     halves = projection.of(near.step_rates), projection.of(near.accelerations)
     return [[*a, *b] for half in halves for a, b in zip(*half, strict=True)], near.reliability, near.consistency
+
+
+@algorithm(
+    ("q", "v", "tau"),
+    ("a", "multipliers", "d_state", "d_a", "d_multipliers", "reliability", "consistency"),
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+    requires=SOLVES_CONSTRAINED,
+)
+def closed_motion_derivatives(
+    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
+) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, Scalar, Scalar]:
+    """Of independent constraints: accelerations (nv,) and multipliers (m,); and what steps of q, changes of v and of
+    tau, (3 nv) of each, change: the state, steps of q and changes of v as ``_Projection`` has them (2 nv, 3 nv),
+    accelerations (nv, 3 nv), and multipliers (m, 3 nv); reliability and consistency."""
+    near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
+    projection, by_tau = _Projection(near), near.by_tau
+    still: Matrix = [[0.0] * len(near.v) for _ in near.v]
+    moved = [[*row, *[0.0] * len(row)] for row in near.basis]
+    changed = [[*a, *b] for a, b in zip(transposed(near.changes), near.basis, strict=True)]
+    state = _beside(projection.of(moved), still) + _beside(projection.of(changed), still)
+    accelerations = _beside(projection.of(near.accelerations), by_tau)
+    multipliers = _beside(projection.of(near.multiplier_changes), near.multipliers_by_tau(by_tau))
+    return near.acceleration, near.multipliers, state, accelerations, multipliers, near.reliability, near.consistency
+
+
+def _beside(halves: tuple[Matrix, Matrix], last: Matrix) -> Matrix:
+    return [[*a, *b, *c] for a, b, c in zip(*halves, last, strict=True)]
 
 
 def closed_linearization(
@@ -145,6 +175,7 @@ class Neighbourhood:
     changes        changes of v with steps of the coordinates, a column for each
     bent           L c with the same
     turned         half of L c with changes of their velocities, less what ``changes`` has of it: what does not commute
+    mass, by_q, by_v   (nv, nv): of M a + h + G* lambda, by a, along q with lambda as it is, and by v
     answers        y with steps, then with changes of velocities: accelerations change by K y - L c
     """
 
@@ -193,6 +224,22 @@ class Neighbourhood:
         return difference(product(self.basis, transposed(self.answers)), transposed(self.bent + by_velocity))
 
     @property
+    def multiplier_changes(self) -> Matrix:
+        """(m, 2 p): changes of the multipliers, which balance those of M a + h + G* lambda."""
+        steps = zip(self.columns, self.changes, strict=True)
+        changes = [added(times(self.by_q, u), times(self.by_v, w)) for u, w in steps]
+        changes += [times(self.by_v, column) for column in self.columns]
+        accelerated = [times(self.mass, column) for column in transposed(self.accelerations)]
+        found = [self._multipliers([-x for x in added(*both)]) for both in zip(changes, accelerated, strict=True)]
+        return transposed(found)
+
+    def multipliers_by_tau(self, by_tau: Matrix) -> Matrix:
+        """(m, nv): L* (1 - M da/dtau)."""
+        moved = [times(self.mass, column) for column in transposed(by_tau)]
+        left = [[float(i == k) - x for i, x in enumerate(column)] for k, column in enumerate(moved)]
+        return transposed([self._multipliers(column) for column in left])
+
+    @property
     def step_rates(self) -> Matrix:
         """(nv, 2 p): changes of the rates of steps of q."""
         turned = product(self.turning, self.basis)
@@ -223,8 +270,8 @@ class Neighbourhood:
         offset = offset_of(self.motions)
         held = inverse_dynamics(self.tree, self.q, self.v, offset, wrenches)
         left = [t - f for t, f in zip(tau, held, strict=True)]
-        mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
-        self.inertia = [times(mass, column) for column in self.columns]
+        self.mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
+        self.inertia = [times(self.mass, column) for column in self.columns]
         self.factor = Elimination([times(self.inertia, column) for column in self.columns])
         y = self.factor.solve(times(self.columns, left))
         self.acceleration = [dot(row, y, k) for row, k in zip(self.basis, offset, strict=True)]
@@ -242,6 +289,7 @@ class Neighbourhood:
             for c, row in zip(around.coordinates, around.forces, strict=True):
                 for k, x in zip(around.coordinates, row, strict=True):
                     by_q[c][k] = by_q[c][k] + x
+        self.by_q, self.by_v = by_q, by_v
         by_q, by_v = product(self.columns, by_q), product(self.columns, by_v)
 
         self.changes, self.bent, self.turned = [], [], []

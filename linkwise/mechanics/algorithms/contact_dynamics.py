@@ -15,7 +15,7 @@ from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
 from ..links.constraint_units import ConstraintUnits
 from ..links.loop_elimination import BIAS, Fronts, Row
-from ..links.orthogonalization import SUFFICIENT, orthogonalized
+from ..links.orthogonalization import SUFFICIENT, Orthogonal, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply
 from ..recursions.cluster import ClusterDynamics
@@ -201,9 +201,7 @@ def inverse_dynamics(
     mech = tree.mechanism
     columns = [units.force(c) for c in range(mech.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
-    vectors = [[_times(row.at(c), unit) for c, unit in enumerate(columns)] for row in rows]
-    on = [1.0 if active is None else active[k] for k, loop in enumerate(mech.loops) for _ in range(loop.n_constraints)]
-    loops = orthogonalized(vectors, on, [units.row(r) for r in range(len(rows))])
+    vectors, on, loops = _made_orthogonal(tree, rows, active, units, columns)
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
     moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     rates = [_times(x, 1.0 / unit) for x, unit in zip(a, columns, strict=True)]
@@ -342,6 +340,42 @@ class MotionAtRest(HeldMotion):
         asked = [0.0] * len(self.rows) if rates is None else rates
         coefficients = ({c: x for c, x in row.numbers.items() if c != BIAS} for row in self.rows)
         self.rows = [Row(row, -rate) for row, rate in zip(coefficients, asked, strict=True)]
+
+
+def constraints_that_hold(
+    tree: Tree, q: Sequence[Scalar], active: Sequence[Scalar] | None, units: ConstraintUnits
+) -> Orthogonal:
+    """The rows of G that hold, made orthogonal."""
+    rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
+    return _made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
+
+
+def _made_orthogonal(
+    tree: Tree,
+    rows: Sequence[Row],
+    active: Sequence[Scalar] | None,
+    units: ConstraintUnits,
+    columns: Sequence[float],
+) -> tuple[Matrix, list[Scalar], Orthogonal]:
+    """Rows of G over coordinates in units of ``columns``; 1 of those that hold, else 0; and what is orthogonal in
+    them."""
+    loops = tree.mechanism.loops
+    vectors = [[_times(row.at(c), unit) for c, unit in enumerate(columns)] for row in rows]
+    on = [1.0 if active is None else active[k] for k, loop in enumerate(loops) for _ in range(loop.n_constraints)]
+    return vectors, on, orthogonalized(vectors, on, [units.row(r) for r in range(len(rows))])
+
+
+def mobility(
+    tree: Tree, q: Sequence[Scalar], forces: Matrix, active: Sequence[Scalar] | None, units: ConstraintUnits
+) -> Matrix:
+    """(k, k): F* K (K* M K)^-1 K* F of joint forces F, given by columns: how each gives way to the others under the
+    constraints that hold."""
+    columns = []
+    for k, force in enumerate(forces):
+        motion = MotionAtRest(tree, q, active, units)
+        given_way = motion.known(motion.under(force))
+        columns.append([dot(other, given_way) for other in forces[: k + 1]])
+    return [[columns[max(i, j)][min(i, j)] for j in range(len(forces))] for i in range(len(forces))]
 
 
 class MotionOfMomenta(MotionAtRest):

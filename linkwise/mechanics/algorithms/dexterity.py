@@ -5,31 +5,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...mechanism import MechanismError
+from ..links.constraint_units import ConstraintUnits
+from ..links.factor import Elimination
 from ..operators.plan import applied, evaluate, plan_for
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import Force, Motion
 from . import expressions as ex
-from .algorithm import CLOSED, SOLVES_TREE, UNCONSTRAINED, algorithm
+from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm
+from .closed_dynamics import known
+from .contact_dynamics import constraints_that_hold
+from .contact_dynamics import mobility as mobility_under
 from .jacobians import OBSERVERS, jacobian, require_frame
 from .kinematics import way_to
 
 NUMBERS = "a function of numbers that expressions give, not linear in them"
+HELD_STILL = 1e-12  # of the mobility without constraints: less is round-off of none
+NO_UNITS = ConstraintUnits()
 
 
 @algorithm(
     ("q", "direction"),
     "inertia",
-    options=("link", "frame"),
+    options=("link", "frame", "units"),
     sizes={"direction": (6,)},
     reason=NUMBERS,
-    requires=SOLVES_TREE.or_use(CLOSED),
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
 )
 def effective_inertia(
-    tree: Tree, q: Sequence[Scalar], direction: Sequence[Scalar], link: str, frame: str = "link"
+    tree: Tree,
+    q: Sequence[Scalar],
+    direction: Sequence[Scalar],
+    active: Sequence[Scalar] | None = None,
+    *,
+    link: str,
+    frame: str = "link",
+    units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
-    """1 / (d* J M^-1 J* d): force along a direction d per acceleration along it."""
+    """1 / (d* J M^-1 J* d): force along a direction d per acceleration along it; under constraints with
+    K (K* M K)^-1 K* in place of M^-1."""
     require_frame(frame)
+    if tree.mechanism.loops:
+        columns = zip(*jacobian(tree, q, link, frame), strict=True)
+        forces = [[dot(column, direction) for column in columns]]
+        free = [0.0] * len(tree.mechanism.loops)
+        ((own,),), ((most,),) = (mobility_under(tree, q, forces, holds, units) for holds in (active, free))
+        return 1.0 / select(own < most * HELD_STILL, 0.0, own)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
         way = way_to(at, link)
@@ -44,14 +66,32 @@ def effective_inertia(
 @algorithm(
     ("q",),
     "inertia",
-    options=("link", "frame"),
-    expression=lambda mech, link, frame="link": ex.operational_inertia(mech, link) if frame == "link" else None,
+    options=("link", "frame", "units"),
+    expression=lambda mech, link, frame="link", **_: (
+        ex.operational_inertia(mech, link) if frame == "link" and not mech.loops else None
+    ),
     reason=OBSERVERS,
-    requires=SOLVES_TREE.or_use(CLOSED),
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
 )
-def operational_inertia(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
-    """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular."""
+def operational_inertia(
+    tree: Tree,
+    q: Sequence[Scalar],
+    active: Sequence[Scalar] | None = None,
+    *,
+    link: str,
+    frame: str = "link",
+    units: ConstraintUnits = NO_UNITS,
+) -> Matrix:
+    """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular.  Under
+    constraints K (K* M K)^-1 K* takes the place of M^-1."""
     require_frame(frame)
+    if tree.mechanism.loops:
+        forces, free = jacobian(tree, q, link, frame), [0.0] * len(tree.mechanism.loops)
+        most = [mobility_under(tree, q, [force], free, units)[0][0] for force in forces]
+        solved = Elimination(mobility_under(tree, q, forces, active, units))
+        solved.factor = solved.factor.unknown_where_singular(most[::-1], HELD_STILL)
+        return solved.inverse()
     at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
     own: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
     if frame == "link":
@@ -75,14 +115,22 @@ def _times(matrix: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
 
 @algorithm(
     ("q",),
-    options=("link", "rows", "frame"),
+    options=("link", "rows", "frame", "units"),
     reason=NUMBERS,
-    requires=UNCONSTRAINED.or_use("the jacobian times linkwise.closed.null_space"),
+    ports=("active",),
 )
 def manipulability(
-    tree: Tree, q: Sequence[Scalar], link: str, rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5), frame: str = "link"
+    tree: Tree,
+    q: Sequence[Scalar],
+    active: Sequence[Scalar] | None = None,
+    *,
+    link: str,
+    rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5),
+    frame: str = "link",
+    units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
     """sqrt(det(J J*)) of rows of J: the volume of the box that they span, row by row what sticks out of the others.
+    Under constraints that of J K with K orthonormal: what sticks out of the rows of the constraints too.
 
     J J* is not formed: its determinant has lost half of the digits where the volume is small.
     """
@@ -94,14 +142,42 @@ def manipulability(
             f"link {link!r} moves with {len(moving)} degrees of freedom: the manipulability of {len(rows)} rows of its "
             "Jacobian is zero everywhere; choose fewer, such as rows=(3, 4, 5) for its linear velocity"
         )
-    remaining, volume = [[whole[r][k] for k in sorted(moving)] for r in rows], 1.0
+    remaining, volume, doubt = [[whole[r][k] for k in sorted(moving)] for r in rows], 1.0, 0.0
+    if tree.mechanism.loops:
+        held = constraints_that_hold(tree, q, active, units)
+        remaining, doubt = [held.split(whole[r])[1] for r in rows], held.doubt
     while remaining:
         first, *remaining = remaining
         square = dot(first, first)
         volume = volume * sqrt(square)
         inverse = select(square > 0.0, 1.0 / select(square > 0.0, square, 1.0), 0.0)
         remaining = [_without(row, first, dot(row, first) * inverse) for row in remaining]
-    return volume
+    return known(doubt, [volume])[0] if tree.mechanism.loops else volume
+
+
+@algorithm(
+    ("q",),
+    "mobilities",
+    name="frame_mobilities",
+    options=("frames", "frame", "units"),
+    reason=OBSERVERS,
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
+def delassus_matrix(
+    tree: Tree,
+    q: Sequence[Scalar],
+    active: Sequence[Scalar] | None = None,
+    *,
+    frames: Sequence[str],
+    frame: str = "link",
+    units: ConstraintUnits = NO_UNITS,
+) -> Matrix:
+    """(6 k, 6 k): accelerations of frames per unit of wrenches on each of them, J K (K* M K)^-1 K* J* with the
+    Jacobians of all frames one below the other."""
+    require_frame(frame)
+    forces = [row for name in frames for row in jacobian(tree, q, name, frame)]
+    return mobility_under(tree, q, forces, active, units)
 
 
 def _without(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:

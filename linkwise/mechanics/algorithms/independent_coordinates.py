@@ -246,6 +246,10 @@ def times(matrix: Matrix, x: Sequence[Scalar]) -> Vector:
     return [dot(row, x) for row in matrix]
 
 
+def added(a: Sequence[Scalar], b: Sequence[Scalar]) -> Vector:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
 def product(a: Matrix, b: Matrix) -> Matrix:
     columns = transposed(b)
     return [[dot(row, column) for column in columns] for row in a]

@@ -26,7 +26,7 @@ import numpy as np
 from ...mechanism import Mechanism, MechanismError
 from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
-from ..scalar import Scalar
+from ..scalar import Scalar, folded
 from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register
 from .closed_dynamics import CLUSTERS, ClosedMotion
 from .closed_projection import PASSES, SETTLED, if_positive, project
@@ -86,10 +86,28 @@ class Tableau:
 
     def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
         """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
+        if x.dtype == object and (reached := self._by_a_loop(x, h, rates)) is not None:
+            return reached
         slopes: list[np.ndarray] = []
         for coefficients in self.stages:
             slopes.append(rates(sum(coefficients), moved(x, h, coefficients, slopes)))
         return moved(x, h, self.weights, slopes)
+
+    def _by_a_loop(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray | None:
+        """``advance`` as a loop over the stages where all are alike and the trace under way wants one.  Each takes the
+        slope of the stage before, and the start plus weighted slopes of all stages before."""
+        rows, n = self.rows, len(x)
+        if rows is None:
+            return None
+
+        def stage(numbers: Vector, row: Vector) -> Vector:
+            slope, reached = np.split(scalars(numbers), 2)
+            before, weight = np.split(scalars(row), 2)
+            here = rates(0.0, x + slope * (h * before))
+            return [*here, *(reached + here * (h * weight))]
+
+        end = folded([*[0.0] * n, *x], rows, stage)
+        return None if end is None else scalars(end[n:])
 
 
 def _forests(
@@ -132,30 +150,6 @@ class Splitting:
         return q, v
 
 
-class OneStage:
-    """What all stages of a method do alike whose stages need the slope before them alone (``Tableau.rows``): takes the
-    place of the method where one stage is traced, to be run as often as there are stages.
-
-    carried   the slope of the stage before, and the start plus weighted slopes of all stages before
-    row       the stage's row of ``method.rows``
-    """
-
-    def __init__(self, method: Tableau, carried: Sequence[Scalar], row: Sequence[Scalar]):
-        self.order = method.order
-        self._carried, self._row = carried, row
-        self.first: Vector = []  # what the first stage is given, and what a stage gives the next one, once traced
-        self.next: Vector = []
-
-    def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
-        """x after the stages before."""
-        slope, reached = np.split(scalars(self._carried), 2)
-        before, weight = np.split(scalars(self._row), 2)
-        here = rates(0.0, x + slope * (h * before))
-        self.first = [*[0.0] * len(x), *x]
-        self.next = [*here, *(reached + here * (h * weight))]
-        return reached
-
-
 Method = Tableau | Splitting
 #: The methods with fixed steps, by name: compiled steps, ``lw.rollout`` and ``lw.simulate`` all read this table.
 METHODS: dict[str, Method] = {
@@ -164,7 +158,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def step(method: Method | OneStage, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
+def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     """(nq + nv,): q and v after dt."""
     return advanced(method, tree, q, v, dt, lambda q, v, _: forward_dynamics(tree, q, v, tau, wrenches))
 
@@ -244,7 +238,7 @@ def closed_advanced(
     return [*found.q, *found.v, *reached[end:]], reliability, stages[0].steps_to_singular(v, step)
 
 
-def advanced(method: Method | OneStage, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
+def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
     """q, v and ``more`` after dt: ``rates(q, v, more)`` are the rates of v and of what else changes in time (the
     activations of actuators), one after the other."""
     dt = scalars([dt.item() if hasattr(dt, "item") else dt])  # since arrays of scalars do not multiply scalars
@@ -276,7 +270,7 @@ def advanced(method: Method | OneStage, tree: Tree, q, v, dt, rates: Rates, more
     return [*integrate(tree, q, reached[:n].tolist(), 1.0), *reached[n:].tolist()]
 
 
-def refuse_lost_orders(method: Tableau | OneStage, mechanism: Mechanism) -> None:
+def refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
     for body in mechanism.bodies:
         if not body.kind.steps_commute and method.order > body.kind.step_order:
             raise MechanismError(

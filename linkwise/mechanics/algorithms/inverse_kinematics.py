@@ -196,7 +196,7 @@ def inverse_kinematics_step(
     limits     (2, nv): lower and upper, of the coordinates that are ``limited``
     settings   [tolerance of distances, mu, longest step, tolerance of unrest, tolerance of angles]
     redundant  whether a posture is preferred
-    run        not used: recurrences have an input per run
+    run        not used: programs over time have an input per run
     """
     tolerance, mu, longest, calm, tolerance_of_angles = settings
     found = residuals(tree, q, goals, target)

@@ -8,7 +8,7 @@ from typing import Any
 from ..algorithms.closed_dynamics import ClosedMotion
 from ..algorithms.closed_projection import SETTLED
 from ..algorithms.configuration import kick_bias
-from ..algorithms.integration import Method, OneStage, Splitting, Vector, advanced, closed_advanced
+from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
 from ..algorithms.resisted_dynamics import (
     Resistances,
     resisted_forward_dynamics,
@@ -23,7 +23,7 @@ from .law import Acting, Implicitly
 
 
 def acting_step(
-    method: Method | OneStage,
+    method: Method,
     acting: Acting,
     tree: Tree,
     q: Vector,
@@ -44,13 +44,13 @@ def acting_step(
     return advanced(method, tree, q, v, dt, accelerations, activation)
 
 
-def implicit_share(method: Method | OneStage | Partitioned) -> float | None:
+def implicit_share(method: Method | Partitioned) -> float | None:
     """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
     has several: what they add up to depends on them being explicit."""
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
-def _implicitly(method: Method | OneStage, dt: Any) -> Implicitly | None:
+def _implicitly(method: Method, dt: Any) -> Implicitly | None:
     """Steps back in time, in which damping feeds energy, are explicit: their length counts as zero."""
     share = implicit_share(method)
     if share is None:

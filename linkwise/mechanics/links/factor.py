@@ -47,14 +47,14 @@ class Factor:
                 lower[i][j] = entry * reciprocal[j]
         return Factor(lower, scaled, pivots, reciprocal)
 
-    def unknown_where_singular(self, diagonal: Sequence[Scalar]) -> Factor:
-        """The same, with a last pivot whose reciprocal is no number where nothing but round-off is left of an entry of
-        the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no number on
-        every machine."""
+    def unknown_where_singular(self, diagonal: Sequence[Scalar], least: float = SINGULAR) -> Factor:
+        """The same, with a last pivot whose reciprocal is no number where no more than round-off, ``least``, is left of
+        an entry of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no
+        number on every machine."""
         known: Scalar = 0.0
         smallest = sum(diagonal) * ROUND_OFF
         for pivot, entry in zip(self.pivots, diagonal, strict=True):
-            known = select(entry * SINGULAR + smallest < pivot, known, -1.0)
+            known = select(entry * least + smallest < pivot, known, -1.0)
         return replace(self, reciprocal=[*self.reciprocal[:-1], self.reciprocal[-1] + sqrt(known)])
 
     def unit(self, x: Sequence[Scalar]) -> list[Scalar]:

@@ -50,6 +50,7 @@ SYMPLECTIC = ("symplectic_euler", "stormer_verlet", "implicit_midpoint")  # not 
 LEFT_OUT = {*ON_LOOPS, *LONG}  # one stands for those of its kind
 
 
+@pytest.mark.slow_cases("derivatives", "-tree]")
 @needs_short_cut
 @pytest.mark.parametrize(
     ("algorithm", "mechanism"),

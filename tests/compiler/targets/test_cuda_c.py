@@ -127,7 +127,7 @@ def test_values_that_registers_have_no_room_for(cupy_on_host, few_registers, dty
 
 
 def test_states_that_shared_memory_has_no_room_for(cupy_on_host, few_registers):
-    """Those of a recurrence are then kept in local memory, whatever arrays are like."""
+    """Those carried over time are then kept in local memory, whatever arrays are like."""
     mech = lw.mechanisms.chain(7)
     q, v, tau = np.random.default_rng(3).normal(size=(3, 2, 3, mech.nv))
     given = q, v, tau[:1, :, None]  # two axes of the batch: no rows
@@ -217,6 +217,7 @@ def test_forward_dynamics_and_rollouts_with_few_registers(cupy_on_host, few_regi
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow_cases("rows")
 @pytest.mark.parametrize("layout", ["rows", "columns"])
 def test_sines_of_long_programs_come_from_a_loop(cupy_on_host, few_registers, monkeypatch, layout):
     """Angles with constants added to them among them; the quaternion of the base has none."""
@@ -439,6 +440,7 @@ def test_long_rows_go_through_tiles(cupy_on_host, batch, longer):
     assert ("_stage<20>" in module.code) == (batch > 1) and "_stage<20>" in kernel.source("cuda")
 
 
+@pytest.mark.slow_cases("float32-1]", "float32-32]", "float32-77]", "float64-32]")
 @pytest.mark.parametrize("batch", [1, 32, 77, 200])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_that_no_tile_has_room_for_are_transposed(cupy_on_host, monkeypatch, dtype, batch):
@@ -509,7 +511,7 @@ def test_elements_at_equal_distances_or_not(cupy_on_host):
             np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
 
 
-# -- recurrences --------------------------------------------------------------------------------------------
+# -- over time --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("final_only", [False, True])

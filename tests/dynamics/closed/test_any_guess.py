@@ -73,6 +73,7 @@ def test_any_guess_leads_to_an_assembled_configuration(name):
     assert len(failed) <= 0.01 * GUESSES, failed
 
 
+@pytest.mark.slow_cases("delta_robot", "stewart_platform", "loader", "1000.0-")
 @every_mechanism
 @pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
 def test_size_does_not_matter(name, factor):

@@ -49,6 +49,7 @@ def standing(mech: Mechanism, feet, masks: np.ndarray, rng) -> tuple[np.ndarray,
     return np.array(found), rng.normal(size=(len(masks), mech.nv))
 
 
+@pytest.mark.slow_cases("humanoid")
 @pytest.mark.parametrize("name", LEGGED)
 def test_a_mask_is_the_mechanism_with_just_those_loops(name):
     build, feet, chosen = LEGGED[name]
@@ -147,6 +148,7 @@ def balance(mech: Mechanism, q, v, tau, a, joints, reactions, wrenches=None) -> 
 # -- any mechanism ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("[2-", "[3-")
 @pytest.mark.filterwarnings("ignore:.*is locked")
 @pytest.mark.parametrize("family", ["general", "planar"])
 @pytest.mark.parametrize("seed", range(4))

@@ -63,6 +63,7 @@ def projected(near):
     return np.hstack([near.rates[:, :p] @ near.positions.rows, near.rates[:, p:] @ near.independent.rows])
 
 
+@pytest.mark.slow_cases("delta_robot", "stewart_platform")
 @every_mechanism
 def test_built_in_mechanisms_by_differences(name):
     mech = built(name)
@@ -86,6 +87,7 @@ def test_wrenches_by_differences(name):
     assert np.abs(found[0] - lw.closed.forward_dynamics_derivatives(mech, q, v, tau)[0]).max() > 1e-3
 
 
+@pytest.mark.slow_cases("[2-general]", "[0-general]", "[2-planar]", "[2-massless]")
 @pytest.mark.parametrize("family", ["general", "planar", "massless"])
 @pytest.mark.parametrize("seed", range(3))
 def test_random_mechanisms(family, seed):
@@ -107,6 +109,7 @@ def test_random_mechanisms(family, seed):
             close(model.tangent, reference.tangent, 1e-9)
 
 
+@pytest.mark.slow_cases("general-6")
 @pytest.mark.parametrize("family, seed", [("general", 6), ("planar", 2), ("massless", 4), ("cranks", 4)])
 def test_random_mechanisms_on_floating_bases_by_differences(family, seed):
     drawn = case(family, seed)

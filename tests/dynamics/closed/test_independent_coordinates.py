@@ -41,6 +41,7 @@ def test_the_null_space_is_that_of_the_constraints(name):
     np.testing.assert_array_equal(lw.closed.null_space(mech, q, method="elimination"), basis)
 
 
+@pytest.mark.slow_cases("delta_robot")
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "slider_crank", "loader", "delta_robot"])
 def test_the_equations_of_motion_along_the_null_space(name):
     mech = MECHANISMS[name]()

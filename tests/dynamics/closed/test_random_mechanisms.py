@@ -65,6 +65,7 @@ class Check:
             assert opening < TOLERANCE * (1.0 + np.abs(found).max()), f"{name} {self.what} opens loops"
 
 
+@pytest.mark.slow_cases(*(f"-{seed}]" for seed in range(3, 12)))
 @pytest.mark.parametrize("seed", range(PER_FAMILY))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_forward_dynamics_is_that_of_free_bodies(family, seed):
@@ -83,6 +84,7 @@ def test_forward_dynamics_of_many_is_that_of_free_bodies(family, part):
             Check(drawn, state).passes()
 
 
+@pytest.mark.slow_cases("cylindrical", "prismatic", "universal")
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_one_body_held_by_one_loop(kind):
     """The least that can be closed, the loop anywhere: every row of its closure may be the one that matters."""

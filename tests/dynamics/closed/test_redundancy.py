@@ -82,6 +82,7 @@ def test_one_hole_off_by_a_nanometre():
     assert closed.degrees_of_freedom(mech, q, tolerance=1e-12) == 0
 
 
+@pytest.mark.slow_cases("[4-", "[8-")
 @every_case
 @every_precision
 def test_degrees_of_freedom_and_accelerations_of_the_exact_one(name, digits, rounded_mechanisms):
@@ -102,6 +103,7 @@ def test_degrees_of_freedom_and_accelerations_of_the_exact_one(name, digits, rou
     assert_equal_to_rounding(np.linalg.norm(multipliers), np.linalg.norm(closed.multipliers(mech, q, v, tau)), digits)
 
 
+@pytest.mark.slow_cases("[4-", "[6-")
 @every_case
 @every_precision
 def test_linear_models_of_the_exact_one(name, digits, rounded_mechanisms):
@@ -114,6 +116,7 @@ def test_linear_models_of_the_exact_one(name, digits, rounded_mechanisms):
     assert_equal_to_rounding(found.B, expected.B, digits)
 
 
+@pytest.mark.slow_cases("8-", "4-five_bar", "4-loader")
 @every_case
 @pytest.mark.parametrize("digits", [4, 8])
 def test_motions_keep_loops_closed_and_energy(name, digits, rounded_mechanisms):

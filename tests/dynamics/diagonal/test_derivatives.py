@@ -48,6 +48,7 @@ def test_every_kind_of_joint(kind):
     close(model.diagonal_factor_derivatives(q), precise.derivatives(mech, "diagonal_factor", q), 1e-11)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_second_derivatives_of_the_mass_matrix(kind):
     mech = lw.mechanisms.random_tree(2 if kind == "floating" else 3, 23, joints=(kind, "revolute"))

@@ -44,6 +44,7 @@ def test_forward_dynamics(tree, normalized):
     close(plain, model.diagonal_motion_with_wrenches(q, nu, tau, 0.0 * wrenches, normalized=normalized), 1e-12, core=2)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.seed("jain1995", "Algorithm 7.1", by="library")
 @pytest.mark.seed("jain1995", "7.2", by="library")
 @pytest.mark.seed("jain1995", "7.10", by="library")

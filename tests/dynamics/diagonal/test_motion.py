@@ -27,6 +27,7 @@ def motion(name: str, variables: str):
     return mech, *simulate(mech, q, speed * v, np.linspace(0.0, duration, 9), variables, tolerance=TOLERANCE)
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.seed("jain1995", "Algorithm 8.1", by="library")
 @pytest.mark.parametrize("variables", ["nu", "xi"])
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -84,6 +84,7 @@ def after(kernel: lw.Kernel, mech: lw.Mechanism, q, v, tau, duration: float, ste
     return state
 
 
+@pytest.mark.quick_one_in(2)
 @every_method
 @pytest.mark.parametrize("kind", (*EVERY_KIND, "all"))
 def test_order_of_convergence(kind, method):

@@ -32,6 +32,7 @@ def agree(found, expected, tolerance: float = 1e-12) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.slow_cases("[1-rk4]", "[0-rk4]")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(3))
 def test_against_the_program_of_the_step(seed, method):

@@ -16,6 +16,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.seed("rodriguez1992", "Section VII-D", by="library")
 @pytest.mark.parametrize("mech", MECHANISMS, ids=lambda mech: mech.name)
 def test_accelerations_are_those_of_three_sweeps(mech):

@@ -55,6 +55,7 @@ def test_link_velocities(mech):
     same((op.dense(op.phi.T @ op.H.T, mech, q) @ v).reshape(-1, 6), lw.link_velocities(mech, q, v))
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_jacobian_of_every_frame(mech):
     q, _ = state(mech)

@@ -67,6 +67,7 @@ def test_forces_are_moved_to_the_worlds_origin(mech):
     assert op.W.codomain == FORCE_ON_GROUND and op.W.T.domain == FORCE_ON_GROUND.dual
 
 
+@pytest.mark.quick_one_in(3)
 @every_tree
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
 def test_compiled_expressions_against_stacked_matrices(mech, expression):

@@ -116,11 +116,14 @@ def test_the_fit_tells_exponents():
     assert exponent(sizes, sizes * np.log2(sizes) * 50) > 1.15
 
 
+@pytest.mark.slow_cases("mass_matrix_inverse", "coriolis_matrix")
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize(("family", "name"), CASES)
 def test_named_algorithms(family, name):
     check(VARIANTS[name], family)
 
 
+@pytest.mark.quick_one_in(3)
 @every_family
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_expressions(family, name):

@@ -118,6 +118,7 @@ def close(found, expected, tolerance=1e-11):
     np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=0.0, atol=tolerance * scale)
 
 
+@pytest.mark.quick_one_in(3)
 @every_mechanism
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
 def test_compiled_expressions_against_stacked_matrices(name, expression):
@@ -264,6 +265,7 @@ def test_multipliers_and_accelerations(name):
     close(left, tau - jacobian.T @ multipliers, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "tree"])
 def test_accelerations_of_random_closed_mechanisms(name):
     mech, q = MECHANISMS[name]

@@ -30,6 +30,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_symmetric_products(name, floating):

@@ -52,6 +52,7 @@ def compare(expression: op.Expression, of: int, seed: int = 0) -> None:
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10 * max(1.0, at.size_of_terms(expression)))
 
 
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "expression",
@@ -108,6 +109,7 @@ def test_operational_inertia_and_jacobian(seed):
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.quick_one_in(2)
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_diagonalized_dynamics(seed, normalized):

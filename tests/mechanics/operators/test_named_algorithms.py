@@ -193,6 +193,7 @@ def test_operational_inertia_costs_in_proportion_to_the_way_to_the_link():
     assert near < far
 
 
+@pytest.mark.quick_one_in(2)
 @every_tree
 def test_operational_inertia(mech):
     q, *_ = state(mech)

@@ -77,6 +77,8 @@ def variants(name: str, mech: lw.Mechanism) -> list[dict]:
 SYMPLECTIC = ("symplectic_euler", "stormer_verlet", "implicit_midpoint")  # not for joints that rotate freely
 
 
+@pytest.mark.slow_cases("[rk4_step_derivatives", "_with_wrenches-", "[momentum_", "[nu_", "[xi_")
+@pytest.mark.quick_one_in(4)
 @pytest.mark.parametrize("where", MECHANISMS)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_what_is_printed_is_what_ran(name, where):
@@ -108,6 +110,7 @@ WHITENING = op.I - op.H @ op.psi @ op.K
 MASS_MATRIX = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R
 
 
+@pytest.mark.quick_one_in(3)
 @pytest.mark.parametrize("where", [name for name in MECHANISMS if name != "loops"])
 @pytest.mark.parametrize(
     "expression",

@@ -86,6 +86,7 @@ def as_sum(words: Polynomial, expression: Expression) -> Expression:
     return total(tuple(terms))
 
 
+@pytest.mark.slow_cases(*(f"[{seed}]" for seed in range(10, 30)))
 @pytest.mark.parametrize("seed", range(30))
 def test_true_identities_are_proven(seed):
     """Ten a seed, 300 in all: laws used in reverse, up to six times."""
@@ -144,6 +145,7 @@ def differ(left: Expression, right: Expression) -> bool:
     return False
 
 
+@pytest.mark.slow_cases(*(f"[{seed}]" for seed in range(10, 30)))
 @pytest.mark.parametrize("seed", range(30))
 def test_false_identities_get_a_counterexample(seed):
     """Ten a seed, 300 in all: one factor changed."""

@@ -78,12 +78,14 @@ def check(seed: int, matrix: bool, target: str = "numpy") -> None:
     assert difference <= allowed, f"seed {seed} on {mech.name}: {expression} is off by {difference:.1e} > {allowed:.1e}"
 
 
+@pytest.mark.slow_cases(*(f"[{share}]" for share in range(6, 16)))
 @pytest.mark.parametrize("share", range(SHARES))
 def test_vectors_and_numbers(share):
     for seed in range(share * VECTORS_PER_SHARE, (share + 1) * VECTORS_PER_SHARE):
         check(seed, matrix=False)
 
 
+@pytest.mark.slow_cases(*(f"[{share}]" for share in range(6, 16)))
 @pytest.mark.parametrize("share", range(SHARES))
 def test_matrices(share):
     for seed in range(share * MATRICES_PER_SHARE, (share + 1) * MATRICES_PER_SHARE):

@@ -9,9 +9,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler import pipeline
-from linkwise.compiler.ir.looped import CELL, NUMBER, LoopedProgram
-from linkwise.compiler.ir.program import Array, Program
+from linkwise.compiler.ir.program import CELL, NUMBER, Array, Program
 from linkwise.compiler.ir.spec import check
+from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.rolling import choice
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_reference
@@ -32,13 +32,13 @@ def traced(function, pay=lambda saved: True, inputs=INPUTS, outputs=("f",)):
     return looped, trace(function, inputs, outputs, "kernel")
 
 
-def assert_same(function, **how) -> LoopedProgram:
+def assert_same(function, **how) -> Program:
     looped, straight = traced(function, **how)
-    assert isinstance(looped, LoopedProgram)
+    assert looped.loops
     check(looped)
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(3, *array.shape)) for array in looped.inputs]
-    for program in (looped, check(looped.unrolled)):
+    for program in (looped, check(unroll(looped))):
         both = zip(numpy_reference.evaluate(program, arrays), numpy_reference.evaluate(straight, arrays), strict=True)
         for found, expected in both:
             np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
@@ -155,7 +155,7 @@ def test_few_lists_or_little_to_save_are_no_loops():
             return [np.array(rows_by_norm(x.tolist()[:rows], y))]
 
         looped, straight = traced(function, lambda saved, pay=pay: pay)
-        assert isinstance(looped, Program) and looped.op_counts == straight.op_counts
+        assert not looped.loops and looped.op_counts == straight.op_counts
     asked = []
     traced(lambda x, y: [np.array(rows_by_norm(x.tolist(), y))], lambda saved: bool(asked.append(saved)))
     assert asked == [
@@ -165,7 +165,7 @@ def test_few_lists_or_little_to_save_are_no_loops():
 
 @pytest.fixture
 def always_loops(monkeypatch):
-    monkeypatch.setattr(choice, "SAVED_BY_REPETITIONS", 0)
+    monkeypatch.setattr(choice, "SAVED_BY_LOOPS", 0)
 
 
 TREES = {
@@ -182,7 +182,7 @@ def test_derivatives_by_loops_are_those_without(name, mechanism, always_loops):
     mech = TREES[mechanism]()
     looped = lw.compile(VARIANTS[name], mech)
     straight = lw.compile(VARIANTS[name], mech, target="numpy", loops=False)
-    assert isinstance(looped.traced, LoopedProgram) and isinstance(straight.traced, Program)
+    assert looped.traced.loops and not straight.traced.loops
     for batch in ((), (11,), (2, 0, 3)):
         arrays = states(mech, straight, batch)
         for found, expected in zip(in_parts(looped(*arrays)), in_parts(straight(*arrays)), strict=True):
@@ -214,7 +214,7 @@ def test_machine_code_of_code_between_loops(long, assembly, dtype, always_loops,
 def test_exported_c(always_loops, tmp_path):
     mech = TREES["balls"]()
     kernel = lw.compile(NAMES[0], mech, target="numpy")
-    assert isinstance(kernel.traced, LoopedProgram)
+    assert kernel.traced.loops
     arrays = states(mech, kernel, (3,))
     expected = kernel(*arrays)
     path = lw.export_c(kernel, mech, tmp_path / "kernel.c")

@@ -1,9 +1,12 @@
-"""Functions that a trace applies to many lists of numbers, as loops: a solution for each column of a matrix.
+"""Loops that a trace finds: functions applied to many lists of numbers, or to their own results again and again.
 
-Such a function is traced once for all lists with the same constants, on parameters in place of the other numbers.  What
-it does with them is the body of a loop; what does not depend on them is computed before, once.  Its results are leaves
-of the trace under way.  The program is then straight-line code up to the loops, the loops, straight-line code that
-needs their results, and so on.
+``scalar.each`` applies a function to many lists, such as the columns of a matrix: it is traced once for all lists with
+the same constants, on parameters in place of the other numbers.  ``scalar.folded`` applies a function to its own result
+and the rows of a table in turn, as the stages of a step: it is traced once, on parameters for both.
+
+What is done with parameters is the body of a loop; what does not depend on them is computed before, once.  Results of a
+loop are leaves of the trace under way.  The program is then straight-line code up to the loops, the loops,
+straight-line code that needs their results, and so on.
 """
 
 from __future__ import annotations
@@ -15,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import ops
-from ..ir.builder import Builder
-from ..ir.looped import CELL, INPUT, NUMBER, AnyProgram, Loop, LoopedProgram, Place, body_between
-from ..ir.program import Array, Node, Program, is_zero, reachable
+from ..ir.builder import Builder, body_between
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Array, For, Node, Place, Program, is_zero, reachable
 from .tracer import Function, Symbol, applied, run_on_symbols
 
 PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are no inputs of the program
@@ -30,27 +32,29 @@ def trace_with_loops(
     outputs: Sequence[str],
     name: str,
     on_section: Callable[[Callable[[str], None]], None] | None,
-    pay: Callable[[int], bool],
-) -> AnyProgram:
-    """What ``trace`` gives, with loops for repetitions where ``pay`` says so, of the operations that need no text of
-    their own then."""
+    pay: Callable[[int], bool] | None = None,
+    folds: bool = False,
+) -> Program:
+    """What ``trace`` gives, with loops over lists where ``pay`` says so, of the operations that need no text of their
+    own then (None: nowhere); and with loops for ``folds`` or not."""
     builder = Builder()
-    repetitions = builder.repetitions = Repetitions(builder, pay)
+    loops = builder.loops = LoopTracer(builder, pay, folds)
     arrays, nodes = run_on_symbols(function, inputs, outputs, builder, on_section)
-    if repetitions.found:
-        return _Assembly(repetitions.found).program(tuple(inputs), arrays, nodes, name)
+    if loops.found:
+        return _Assembly(loops.found).program(tuple(inputs), arrays, nodes, name)
     return Program(tuple(inputs), arrays, reachable(nodes), nodes, name)
 
 
 @dataclass(frozen=True, eq=False)
-class Repetition:
-    """One function of many lists.
+class TracedLoop:
+    """One function of many lists, or of its own results.
 
     parameters   what stands for the elements that differ, as far as they are used
     needed       what the function needs besides these
-    results      what depends on them, each once
-    arguments    of every list, the elements that differ
+    results      what depends on them, each once; of a fold, all that the next run takes
+    arguments    of every list, the elements that differ; of a fold, what the first run takes
     first        number of the leaf that is the first result of the first list; all others follow one another
+    table        of a fold, the numbers that each run takes besides; None for lists
     """
 
     parameters: tuple[Node, ...]
@@ -58,29 +62,32 @@ class Repetition:
     results: tuple[Node, ...]
     arguments: tuple[tuple[Node, ...], ...]
     first: int
+    table: np.ndarray | None = None
 
     @property
     def size(self) -> int:
-        """How many leaves are its results."""
+        """The number of leaves that are its results."""
         return len(self.results) * len(self.arguments)
 
 
-class Repetitions:
-    """The repetitions of one trace."""
+class LoopTracer:
+    """The loops of one trace."""
 
-    def __init__(self, builder: Builder, pay: Callable[[int], bool]):
-        self._builder, self._pay = builder, pay
+    def __init__(self, builder: Builder, pay: Callable[[int], bool] | None, folds: bool):
+        self._builder, self._pay, self._folds = builder, pay, folds
         self._depends: dict[Node, bool] = {}  # on parameters
-        self.found: list[Repetition] = []
+        self.found: list[TracedLoop] = []
 
     def each(self, items: Sequence[list[Any]], functions: Sequence[Function], alike: bool) -> list[list[Any]]:
         """Each item after all functions in turn: function by function if that makes loops, else item by item."""
+        if self._pay is None:
+            return [applied(functions, item) for item in items]
         groups: dict[tuple, list[int]] = {}
         for number, item in enumerate(items):
             constants = tuple(None if isinstance(x, Symbol) else float(x) for x in item)
             groups.setdefault(() if alike else constants, []).append(number)
         many = [members for members in groups.values() if len(members) >= FEWEST]
-        self._builder.repetitions = None  # within one, functions are done list by list
+        self._builder.loops = None  # within one, functions are done list by list
         saved = sum((len(members) - 1) * self._operations(functions, [items[k] for k in members]) for members in many)
         pays = bool(many) and self._pay(saved)
         found: list[list[Any]] = [[] for _ in items]
@@ -95,7 +102,7 @@ class Repetitions:
                 lists = [applied(functions, item) for item in lists]
             for k, values in zip(members, lists, strict=True):
                 found[k] = values
-        self._builder.repetitions = self
+        self._builder.loops = self
         return found
 
     def _operations(self, functions: Sequence[Function], items: Sequence[list[Any]]) -> int:
@@ -133,9 +140,9 @@ class Repetitions:
         arguments = tuple(tuple(self._node(item[k]) for k in used.values()) for item in items)
         besides = {arg for node in varying for arg in node.args if arg not in varying and arg.op is not ops.CONST}
         needed = tuple(sorted(besides, key=lambda node: node.index))
-        leaf = sum(repetition.size for repetition in self.found)
+        leaf = self._next_leaf
         if once:
-            self.found.append(Repetition(tuple(used), needed, tuple(once), arguments, leaf))
+            self.found.append(TracedLoop(tuple(used), needed, tuple(once), arguments, leaf))
         found = []
         for item in items:
             known: dict[Node, Any] = {node: item[k] for node, k in places.items()}
@@ -144,6 +151,29 @@ class Repetitions:
                 leaf += 1
             found.append([known.get(x.node, x) if isinstance(x, Symbol) else x for x in results])
         return found
+
+    def folded(
+        self, start: Sequence[Any], rows: np.ndarray, step: Callable[[list[Any], list[Any]], list[Any]]
+    ) -> list[Any] | None:
+        """``start`` after ``step(numbers, row)`` for all rows in turn, by a loop; None where none is asked for."""
+        if not self._folds or len(rows) < 2:
+            return None
+        self._builder.loops = None  # within one, there are no others
+        given = [self._parameter(k) for k in range(len(start) + rows.shape[1])]
+        results = tuple(self._node(x) for x in step(given[: len(start)], given[len(start) :]))
+        self._builder.loops = self
+        varying = self._varying(results)
+        besides = {arg for node in varying for arg in node.args if arg not in varying}
+        besides |= {node for node in results if node not in varying}
+        needed = sorted((node for node in besides if node.op is not ops.CONST), key=lambda node: node.index)
+        parameters, first = tuple(x.node for x in given), self._next_leaf
+        arguments = (tuple(self._node(x) for x in start),)
+        self.found.append(TracedLoop(parameters, tuple(needed), results, arguments, first, rows))
+        return [Symbol(self._builder.input(RESULTS, first + k), self._builder) for k in range(len(start))]
+
+    @property
+    def _next_leaf(self) -> int:
+        return sum(loop.size for loop in self.found)
 
     def _node(self, x: Any) -> Node:
         return x.node if isinstance(x, Symbol) else self._builder.const(x)
@@ -216,13 +246,15 @@ def _is_leaf(node: Node, array: int) -> bool:
 
 @dataclass(eq=False)
 class _Layout:
-    """Where the lists of a repetition are.
+    """Where the lists of a loop are.
 
-    places    of its parameters and of its results
-    columns   the positions of each list, one after the other
+    places    of its parameters
+    writes    of its results
+    columns   the positions of each iteration, one after the other
     """
 
     places: dict[Node, Place] = field(default_factory=dict)
+    writes: list[Place] = field(default_factory=list)
     columns: list[np.ndarray] = field(default_factory=list)
 
     def past(self, positions: np.ndarray) -> int:
@@ -240,47 +272,50 @@ class _Assembly:
     levels alone, then the loops that need that code.
 
     levels        of values
-    loop_levels   of repetitions
-    layouts       of repetitions
+    loop_levels   of loops
+    layouts       of loops
     leaf_cells    where results of loops lie
     cells         where values lie that are needed elsewhere than in the code that computes them
     copies        where values lie as elements of lists, whose cells follow one another
+    starts        where folds find what their first run takes, and later ones what the run before gave
     count         how many cells there are
     numbers       constants that differ from list to list
     """
 
-    repetitions: Sequence[Repetition]
+    traced: Sequence[TracedLoop]
     levels: dict[Node, int] = field(default_factory=dict)
-    loop_levels: dict[Repetition, int] = field(default_factory=dict)
-    layouts: dict[Repetition, _Layout] = field(default_factory=dict)
+    loop_levels: dict[TracedLoop, int] = field(default_factory=dict)
+    layouts: dict[TracedLoop, _Layout] = field(default_factory=dict)
     leaf_cells: list[int] = field(default_factory=list)
     cells: dict[Node, int] = field(default_factory=dict)
     copies: dict[Node, list[int]] = field(default_factory=dict)
+    starts: dict[Node, list[int]] = field(default_factory=dict)
     count: int = 0
     numbers: list[float] = field(default_factory=list)
 
     def program(
         self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], results: Sequence[Sequence[Node]], name: str
-    ) -> LoopedProgram:
-        for repetition in self.repetitions:  # as they were traced: each needs those before it alone
-            given = (node for arguments in repetition.arguments for node in arguments)
-            self.loop_levels[repetition] = self._level([*repetition.needed, *given])
-            self.layouts[repetition] = self._laid_out(repetition)
+    ) -> Program:
+        for loop in self.traced:  # in this order: each needs those before it alone
+            given = (node for arguments in loop.arguments for node in arguments)
+            self.loop_levels[loop] = self._level([*loop.needed, *given])
+            self.layouts[loop] = self._laid_out(loop) if loop.table is None else self._laid_out_fold(loop, loop.table)
         last = self._level([node for group in results for node in group])
-        for repetition in self.repetitions:
-            self._keep(repetition.needed)
-        places = [[-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results]
+        for loop in self.traced:
+            self._keep(loop.needed)
+        in_cells = any(loop.table is None for loop in self.traced)  # else code after the loops writes outputs
+        places = [[-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results if in_cells]
         for node, level in self.levels.items():
             self._keep(arg for arg in node.args if self.levels[arg] < level)
         loops = []
         for level in range(max(last, *self.loop_levels.values()) + 1):
             loops += self._straight_line(level)
             loops += [self._loop(one) for one, at in self.loop_levels.items() if at == level]
+        if not in_cells:
+            loops.append(self._writing(results, last))
         found = tuple(np.array(group, dtype=np.int32) for group in places)
         numbers = np.array(self.numbers)
-        return LoopedProgram(
-            inputs, outputs, tuple(loops), self.count, numbers, name, results=found, constants_in_code=True
-        )
+        return Program(inputs, outputs, (), found, name, tuple(loops), self.count, numbers)
 
     def _level(self, nodes: Sequence[Node]) -> int:
         """The first at which all ``nodes`` are known."""
@@ -291,8 +326,8 @@ class _Assembly:
                 self.levels[node] = max((self.levels[arg] for arg in node.args), default=0)
         return max((self.levels[node] for node in nodes), default=0)
 
-    def _giving(self, leaf: Node) -> Repetition:
-        return next(one for one in reversed(self.repetitions) if one.first <= leaf.value[1])
+    def _giving(self, leaf: Node) -> TracedLoop:
+        return next(loop for loop in reversed(self.traced) if loop.first <= leaf.value[1])
 
     # -- where values lie -------------------------------------------------------------------------------
 
@@ -301,17 +336,17 @@ class _Assembly:
         self.count += count
         return range(self.count - count, self.count)
 
-    def _laid_out(self, repetition: Repetition) -> _Layout:
+    def _laid_out(self, loop: TracedLoop) -> _Layout:
         """Parameters are read where they are: constants in the table, results of another loop where that leaves them.
         Others are copied, so that those of one list lie side by side."""
         layout, copied, constant = _Layout(), [], []
-        for k, parameter in enumerate(repetition.parameters):
-            column = [arguments[k] for arguments in repetition.arguments]
+        for k, parameter in enumerate(loop.parameters):
+            column = [arguments[k] for arguments in loop.arguments]
             if all(node.op is ops.CONST for node in column):
                 constant.append((parameter, column))
             elif not self._is_handed_on(layout, parameter, column):
                 copied.append((parameter, column))
-        lists = np.arange(len(repetition.arguments))
+        lists = np.arange(len(loop.arguments))
         for number, (parameter, _) in enumerate(constant):
             past = layout.past(len(self.numbers) + len(constant) * lists)
             layout.places[parameter] = Place(NUMBER, 0, past, number)
@@ -322,10 +357,25 @@ class _Assembly:
             layout.places[parameter] = Place(CELL, 0, past, number)
             for node, start in zip(column, cells[number :: len(copied)], strict=True):
                 self.copies.setdefault(node, []).append(start)
-        cells = self._taken(repetition.size)
+        cells = self._taken(loop.size)
         self.leaf_cells += cells
-        past = layout.past(cells.start + len(repetition.results) * lists)
-        layout.places |= {node: Place(CELL, 0, past, k) for k, node in enumerate(repetition.results)}
+        past = layout.past(cells.start + len(loop.results) * lists)
+        layout.writes = [Place(CELL, 0, past, k) for k in range(len(loop.results))]
+        return layout
+
+    def _laid_out_fold(self, loop: TracedLoop, table: np.ndarray) -> _Layout:
+        """What runs take lies in the same cells for all of them, and in a row of the table."""
+        count, columns = table.shape
+        cells = self._taken(loop.size)
+        self.leaf_cells += cells
+        for node, cell in zip(loop.arguments[0], cells, strict=True):
+            self.starts.setdefault(node, []).append(cell)
+        layout = _Layout()
+        past = layout.past(len(self.numbers) + columns * np.arange(count))
+        self.numbers += table.ravel().tolist()
+        layout.writes = [Place(CELL, 0, None, cell) for cell in cells]
+        rows = [Place(NUMBER, 0, past, k) for k in range(columns)]
+        layout.places = dict(zip(loop.parameters, [*layout.writes, *rows], strict=True))
         return layout
 
     def _is_handed_on(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
@@ -375,10 +425,10 @@ class _Assembly:
 
     # -- what is computed -------------------------------------------------------------------------------
 
-    def _straight_line(self, level: int) -> list[Loop]:
+    def _straight_line(self, level: int) -> list[For]:
         """The values of a level that are needed elsewhere, if there are any."""
         wanted = {node: [cell] for node, cell in self.cells.items() if self.levels[node] == level}
-        for node, cells in self.copies.items():
+        for node, cells in [*self.copies.items(), *self.starts.items()]:
             if self.levels[node] == level:
                 wanted[node] = [*dict.fromkeys([*wanted.get(node, ()), *cells])]
         if not wanted:
@@ -386,14 +436,19 @@ class _Assembly:
         nodes = [node for node, cells in wanted.items() for _ in cells]
         places = [Place(CELL, 0, None, cell) for cells in wanted.values() for cell in cells]
         body = body_between(nodes, places, self._known_before(level), f"level_{level}")
-        return [Loop("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))]
+        return [For("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))]
 
-    def _loop(self, repetition: Repetition) -> Loop:
-        layout = self.layouts[repetition]
-        leaves = self._known_before(self.loop_levels[repetition] + 1)
-        leaves |= {node: layout.places[node] for node in repetition.parameters}
-        writes = [layout.places[node] for node in repetition.results]
-        body = body_between(repetition.results, writes, leaves, "repeated")
+    def _writing(self, results: Sequence[Sequence[Node]], level: int) -> For:
+        """The code after all loops, which writes the outputs."""
+        places = [Place(OUTPUT, array, None, k) for array, group in enumerate(results) for k in range(len(group))]
+        body = body_between([node for group in results for node in group], places, self._known_before(level), "last")
+        return For("straight-line code", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))
+
+    def _loop(self, loop: TracedLoop) -> For:
+        layout = self.layouts[loop]
+        leaves = self._known_before(self.loop_levels[loop] + 1)
+        leaves |= {node: layout.places[node] for node in loop.parameters}
+        body = body_between(loop.results, layout.writes, leaves, "repeated")
         label = next((node.section for node in body.program.nodes if node.section), "each of many lists")
         bases = np.column_stack(layout.columns).astype(np.int32)
-        return Loop(label, (body,), np.zeros(len(bases), np.int32), bases)
+        return For(label, (body,), np.zeros(len(bases), np.int32), bases)

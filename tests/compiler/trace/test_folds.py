@@ -1,4 +1,4 @@
-"""Equal parts as a loop: against the same loop written in NumPy."""
+"""Functions of their own results as a loop: against the same loop written in NumPy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 
 from linkwise.compiler.ir.program import Array
 from linkwise.compiler.ir.spec import check
-from linkwise.compiler.passes.iterate import iterate
+from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.pipeline import load
 from linkwise.compiler.targets import numpy_reference
-from linkwise.compiler.trace import trace
+from linkwise.compiler.trace import trace, trace_with_loops
 from linkwise.mechanics import scalar
 
 TABLE = np.array([(0.5, 1.0), (-1.5, 0.25), (0.0, 2.0)])
@@ -29,19 +29,32 @@ def result(a, b, x):
     return [x[0] - x[1], x[2] * b, a[0] * b, 7.0]
 
 
-def looped():
-    inputs = [Array("x", (3,)), Array("a", (2,)), Array("row", (2,)), Array("b", ())]  # in any order
+def folded(start, rows, step):
+    """``scalar.folded``, or run after run where there is no loop."""
+    end = scalar.folded(start, rows, step)
+    if end is None:
+        end = list(start)
+        for row in rows.tolist():
+            end = step(end, row)
+    return end
 
-    def whole(x, a, row, b):
+
+def looped(tracer=trace_with_loops, **how):
+    def whole(a, b):
         b = b.item()
-        return result(a, b, x), first(a, b), following(a, b, x, row, scalar.sin)
+        x = folded(first(a, b), TABLE, lambda x, row: following(a, b, x, row, scalar.sin))
+        return [np.array(result(a, b, x), dtype=object)]
 
-    return check(iterate(trace(whole, inputs, ("y", "first", "next")), "x", "row", TABLE))
+    return check(tracer(whole, [Array("a", (2,)), Array("b", ())], ("y",), "kernel", None, **how))
+
+
+def test_loops_where_they_are_wanted_alone():
+    assert not looped(trace).loops and not looped().loops and looped(folds=True).loops
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 def test_against_the_loop_in_numpy(target):
-    program = looped()
+    program = looped(folds=True)
     assert [array.name for array in (*program.inputs, *program.outputs)] == ["a", "b", "y"]
     a, b = np.random.default_rng(0).normal(size=(2, 9)), np.random.default_rng(1).normal(size=9)
     x = first(a, b)
@@ -49,12 +62,12 @@ def test_against_the_loop_in_numpy(target):
         x = following(a, b, x, row, np.sin)
     expected = np.stack(np.broadcast_arrays(*result(a, b, x)), axis=-1)
     np.testing.assert_allclose(load(program, "float64", target)(a.T, b), expected, rtol=1e-14, atol=1e-14)
-    (straight,) = numpy_reference.evaluate(program.unrolled, [a.T, b])
+    (straight,) = numpy_reference.evaluate(unroll(program), [a.T, b])
     np.testing.assert_allclose(straight, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_what_stays_the_same_is_computed_once():
-    program = looped()
+    program = looped(folds=True)
     assert program.op_counts["sincos"] == 1 and [len(loop.which) for loop in program.loops] == [1, 3, 1]
     assert program.cells == 3 + 2  # the state, a sine and a product
 
@@ -62,13 +75,15 @@ def test_what_stays_the_same_is_computed_once():
 def test_conditions_that_stay_the_same_are_computed_again():
     """Cells have numbers, no conditions."""
 
-    def whole(x, row, a):
-        chosen = scalar.select(a[0] < 0.5, x[0], row[0] * x[0])
-        return [x[0]], [a[0] + a[1]], [chosen + a[1]]
-
-    inputs = [Array("x", (1,)), Array("row", (1,)), Array("a", (2,))]
     table = np.array([[2.0], [-1.0]])
-    program = check(iterate(trace(whole, inputs, ("y", "first", "next")), "x", "row", table))
+
+    def whole(a):
+        def step(x, row):
+            return [scalar.select(a[0] < 0.5, x[0], row[0] * x[0]) + a[1]]
+
+        return [np.array(folded([a[0] + a[1]], table, step), dtype=object)]
+
+    program = check(trace_with_loops(whole, [Array("a", (2,))], ("y",), "kernel", None, folds=True))
     for body, _ in program.bodies:
         check(body.program)
     a = np.random.default_rng(0).uniform(size=(9, 2))
