@@ -12,7 +12,7 @@ WORKERS ?= 2
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
 
-.PHONY: help demo examples gallery docs test test-all test-torch test-view check ledger bench
+.PHONY: help demo examples gallery docs smoke test test-all test-torch test-view check ledger bench
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -45,6 +45,9 @@ docs: $(INSTALLED) gallery/gallery.md  ## the documentation site, in docs/_build
 	@$(PIP) --editable '.[docs]'
 	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow" tests/docs
 	@$(RUN)python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
+
+smoke: $(INSTALLED)  ## a minute: physics, a kernel per target, a file per format, the README
+	@$(RUN)python -m pytest -q -n $(WORKERS) -m smoke
 
 test: $(INSTALLED)  ## run the tests, without the slow ones
 	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow"

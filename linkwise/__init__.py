@@ -100,6 +100,7 @@ _LATER = {
     ),
     ".dynamics.compliant_contact": ("ContactPoints", "contact_energy", "contact_points", "contact_wrenches"),
     ".dynamics.denoc": ("denoc",),
+    ".dynamics.second_derivatives": ("forward_dynamics_second_derivatives",),
     ".dynamics.closed.force_derivatives": ("joint_wrenches_derivatives",),
     ".dynamics.derivatives": (
         "difference_derivatives",

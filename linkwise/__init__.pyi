@@ -85,6 +85,7 @@ from .dynamics.identification import rotor_inertias as rotor_inertias
 from .dynamics.passive import Passive as Passive
 from .dynamics.physical_bodies import physical_parameters as physical_parameters
 from .dynamics.placing import place_on_ground as place_on_ground
+from .dynamics.second_derivatives import forward_dynamics_second_derivatives as forward_dynamics_second_derivatives
 from .dynamics.state_checks import check_state as check_state
 from .dynamics.trees import acceleration_parts as acceleration_parts
 from .dynamics.trees import bias_force as bias_force
@@ -301,6 +302,7 @@ __all__ = [
     "find_equilibrium",
     "forward_dynamics",
     "forward_dynamics_derivatives",
+    "forward_dynamics_second_derivatives",
     "forward_link_accelerations",
     "frame_acceleration",
     "frame_pose",

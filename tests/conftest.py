@@ -38,18 +38,24 @@ def compiled(monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark cases slow as ``slow_cases`` and ``quick_one_in`` at their tests say."""
+    """Mark cases as ``slow_cases``, ``quick_one_in`` and ``smoke_cases`` at their tests say."""
     seen = Counter()
     for item in items:
-        parts = (part for mark in item.iter_markers("slow_cases") for part in mark.args)
         share = item.get_closest_marker("quick_one_in")
-        if any(part in item.name for part in parts):
+        if _is_case_of(item, "smoke_cases"):
+            item.add_marker(pytest.mark.smoke)
+        if _is_case_of(item, "slow_cases"):
             item.add_marker(pytest.mark.slow)
         elif share is not None:
             test = item.path, item.originalname
             if seen[test] % share.args[0]:
                 item.add_marker(pytest.mark.slow)
             seen[test] += 1
+
+
+def _is_case_of(item, name):
+    """Whether the name of a case contains one of the arguments of a mark."""
+    return any(part in item.name for mark in item.iter_markers(name) for part in mark.args)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..dynamics.actuation import require_motors
+import numpy as np
+
+from ..dynamics.actuation import motors_of, require_motors
+from ..dynamics.closed.sizes import constraint_units
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
+from ..mechanics.algorithms.contact_dynamics import motor_forces
 from ..mechanics.algorithms.dynamics import inverse_dynamics
+from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, require_mechanism
@@ -22,6 +27,8 @@ class ComputedTorqueLaw(ControlLaw):
 
     kp: Numbers = ()
     kd: Numbers = ()
+    motors: tuple[str, ...] = ()  # coordinates that carry the load under constraints
+    units: ConstraintUnits = ConstraintUnits()
 
     def __str__(self) -> str:
         return f"computed torque, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
@@ -32,10 +39,19 @@ class ComputedTorqueLaw(ControlLaw):
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)
-        return inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
+        load = inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
+        if not tree.mechanism.loops:
+            return load
+        return motor_forces(tree, q, load, units=self.units, actuated=self.motors)
 
 
-def computed_torque(mech: Mechanism, reference: Any, kp: Any = 100.0, kd: Any = 20.0) -> CompiledControl:
+def computed_torque(
+    mech: Mechanism,
+    reference: Any,
+    kp: Any = 100.0,
+    kd: Any = 20.0,
+    actuated: Sequence[str] | np.ndarray | None = None,
+) -> CompiledControl:
     """A controller that follows a motion by inverse dynamics: errors e obey d2e/dt2 + kd de/dt + kp e = 0, each joint
     on its own (for free rotations to first order in the error).
 
@@ -43,9 +59,22 @@ def computed_torque(mech: Mechanism, reference: Any, kp: Any = 100.0, kd: Any = 
                 (q, v) or (q, v, a), or a configuration
     kp, kd      1/s^2 and 1/s: a number, nv of them or {joint: number}; kd = 2 sqrt(kp) is critically damped
 
-    Every joint needs a motor.  Inertia and gravity are compensated, not friction and others that act.
+    actuated    of mechanisms with constraints: joints with a motor, or nv booleans; by default those of
+                ``joint_feedback``
+
+    Every joint of a tree needs a motor, and with constraints as many as there are degrees of freedom, which move it in
+    all of them.  The mechanism then has, of the accelerations that the constraints allow, those nearest to the ones
+    that lead back, as kinetic energy measures it: e obeys the equation to first order where kp and kd are one number
+    each.
+    Where there are more motors, their forces are the least, a force counting as a torque at the mechanism's length.
+
+    Inertia and gravity are compensated, not friction and others that act.
     """
     require_mechanism(mech)
-    require_motors(mech, "computed_torque")
     law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd))
+    if not mech.loops:
+        require_motors(mech, "computed_torque")
+        return CompiledControl(mech, law, joint_reference(mech, reference))
+    motors = motors_of(mech, actuated)
+    law = replace(law, motors=motors, units=constraint_units(mech))
     return CompiledControl(mech, law, joint_reference(mech, reference))

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.store import kernel_function
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from . import closed
 from .closed.force_units import velocity_units
+from .closed.structure import fronts
+from .states import Float64Array
 from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
@@ -50,12 +53,35 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
     return chosen
 
 
+def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> tuple[str, ...]:
+    """Names of the coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as
+    many as the degrees of freedom that constraints leave."""
+    driven = actuated_coordinates(mech, mech.initial, actuated)
+    names = tuple(np.array(mech.coordinate_names("v"))[driven].tolist())
+    dofs = mech.nv - fronts(mech).pivots
+    if len(names) < dofs:
+        raise MechanismError(
+            f"constraints leave mechanism {mech.name!r} {dofs} degrees of freedom, and it has {len(names)} motors "
+            f"({', '.join(map(repr, names)) or 'none'}): name as many, actuated=..., or balance what has fewer with "
+            "linkwise.lqr of its linear model"
+        )
+    return names
+
+
+def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]) -> Float64Array:
+    """(..., nv): the least forces of motors with the work of joint forces ``load`` on all motions that the constraints
+    allow; not numbers where the motors cannot carry it, as at dead centres."""
+    request = ("closed_motor_forces", ("actuated", motors))
+    with np.errstate(invalid="ignore"):
+        return kernel_function(mech, request, None)(q, load)
+
+
 def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
     """All joints have motors, and none is in a loop; ``instead`` is what can be done where some have none."""
     if mech.loops:
         raise MechanismError(
-            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.lqr of its linear model and "
-            "linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with its loops open"
+            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.computed_torque, linkwise.lqr of its "
+            "linear model and linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with loops open"
         )
     driven = actuated_coordinates(mech, mech.initial, None)
     if not driven.all():

@@ -13,12 +13,24 @@ Reachability Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..dynamics.actuation import require_motors
+from ..dynamics.actuation import motors_of, require_motors, shared_by_motors
+from ..dynamics.closed.constraints import (
+    constraint_bias,
+    constraint_jacobian,
+    counted_jacobian,
+    decomposed_jacobian,
+    opening_rates,
+)
+from ..dynamics.closed.decomposition import times
+from ..dynamics.closed.redundancy import closable_error
+from ..dynamics.closed.sizes import sizes
+from ..dynamics.closed.tolerances import LOOPS
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -27,6 +39,7 @@ from .paths import Path
 
 FASTEST = 1e8  # of x, where nothing else bounds it, in units of the bounds
 SLACK = 1e-9  # by which the unknowns of a linear program may miss a constraint, relative
+DEPARTURE = 0.05  # of velocities: a path whose derivatives open constraints faster is not meant to keep them
 PARALLEL = 1e-12  # sine of an angle between lines that have no common point
 
 
@@ -46,7 +59,12 @@ class _Bounds:
 
 
 def time_optimal(
-    path: Path | Motion, effort: Any = None, velocity: Any = None, acceleration: Any = None, points: int = 400
+    path: Path | Motion,
+    effort: Any = None,
+    velocity: Any = None,
+    acceleration: Any = None,
+    points: int = 400,
+    actuated: Sequence[str] | np.ndarray | None = None,
 ) -> Motion:
     """The fastest motion along ``path`` (of a ``Motion``: along its path), from rest to rest.
 
@@ -55,6 +73,13 @@ def time_optimal(
     velocity       bounds of joint velocities likewise; None: the velocity limits of the joints
     acceleration   bounds of joint accelerations likewise; None: none
     points         steps along the path, in each of which d2s/dt2 is constant
+
+    actuated       of mechanisms with constraints: joints with a motor, or nv booleans; by default those of
+                   ``joint_feedback``
+
+    Mechanisms with constraints move along a path that keeps these, such as a spline through many configurations that
+    do.  Bounds of joint forces are those of the motors; where there are more of these than degrees of freedom they
+    share the load with the least forces, which other shares might beat.
 
     Joint forces are those of ``inverse_dynamics``: gravity and inertia, without what else may act on the mechanism.
     Where they are bounded every joint needs a motor: nothing else moves a floating base along a path.
@@ -65,13 +90,14 @@ def time_optimal(
     if not (isinstance(points, int) and points >= 2):
         raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
     mech = path.mechanism
-    if mech.loops:
-        raise MechanismError(
-            f"time_optimal would ignore the loops of mechanism {mech.name!r}: what its motors need is no linear "
-            "function alone; plan along mech.spanning_tree if the loops are meant to be open"
-        )
     efforts = bounds_of(mech, "effort", effort, mech.effort_limit)
-    if np.isfinite(efforts).any():
+    motors: tuple[str, ...] = ()
+    if mech.loops:
+        _refuse_drives(mech)
+        if np.isfinite(efforts).any():
+            motors = motors_of(mech, actuated)
+            efforts = np.where(np.isin(mech.coordinate_names("v"), motors), efforts, np.inf)
+    elif np.isfinite(efforts).any():
         require_motors(mech, "time_optimal", "effort=np.inf plans within bounds of velocities and accelerations alone")
     velocities = bounds_of(mech, "velocity", velocity, mech.v_limit)
     accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
@@ -80,21 +106,34 @@ def time_optimal(
             "no joint has an effort or velocity limit: give effort=..., velocity=... or acceleration=..."
         )
     places = np.linspace(path.start, path.end, points + 1)
-    bounds = _bounds(path, places, efforts, velocities, accelerations)
+    bounds = _bounds(path, places, efforts, velocities, accelerations, motors)
     lower, upper = _controllable(mech, places, bounds)
     x, u = _fastest(places, bounds, lower, upper)
     return _motion(path, places, bounds.unit * x, bounds.unit * u)
 
 
 def _bounds(
-    path: Path, places: np.ndarray, efforts: np.ndarray, velocities: np.ndarray, accelerations: np.ndarray
+    path: Path,
+    places: np.ndarray,
+    efforts: np.ndarray,
+    velocities: np.ndarray,
+    accelerations: np.ndarray,
+    motors: tuple[str, ...] = (),
 ) -> _Bounds:
     mech = path.mechanism
     q, first, second = path(places)
     still = np.zeros_like(first)
-    weight = inverse_dynamics(mech, q, still, still)
-    by_u = inverse_dynamics(mech, q, still, first) - weight
-    by_x = inverse_dynamics(mech, q, first, second) - weight
+    if mech.loops:
+        first, second = _within_constraints(mech, places, q, first, second)
+
+    def forces(v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        load = inverse_dynamics(mech.spanning_tree, q, v, a)
+        return shared_by_motors(mech, q, load, motors) if motors else load
+
+    weight = forces(still, still)
+    _refuse_dead_centres(mech, places, weight, motors)
+    by_u = forces(still, first) - weight
+    by_x = forces(first, second) - weight
     _refuse_weights(mech, places, weight, efforts)
     limited, fast = np.isfinite(efforts), np.isfinite(accelerations)
     a = np.concatenate([by_u[:, limited], -by_u[:, limited], first[:, fast], -first[:, fast]], axis=-1)
@@ -110,6 +149,44 @@ def _bounds(
         float(np.abs(right).max(initial=0.0)) or float(np.max(largest, where=np.isfinite(largest), initial=0.0)) or 1.0
     )
     return _Bounds(np.stack([a / size, b / size], axis=-1), right / unit, np.minimum(largest / unit, FASTEST), unit)
+
+
+def _refuse_drives(mech: Mechanism) -> None:
+    if mech.driven:
+        raise MechanismError(
+            f"time_optimal: a drive ({', '.join(map(repr, mech.driven))}) prescribes when mechanism {mech.name!r} is "
+            "where, so that no motion along a path is faster than another: plan for mech.without_drives()"
+        )
+
+
+def _within_constraints(
+    mech: Mechanism, places: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives of a path along the constraints, G q' = 0 and G q'' = -dG/dt q', from which a spline
+    through configurations that keep them departs by little."""
+    jacobian = constraint_jacobian(mech, q)
+    errors = np.abs(closable_error(mech, q) * sizes(mech).rows)
+    opening, bound = opening_rates(mech, jacobian, first, first, DEPARTURE)
+    left = (errors.max(axis=-1, initial=0.0) > LOOPS.open_by_mistake) | (opening > bound).any(axis=-1)
+    if left.any():
+        k = int(np.argmax(left))
+        raise MechanismError(
+            f"at s = {places[k]:.4g} the path leaves the constraints of mechanism {mech.name!r}: give it more "
+            "waypoints that keep them (linkwise.closed.assemble, linkwise.closed.project)"
+        )
+    svd = decomposed_jacobian(mech, counted_jacobian(mech, q))
+    first = first - svd.solve(times(jacobian, first))
+    return first, second - svd.solve(times(jacobian, second) + constraint_bias(mech, q, first))
+
+
+def _refuse_dead_centres(mech: Mechanism, places: np.ndarray, weight: np.ndarray, motors: tuple[str, ...]) -> None:
+    unknown = np.isnan(weight).any(axis=-1)
+    if unknown.any():
+        k = int(np.argmax(unknown))
+        raise InfeasiblePathError(
+            f"at s = {places[k]:.4g} of the path the motors of mechanism {mech.name!r} "
+            f"({', '.join(map(repr, motors))}) cannot move it in all directions: actuate others, or plan another path"
+        )
 
 
 def _refuse_weights(mech: Mechanism, places: np.ndarray, weight: np.ndarray, efforts: np.ndarray) -> None:

@@ -243,7 +243,8 @@ def test_controllers_say_what_they_are_in_a_line(puma):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: lw.computed_torque(lw.mechanisms.four_bar(), np.zeros(3)), "would ignore the loops"),
+        (lambda: lw.computed_torque(lw.mechanisms.four_bar(), np.zeros(3), actuated=[]), "and it has 0 motors"),
+        (lambda: lw.decoupled_tracking(lw.mechanisms.four_bar(), np.zeros(3)), "would ignore the loops"),
         (lambda: lw.computed_torque(lw.mechanisms.random_tree(2, 0, floating_base=True), None), "needs a motor at"),
         (lambda: lw.computed_torque(lw.mechanisms.chain(2), [0.0]), r"a reference is a configuration \(2,\)"),
         (lambda: lw.computed_torque(lw.mechanisms.chain(2), [0.0, 0.0], kp=-1.0), "kp must be"),

@@ -7,6 +7,8 @@ import pytest
 
 from tests.physics.trees import close, every_tree, large_trees_are_slow, rate
 
+pytestmark = pytest.mark.smoke_cases("[3-0-False]", "[5-1-True]", "[8-0-False]")
+
 STATES = 4
 
 

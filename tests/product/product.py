@@ -50,13 +50,13 @@ def terms(case_name: str) -> Terms:
     return Terms(case(case_name))
 
 
-def cells(quantities: Sequence[Quantity]) -> Any:
+def cells(quantities: Sequence[Quantity], long: Sequence[str] = ()) -> Any:
     """All (quantity, case_name).  Quick are those of a Latin sample, in which each quantity meets some cases and each
-    case some quantities; the others are slow."""
+    case some quantities; the others are slow, and so are those of ``long`` cases."""
     rows = []
     for i, quantity in enumerate(quantities):
         for j, name in enumerate(quantity.cases):
-            marks = [] if (i - j) % 4 == 0 else [pytest.mark.slow]
+            marks = [] if (i - j) % 4 == 0 and name not in long else [pytest.mark.slow]
             rows.append(pytest.param(quantity, name, marks=marks, id=f"{quantity}-{name}"))
     return pytest.mark.parametrize(("quantity", "case_name"), rows)
 

@@ -14,9 +14,9 @@ def directions(mech: lw.Mechanism) -> np.ndarray:
     return np.random.default_rng(8).normal(size=(3, mech.nv))
 
 
-def nearby(this: Case, s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The state at s along these directions, projected onto what the constraints that hold allow."""
-    step, change, push = directions(this.mech)
+def nearby(this: Case, s: float, sizes: tuple[float, ...] = (1, 1, 1)) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The state at s along these directions, times ``sizes``, projected onto what the constraints that hold allow."""
+    step, change, push = (size * x for size, x in zip(sizes, directions(this.mech), strict=True))
     q, v = lw.integrate(this.mech, this.q, step, s), this.v + s * change
     if this.mech.loops:
         held = [loop for k, loop in enumerate(this.mech.loops) if this.active is None or this.active[k]]
@@ -102,6 +102,6 @@ QUANTITIES = [
 ]
 
 
-@cells(QUANTITIES)
+@cells(QUANTITIES, long=("three loops", "held feet", "masked feet"))
 def test_product(quantity, case_name):
     check(quantity, case(case_name))

@@ -36,6 +36,7 @@ def same(found, expected):
             np.testing.assert_allclose(getattr(a, what), getattr(b, what), atol=1e-16)
 
 
+@pytest.mark.smoke
 @pytest.mark.seed("saha1999", "Appendix A", by="library")
 @pytest.mark.seed("saha1999", "Table 3", by="library")
 def test_table_3_as_a_file(tmp_path):

@@ -61,6 +61,7 @@ def test_a_loop():
     assert lw.closed.degrees_of_freedom(mech, q) == 1
 
 
+@pytest.mark.smoke
 def test_the_text_of_a_robot():
     """As it is written for libraries that read SDF: the same numbers."""
     arm = lw.mechanisms.stanford_arm()

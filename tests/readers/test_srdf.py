@@ -50,6 +50,7 @@ SRDF = """<robot name="duo">
   <end_effector name="e" parent_link="hand" group="fingers"/><disable_collisions link1="x" link2="y"/></robot>"""
 
 
+@pytest.mark.smoke
 def test_groups():
     groups = lw.load_srdf(robot(), SRDF).groups
     assert dict(groups) == {

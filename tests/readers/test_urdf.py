@@ -211,6 +211,7 @@ def test_a_root_called_ground_is_the_ground():
     assert {warning.filename for warning in caught} == {__file__}, "warnings point at the caller of load"
 
 
+@pytest.mark.smoke
 def test_text_path_string_and_bytes_give_the_same(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(arm())

@@ -36,6 +36,7 @@ ELEMENTS = (
 )
 
 
+@pytest.mark.smoke
 def test_all_that_mjcf_can_say():
     """Springs, tendons with constant parts, actuators of all kinds, a coupling, a screw; forces at random states."""
     mech = machine().coupling("belt", {"turn": 2.0, "gear": -1.0, "rail": 0.5}, 0.3).build("machine")
@@ -70,6 +71,7 @@ def test_all_that_mjcf_can_say():
     )
 
 
+@pytest.mark.smoke
 def test_all_that_urdf_can_say():
     mech = machine().joint("ball", lw.Spherical(), "slide", "hand").link("hand", 0.3, inertia=(0.1, 0.1, 0.1))
     mech = mech.shape("palm", "hand", "box", (0.1, 0.2, 0.3), (0, 0, 0.1)).build("machine", (0.0, 0.0, -1.62))

@@ -165,7 +165,7 @@ def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: An
     at = state_of(mech, q, v, tau, wrenches, None)
     mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
     if mask is None:
-        return _unmasked(at)
+        return moving_forces(at)
     batch = np.broadcast_shapes(at.batch, mask.shape[:-1])
     q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau))
     at = State(mech, q, v, tau, at.wrenches, None)
@@ -179,7 +179,7 @@ def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: An
         states, rows = (mask == held).all(axis=-1), row_mask(mech, held).astype(bool)
         pushes = None if at.wrenches is None else at.wrenches[states]
         part = State(mechanism_holding(mech, held), at.q[states], at.v[states], at.tau[states], pushes, None)
-        for k, values in enumerate(_unmasked(part)[1:]):
+        for k, values in enumerate(moving_forces(part)[1:]):
             if k in (1, 4):
                 whole = np.zeros((*values.shape[:1], *shapes[k]))
                 whole[:, rows] = values
@@ -188,7 +188,8 @@ def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: An
     return MovingForces(at, *results)
 
 
-def _unmasked(at: State) -> MovingForces:
+def moving_forces(at: State) -> MovingForces:
+    """Of a state at which all constraints hold."""
     n = at.mech.nv
     if not at.mech.loops:
         by_q, by_v, by_tau = tree_derivatives(at.mech, at.q, at.v, at.tau, at.wrenches)

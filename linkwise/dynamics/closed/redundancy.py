@@ -37,6 +37,7 @@ GUESSES = 24  # random configurations from which a mechanism is assembled that i
 STRIDE, STRIDES = 0.15, 3  # dimensionless: how far the motion is followed that the others would leave
 LEAST_VOTES = 0.25  # of the configurations that are no more singular have the gap that a rank goes by
 LEAST_SHARE = 0.5  # of the strides must succeed: some end where the motion does
+FEW, CLOSING_STEPS = 12, 40  # guesses for each loop that is closed after others, and steps of each
 AT_ONCE = 2e7  # numbers of G of all loops
 DOUBTFUL = 0.02  # singular values of locked mechanisms below this make it worth a word
 
@@ -91,11 +92,14 @@ class Redundancy:
     clusters    one entry for each of ``mechanism.clusters.clusters(mech)``
     assembled   whether a configuration was found with all loops closed to what rounding explains; otherwise ranks are
                 bounds
+    around      (nq,): an assembled configuration with these ranks, where the mechanism starts in one with lower ranks;
+                else empty
     """
 
     clusters: tuple[ClusterRedundancy, ...]
     assembled: bool
     blocks: tuple[RoundedBlock, ...] = ()
+    around: tuple[float, ...] = ()
 
     @cached_property
     def cluster_ranks(self) -> tuple[int, ...]:
@@ -260,6 +264,13 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
         return Redundancy(tuple(_bounded(mech, one) for one in own), False)
     own_loops = {i: one for i, one in enumerate(own) if one.loops}
     verdicts = {i: _obvious(whole, own[i], seen) for i, seen in _evidence(whole, own_loops, q[None]).items()}
+    elsewhere = False
+    for i in [i for i, found in verdicts.items() if found is None]:
+        other = _assembled_one_by_one(whole, own[i], q, np.random.default_rng(0))
+        if other is not None:
+            verdicts[i] = _obvious(whole, own[i], _evidence(whole, {i: own[i]}, other[None])[i])
+            if verdicts[i] is not None:
+                q, elsewhere = other, True
     verdicts |= _weighed(whole, {i: own[i] for i, found in verdicts.items() if found is None}, q, rng)
     decided = {i: found for i, found in verdicts.items() if found is not None}
     if len(decided) < len(own_loops):
@@ -273,13 +284,82 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
         tuple(_said(mech, one, decided[i]) if i in decided else _without_loops(one) for i, one in enumerate(own)),
         True,
         tuple(blocks),
+        tuple(q.tolist()) if elsewhere else (),
     )
+
+
+def _assembled_one_by_one(
+    whole: LoopEquations, cluster: Cluster, q: np.ndarray, rng: np.random.Generator
+) -> np.ndarray | None:
+    """(nq,): a configuration of a cluster with all loops closed and all constraints independent, found by closing one
+    loop after the other, each as far from singular as a few guesses come; None where that fails.
+
+    Where the mechanism starts it may be folded: its constraints depend on each other there, and all around on a branch
+    of configurations that it has besides those in which it works.
+    """
+    mech, structural = whole.mech, whole.sizes.structural
+    tied, least = set(cluster.rows), _clear(len(cluster.loops)) ** 2
+    closed, known = np.zeros(0, dtype=int), np.zeros(mech.nv, dtype=bool)
+    guesses = np.repeat(np.asarray(q, dtype=float)[None], FEW, axis=0)
+    smallest = np.zeros(FEW)
+    for number in cluster.loops:
+        loop = mech.loops[number]
+        at = mech.constraint_index(loop.name)
+        rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
+        closed, new = np.concatenate([closed, rows]), np.zeros(mech.nv, dtype=bool)
+        for body in loop.bodies_within(mech):
+            new[mech.v_index(mech.bodies[body].joint)] = True
+        new &= ~known
+        known = known | new
+        changes = rng.uniform(-3.0, 3.0, (FEW, mech.nv)) * whole.sizes.columns * new
+        guesses = tree.integrate(mech, guesses, changes, 1.0)
+        if new.any() and len(rows):  # the others stay where they are, if they can
+            guesses = _closed_alone(whole, guesses, rows, np.flatnonzero(new))[0]
+        if len(closed):
+            guesses, smallest = _closed_alone(whole, guesses, closed, np.flatnonzero(known))
+        order = np.argsort(-smallest)
+        good = order[: int(np.sum(smallest > least))]
+        if not len(good):
+            return None
+        guesses = guesses[np.resize(good, FEW)]
+    return guesses[0] if len(closed) else None
+
+
+def _clear(loops: int) -> float:
+    """The least singular value of constraints that are independent for sure: less in ladders of many loops, as the
+    lever of one end over the other grows."""
+    return LOOPS.rough / max(1.0, loops / 3.0) ** 2
+
+
+def _closed_alone(
+    whole: LoopEquations, q: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k, nq), (k,): configurations with some constraints closed by moving some coordinates; and the least eigenvalue
+    of G G* relative to the largest, 0 where they could not be closed."""
+    for _ in range(CLOSING_STEPS):
+        error, jacobian = whole.at(q)
+        error, jacobian = error[:, rows], jacobian[:, rows[:, None], columns]
+        if np.mean(np.abs(error).max(axis=-1) <= LOOPS.closed) > 0.5:
+            break
+        squares = jacobian @ np.swapaxes(jacobian, -1, -2)
+        trace = np.trace(squares, axis1=-2, axis2=-1)
+        damping = (1e-12 * trace + 1e-2 * (error**2).sum(axis=-1))[:, None, None] * np.eye(len(rows))
+        change = -(np.swapaxes(jacobian, -1, -2) @ np.linalg.solve(squares + damping, error[..., None]))[..., 0]
+        change *= np.minimum(1.0, 0.5 / np.maximum(np.abs(change).max(axis=-1, keepdims=True), 1e-300))
+        step = np.zeros((len(q), whole.mech.nv))
+        step[:, columns] = change
+        q = tree.integrate(whole.mech, q, step * whole.sizes.columns, 1.0)
+    error, jacobian = whole.at(q)
+    jacobian = jacobian[:, rows[:, None], columns]
+    values = np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, -1, -2))
+    is_closed = np.abs(error[:, rows]).max(axis=-1, initial=0.0) <= whole.exact
+    return q, np.where(is_closed, np.maximum(values[:, 0], 0.0) / np.maximum(values[:, -1], 1e-300), 0.0)
 
 
 def _obvious(whole: LoopEquations, cluster: Cluster, seen: _Evidence) -> _Verdict | None:
     """The verdict where loops close exactly, and no constraint but those which no motion violates is redundant."""
     rank = min(int(whole.sizes.structural[list(cluster.rows)].sum()), len(cluster.coordinates))
-    independent = rank == 0 or seen.values[0, rank - 1] > LOOPS.rough
+    independent = rank == 0 or seen.values[0, rank - 1] > _clear(len(cluster.loops))
     return _Verdict(rank, seen, whole.exact) if seen.errors[0] <= whole.exact and independent else None
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...compiler.store import kernel_function, stored
-from ...mechanics.links.loop_elimination import Front, Fronts
+from ...mechanics.links.constraint_units import ConstraintUnits
+from ...mechanics.links.loop_elimination import Front, Fronts, SweepOrder
 from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
@@ -22,6 +23,7 @@ from ..states import Float64Array
 from .assembly import AssemblyError, assemble
 from .redundancy import Redundancy, redundancy
 from .sizes import sizes, units_of_pivots
+from .sweep_orders import cheapest_order, costs_more
 from .tolerances import LOOPS
 
 SAMPLES = 16
@@ -32,14 +34,20 @@ NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is ro
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
 ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
 IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
+WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, as it provides for more
 SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
 def fronts(mech: Mechanism) -> Fronts:
     """The fronts of every cluster, kept with the mechanism."""
     return stored(
-        mech.structure, fronts, lambda: _fronts(mech.structure, mech.structure.initial, redundancy(mech.structure))
+        mech.structure, fronts, lambda: _fronts(mech.structure, _start(mech.structure), redundancy(mech.structure))
     )
+
+
+def _start(mech: Mechanism) -> Float64Array:
+    """(nq,): where ranks are those that count, see ``Redundancy.around``."""
+    return np.array(redundancy(mech).around or mech.initial, dtype=float)
 
 
 def fronts_around(mech: Mechanism, q: Float64Array) -> Fronts:
@@ -56,7 +64,9 @@ def independent_places(mech: Mechanism, around: Float64Array | None = None) -> t
     if around is not None:
         return _independent_places(mech, around, fronts_around(mech, around))
     return stored(
-        mech.structure, independent_places, lambda: _independent_places(mech.structure, mech.initial, fronts(mech))
+        mech.structure,
+        independent_places,
+        lambda: _independent_places(mech.structure, _start(mech.structure), fronts(mech)),
     )
 
 
@@ -93,14 +103,36 @@ def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
     gap = max(LOOPS.open_in_derivatives, rounding)
     guesses, q, errors = _samples(mech, start, rounding)
     opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
-    found = []
+    found: list[tuple[Front, ...]] = []
+    sweeps: list[SweepOrder | None] = []
+    units = units_of_pivots(mech)
     for cluster, rank in zip(tied, known.cluster_ranks, strict=True):
         is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
         there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
         closed = there[is_closed] if is_closed.any() else around
         order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
         found.append(tuple(order.fronts))
-    return Fronts(tuple(found), units_of_pivots(mech))
+        sweeps.append(_sweep(mech, cluster, rank, found[-1], units, np.concatenate([q[is_closed], guesses])))
+    return Fronts(tuple(found), units, tuple(sweeps) if any(sweeps) else ())
+
+
+def _sweep(
+    mech: Mechanism, cluster: Cluster, rank: int, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
+) -> SweepOrder | None:
+    """The order of a sweep over links and multipliers where it costs less than ``own``, the elimination of coordinates.
+
+    Small clusters, links without mass, and constraints that others imply are left to elimination, which provides for
+    them.
+    """
+    rows = [r for r in cluster.rows if sizes(mech).structural[r]]
+    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.singular_joints:
+        return None
+    if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
+        return None
+    found = cheapest_order(mech, cluster, q, rows, units)
+    if found is None or not costs_more(mech, cluster, own, units, q, WORTH_IT * found[1]):
+        return None
+    return found[0]
 
 
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -115,16 +147,17 @@ def _configurations(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
     remain, dimensionless.  Singular values of G below ``least`` count as zero."""
-    columns = sizes(mech).columns
+    columns, structural = sizes(mech).columns, sizes(mech).structural
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
     guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
     for _ in range(ITERATIONS):
         error, jacobian = _dimensionless(mech, q)
         step = np.zeros((len(q), mech.nv))
         for cluster in clusters(mech):
-            if cluster.loops:
-                own = np.linalg.pinv(jacobian[:, cluster.rows][:, :, cluster.coordinates], rcond=least)
-                step[:, cluster.coordinates] = -(own @ error[:, cluster.rows, None])[..., 0]
+            rows = [r for r in cluster.rows if structural[r]]
+            if rows:
+                own = np.linalg.pinv(jacobian[:, rows][:, :, cluster.coordinates], rcond=least)
+                step[:, cluster.coordinates] = -(own @ error[:, rows, None])[..., 0]
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q = tree.integrate(mech, q, step * columns, 1.0)
         if not np.abs(step).max(initial=0.0) > SETTLED:
@@ -140,6 +173,17 @@ class _Group:
     matrices: list[Float64Array]
     waiting: list[int]  # coordinates that are left to the parent
     children: tuple[int, ...] = ()
+
+    def columns(self, negligible: float) -> set[int]:
+        """Coordinates that the constraints know."""
+        if self._columns is None:
+            self._columns = set()
+            if self.matrices[0].size:
+                largest = np.max([np.abs(matrix) for matrix in self.matrices], axis=(0, 1))
+                self._columns = {*np.flatnonzero(largest > negligible * largest.max()).tolist()}
+        return self._columns
+
+    _columns: set[int] | None = None
 
 
 class _Order:
@@ -169,11 +213,7 @@ class _Order:
             groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
 
     def _columns(self, group: _Group) -> set[int]:
-        """Coordinates that the constraints know."""
-        if not group.matrices[0].size:
-            return set()
-        largest = np.max([np.abs(matrix) for matrix in group.matrices], axis=(0, 1))
-        return {*np.flatnonzero(largest > self.negligible * largest.max()).tolist()}
+        return group.columns(self.negligible)
 
     def _eliminated(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
         """Add the front of a group to those found; what remains of it, if anything does."""

@@ -12,7 +12,9 @@ from ..links.constraint_units import ConstraintUnits
 from ..links.forces import gyroscopic_force
 from ..links.kinematics import AngularVelocity, angular_velocity_base_to_tip, propagate_acceleration_with_biases
 from ..links.loop_elimination import Fronts, Row, Solution, eliminate
+from ..recursions.closings import Closing, closings
 from ..recursions.cluster import ClusterDynamics, Load, articulate_cluster
+from ..recursions.constraint_sweep import ConstraintSweep
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE
 from ..recursions.sweep import base_to_tip, sweep_over
 from ..recursions.sweep_log import within
@@ -22,7 +24,7 @@ from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .algorithm import SOLVES_CONSTRAINED, algorithm
 from .configuration import kick_bias
-from .loop_constraints import constraints, driven_rates
+from .loop_constraints import constraints_of
 
 CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
 
@@ -36,8 +38,8 @@ def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fro
     """(nv,): accelerations under joint forces, all loops kept closed; not numbers where a pivot vanishes that the order
     of elimination relies on."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    firm = [one.firm for one in motion.motions.values() if not is_constant(one.firm)]
     found = motion.under(tau)
+    firm = motion.firm
     return known(sum((select(0.0 < x, 0.0, 1.0) for x in firm), 0.0), found) if firm else found
 
 
@@ -60,17 +62,17 @@ def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tu
     are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them
     closed, else negative."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
+    accelerations = motion.under(tau)
     reliability = motion.unless_open(motion.reliability, CLOSED)
-    return motion.under(tau), reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
+    return accelerations, reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
 
 
 class ArticulatedCluster(Protocol):
     """A cluster whose joints are eliminated: how it answers the acceleration of its parent."""
 
-    @property
-    def dynamics(self) -> ClusterDynamics: ...
-
-    def accelerations(self, parent: Motion) -> dict[int, Scalar]: ...
+    def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
+        """Accelerations of its coordinates and of its links."""
+        ...
 
 
 class ClosedMotion:
@@ -93,10 +95,14 @@ class ClosedMotion:
         if all(cluster.parent < 0 for cluster in self.clusters):
             tree = tree.regrouped
         self.at = Configuration(tree, q)
-        self.spins = _angular_velocities(self.at, v)
+        self.spins = angular_velocities(self.at, v)
         self.ground = tree.base_acceleration
-        self.rows, self.errors = constraints(self.at, v)
+        self.v = list(v)
         self.fronts = fronts
+        self.orders = {
+            cluster: order for k, cluster in enumerate(self.clusters) if (order := fronts.sweep(k)) is not None
+        }
+        self.sweeps: dict[Cluster, ConstraintSweep] = {}  # once forces are known
         self.links: dict[int, Motion] = {}  # accelerations, once forces are known
         self.loads = [Load()] * len(tree.links)
         if wrenches is not None:
@@ -126,40 +132,93 @@ class ClosedMotion:
             self.loads[i] = self.loads[i].with_part(inertia, (inertia @ accelerations[i]) * -1.0)
 
     @cached_property
+    def _around(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
+        """Of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask for; rows are
+        empty in clusters that are not eliminated by coordinates."""
+        count = self.at.tree.mechanism.n_constraints
+        rows, errors = [Row({}, 0.0)] * count, [0.0] * count
+        rates, aims = list(errors), list(errors)
+        for cluster in self.orders:
+            for closing in self.closings[cluster]:
+                for k, r in enumerate(closing.rows):
+                    errors[r], rates[r], aims[r] = closing.errors[k], closing.rates[k], closing.aims[k]
+        loops = [k for cluster in self.clusters if cluster not in self.orders for k in cluster.loops]
+        for k in sorted(loops):
+            way = self.at.way(k)
+            own = constraints_of(self.at, way, self.v)
+            for r, row, error in zip(range(way.rows.start, way.rows.stop), *own, strict=True):
+                rows[r], errors[r], aims[r] = row, error, way.aim.velocity
+                rates[r] = row.times(self.v) - way.aim.velocity
+        return rows, errors, rates, aims
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Of constraints that are eliminated by coordinates."""
+        return self._around[0]
+
+    @cached_property
+    def closings(self) -> dict[Cluster, list[Closing]]:
+        """Constraints between links, of clusters that are swept."""
+        return {cluster: closings(self.at, cluster, self.spins, self.v) for cluster in self.orders}
+
+    @cached_property
     def motions(self) -> dict[Cluster, Solution]:
-        """The accelerations that loops allow, cluster by cluster."""
+        """The accelerations that loops allow, of clusters whose coordinates are eliminated."""
         rows, found = dict(enumerate(self.rows)), {}
         for cluster, own in zip(self.clusters, self.fronts.clusters, strict=True):
+            if cluster in self.orders:
+                continue
             with within(f"elimination of loops: {self._names(cluster)}"):
                 found[cluster] = eliminate(rows, cluster.coordinates, own, self.fronts.units)
         return found
 
     def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where loops are open by more, of their sizes."""
-        return unless_open(self.fronts.units, self.errors, reliability, largest)
+        return unless_open(self.fronts.units, self._around[1], reliability, largest)
 
     def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where velocities open loops faster, relative to velocities."""
-        return unless_opening(self.fronts.units, self.rows, driven_rates(self.at), v, reliability, largest)
+        _, _, rates, aims = self._around
+        moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
+        return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
+
+    def _moving(self, cluster: Cluster) -> Sequence[int]:
+        """Coordinates that constraints of a cluster depend on."""
+        if cluster in self.orders:
+            return cluster.coordinates
+        return sorted({c for r in cluster.rows for c in self.rows[r].numbers if c >= 0})
 
     @property
     def margins(self) -> list[Scalar]:
         """Of all clusters: positive where they can be relied on.  What is left of implied constraints does not count,
         as stages of integrators leave loops open."""
-        return [motion.margin for motion in self.motions.values() if not is_constant(motion.margin)]
+        margins = [one.margin for one in self.motions.values()] + [one.margin for one in self.sweeps.values()]
+        return [margin for margin in margins if not is_constant(margin)]
+
+    @property
+    def firm(self) -> list[Scalar]:
+        """Of all clusters: positive where no pivot vanishes that must not."""
+        firm = [one.firm for one in self.motions.values()] + [one.margin for one in self.sweeps.values()]
+        return [margin for margin in firm if not is_constant(margin)]
 
     @property
     def reliability(self) -> Scalar:
-        """The least of all clusters, see ``Solution``."""
-        return reduce(lambda a, b: select(b < a, b, a), [motion.reliability for motion in self.motions.values()], 2.0)
+        """The least of all clusters, see ``Solution``; of those that are swept once forces are known."""
+        own = [motion.reliability for motion in self.motions.values()]
+        own += [sweep.status for sweep in self.sweeps.values()]
+        return reduce(lambda a, b: select(b < a, b, a), own, 2.0)
 
     def steps_to_singular(self, v: Sequence[Scalar], dt: Scalar) -> Scalar:
         """The square of a number of steps of dt: about the fewest in which loops can come to a singular position with
         velocities of this size, the least of all clusters."""
         found: Scalar = FAR**2
-        for cluster, motion in self.motions.items():
+        extremes = {cluster: motion.extremes for cluster, motion in self.motions.items()}
+        extremes |= {cluster: tuple(sweep.pivots) for cluster, sweep in self.sweeps.items()}
+        for cluster, pivots in extremes.items():
+            if not pivots:
+                continue
             square, factor = self.fronts.units.square_of_velocities({c: v[c] * dt for c in cluster.coordinates})
-            for smallest, largest in motion.extremes:
+            for smallest, largest in pivots:
                 steps = smallest * factor**2 / (largest * (square + (factor / FAR) ** 2))
                 found = select(steps < found, steps, found)
         return found
@@ -189,10 +248,10 @@ class ClosedMotion:
                     links[i] = behind + joint.kinematics.relative_motion(own)
                     found[cluster.coordinates[0] : cluster.coordinates[-1] + 1] = own
                 else:
-                    rates = joint.accelerations(parent)
+                    rates, moved = joint.respond(parent)
                     for place, rate in rates.items():
                         found[place] = rate
-                    links.update(joint.dynamics.accelerations(parent, rates))
+                    links.update(moved)
         return found
 
     def _names(self, cluster: Cluster) -> str:
@@ -217,6 +276,17 @@ class ClosedMotion:
         """A cluster of several links."""
         dynamics = ClusterDynamics(self.at, cluster, self.spins, self.loads)
         forces = {c: tau[c] for c in cluster.coordinates}
+        joint: ArticulatedCluster
+        if cluster in self.orders:
+            order = self.orders[cluster]
+            sweep = self.sweeps[cluster] = ConstraintSweep(
+                dynamics, self.closings[cluster], order.shared, order.rows, forces, self.ground, self.fronts.units
+            )
+            sweep.run(order)
+            if cluster.parent >= 0:
+                parent = self.loads[cluster.parent]
+                self.loads[cluster.parent] = parent.with_part(*sweep.on_parent)
+            return sweep
         joint, inertia, force = self._eliminated(dynamics, forces)
         if inertia is not None and force is not None:
             self.loads[cluster.parent] = self.loads[cluster.parent].with_part(inertia, force)
@@ -246,8 +316,21 @@ def unless_opening(
     """The reliability of a result; negative where velocities open loops, whose rates should be ``aims``, faster than
     ``largest`` times what the velocities of those are who could, and the aims."""
     rates = [row.times(v) - aim for row, aim in zip(rows, aims, strict=True)]
-    opening, of_constraints = units.square_of_constraints(rates)
     moving = {c: v[c] for c in sorted({c for row in rows for c in row.numbers if c >= 0})}
+    return unless_faster(units, rates, aims, moving, reliability, largest)
+
+
+def unless_faster(
+    units: ConstraintUnits,
+    rates: Sequence[Scalar],
+    aims: Sequence[Scalar],
+    moving: Mapping[int, Scalar],
+    reliability: Scalar,
+    largest: float,
+) -> Scalar:
+    """The reliability of a result; negative where constraints change faster than they should by ``rates``, by more than
+    ``largest`` times the velocities ``moving`` that could, and the ``aims`` of drives."""
+    opening, of_constraints = units.square_of_constraints(rates)
     speed, of_velocities = units.square_of_velocities(moving)
     asked, of_aims = units.square_of_constraints(aims)
     allowed = (speed + (AT_REST * units.rate * of_velocities) ** 2) * (largest * of_constraints / of_velocities) ** 2
@@ -256,7 +339,7 @@ def unless_opening(
     return select(allowed < opening, -1.0, reliability)
 
 
-def _angular_velocities(at: Configuration, v: Sequence[Scalar]) -> list[AngularVelocity]:
+def angular_velocities(at: Configuration, v: Sequence[Scalar]) -> list[AngularVelocity]:
     rates = at.tree.velocities(v)
 
     def step(i: int, parent: AngularVelocity | None) -> AngularVelocity:

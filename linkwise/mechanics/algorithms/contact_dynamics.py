@@ -198,26 +198,13 @@ def inverse_dynamics(
 
     Velocities are counted in units of the mechanism's length, so that forces times these are all moments.
     """
-    mech = tree.mechanism
-    columns = [units.force(c) for c in range(mech.nv)]
+    load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
+    columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
     vectors, on, loops = _made_orthogonal(tree, rows, active, units, columns)
-    load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
-    moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     rates = [_times(x, 1.0 / unit) for x, unit in zip(a, columns, strict=True)]
-    doubt = loops.doubt + _opens(vectors, [row.at(BIAS) for row in rows], on, rates, units)
-    tau = loops.split(moments)[1]
-    if actuated is not None:
-        places = _places(mech, actuated)
-        moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
-        reach = orthogonalized(moved)
-        found, missing = reach.split(tau)
-        most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
-        doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
-        tau = [0.0] * mech.nv
-        for place, force in zip(places, reach.least_combination(found), strict=True):
-            tau[place] = force
-    return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
+    opened = _opens(vectors, [row.at(BIAS) for row in rows], on, rates, units)
+    return known(opened, _shared(tree.mechanism, load, loops, columns, actuated))
 
 
 @algorithm(
@@ -232,6 +219,49 @@ def static_forces(tree: Tree, q, wrenches=None, active=None, *, units: Constrain
     """(nv,): the inverse dynamics at rest."""
     still = [0.0] * tree.mechanism.nv
     return inverse_dynamics(tree, q, still, still, wrenches, active, units=units, actuated=actuated)
+
+
+@algorithm(
+    ("q", "tau"),
+    "tau",
+    name="closed_motor_forces",
+    options={"actuated": lambda mech: None, "units": None},
+    reason=HELD,
+    ports=ACTIVE,
+)
+def motor_forces(
+    tree: Tree, q, tau, active=None, *, units: ConstraintUnits, actuated: Sequence[str] | None = None
+) -> list[Scalar]:
+    """(nv,): the least joint forces at the actuated joints (default: all) that do what joint forces ``tau`` do on
+    motions that the active constraints allow, K* tau_m = K* tau; linear in tau."""
+    columns = [units.force(c) for c in range(tree.mechanism.nv)]
+    rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
+    loops = _made_orthogonal(tree, rows, active, units, columns)[2]
+    return _shared(tree.mechanism, tau, loops, columns, actuated)
+
+
+def _shared(
+    mech: Mechanism,
+    load: Sequence[Scalar],
+    loops: Orthogonal,
+    columns: Sequence[float],
+    actuated: Sequence[str] | None,
+) -> list[Scalar]:
+    """A load on all joints, shared by the actuated ones; not numbers where they cannot carry it."""
+    moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
+    doubt = loops.doubt
+    tau = loops.split(moments)[1]
+    if actuated is not None:
+        places = _places(mech, actuated)
+        moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
+        reach = orthogonalized(moved)
+        found, missing = reach.split(tau)
+        most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
+        doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
+        tau = [0.0] * mech.nv
+        for place, force in zip(places, reach.least_combination(found), strict=True):
+            tau[place] = force
+    return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
 
 def _times(x: Scalar, factor: float) -> Scalar:

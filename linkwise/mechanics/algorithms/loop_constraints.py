@@ -55,9 +55,13 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
     """What all loops and couplings ask of accelerations, G a + dG/dt v = 0; and their errors g."""
-    rates = at.tree.velocities(v)
-    rows = [row for way in at.ways for row in map(Row, _rows(at, way), _bias(at, way, rates))]
-    return rows, [x for way in at.ways for x in way.closure()]
+    found = [constraints_of(at, way, v) for way in at.ways]
+    return [row for rows, _ in found for row in rows], [x for _, errors in found for x in errors]
+
+
+def constraints_of(at: Configuration, way: Walk | Tie, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
+    """What one loop or coupling asks of accelerations, and its errors."""
+    return list(map(Row, _rows(at, way), _bias(at, way, at.tree.velocities(v)))), way.closure()
 
 
 def driven_rates(at: Configuration) -> list[Scalar]:

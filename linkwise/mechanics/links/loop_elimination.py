@@ -51,15 +51,40 @@ class Front:
 
 
 @dataclass(frozen=True)
+class SweepOrder:
+    """The order in which one cluster is eliminated in accelerations of links and multipliers (``ConstraintSweep``).
+
+    steps   links, whose joints are eliminated, and tuples of numbers that are eliminated together: r for the
+            multiplier of constraint r, -1 - c for the acceleration of coordinate c
+    shared  coordinates whose accelerations are among these numbers
+    """
+
+    steps: tuple[int | tuple[int, ...], ...]
+    shared: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Constraints that it solves for."""
+        return tuple(y for step in self.steps if isinstance(step, tuple) for y in step if y >= 0)
+
+
+@dataclass(frozen=True)
 class Fronts:
     """How the loops of a mechanism are eliminated.
 
     clusters   the fronts of every cluster, in their order
     units      of constraints and coordinates; mechanisms that differ in these alone share code
+    sweeps     by cluster, the order of a sweep over links and multipliers that costs less; None where elimination of
+               coordinates does; empty where it does everywhere
     """
 
     clusters: tuple[tuple[Front, ...], ...]
     units: ConstraintUnits = field(default=ConstraintUnits(), compare=False)
+    sweeps: tuple[SweepOrder | None, ...] = ()
+
+    def sweep(self, number: int) -> SweepOrder | None:
+        """Of a cluster, by its number."""
+        return self.sweeps[number] if self.sweeps else None
 
     @property
     def pivots(self) -> int:

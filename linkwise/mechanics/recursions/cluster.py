@@ -178,6 +178,11 @@ class ClusterArticulation:
     rates: list[Scalar]  # y for a parent at rest
     gain: list[Force]  # F K by columns
 
+    def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
+        """Accelerations of the coordinates and of the links."""
+        rates = self.accelerations(parent)
+        return rates, self.dynamics.accelerations(parent, rates)
+
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
         """Of the coordinates: a = K y + k."""
         y = self.rates

@@ -53,6 +53,11 @@ class HeldCluster:
     gain: list[Split]
     doubt: Scalar
 
+    def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
+        """Accelerations of the coordinates and of the links."""
+        rates = self.accelerations(parent)
+        return rates, self.dynamics.accelerations(parent, rates)
+
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
         """Of the coordinates."""
         rest = self._answer(parent, 1)

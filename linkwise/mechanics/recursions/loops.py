@@ -133,13 +133,13 @@ class Walk:
             return None
         for station in (s for s in self._stations(by_joints) if s.link == i):
             columns = zip(*(row.flat() for row in self.gradient), strict=True)
-            return self._force_on_link(station, Force.of([dot(column, multipliers) for column in columns]))
+            return self.force_on_link(station, Force.of([dot(column, multipliers) for column in columns]))
         return None
 
     def _stations(self, by_joints: bool) -> tuple[Station, ...]:
         return self.stations if by_joints else self.sides
 
-    def _force_on_link(self, station: Station, force: Force) -> Force:
+    def force_on_link(self, station: Station, force: Force) -> Force:
         """The adjoint of ``relative_motion``: a force between A and B, at B's origin along A's axes, as the station's
         link feels it."""
         rotation, position = station.pose
@@ -295,12 +295,10 @@ def way_of(
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
     """From A inward to the link that both sides share, then outward to B."""
-    body_a, side_a = _side(tree, loop, loop.link_a, "pose_a")
-    body_b, side_b = _side(tree, loop, loop.link_b, "pose_b")
+    body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
+    body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
     number = tree.mechanism.loop_index(loop.name)
-    if (LENGTH, number) in tree.sides:
-        length = np.asarray(tree.sides[LENGTH, number]).item()
-        loop = with_numbers(loop, kind=with_numbers(loop.kind, length=length))
+    loop = with_length(tree, number, loop)
     path_a, path_b = tree.mechanism.path(body_a), tree.mechanism.path(body_b)
     shared = sum(a == b for a, b in zip(path_a, path_b, strict=False))
     stations = []
@@ -317,7 +315,15 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
     return Walk(loop, rows, tuple(stations), moving, beyond(pose, side_b), tree.drives.get(loop.name))
 
 
-def _side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
+def with_length(tree: Tree, number: int, loop: Loop) -> Loop:
+    """The loop, with the length of its distance where that is an input."""
+    if (LENGTH, number) not in tree.sides:
+        return loop
+    length = np.asarray(tree.sides[LENGTH, number]).item()
+    return with_numbers(loop, kind=with_numbers(loop.kind, length=length))
+
+
+def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
     """The body that carries one side of a loop, and the step from its internal frame to the joint's canonical axes.
 
     The constant frames on the way are multiplied out, and noise in them cleared, so that zeros stay zeros.

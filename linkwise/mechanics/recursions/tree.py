@@ -32,7 +32,7 @@ from ..spatial import (
 )
 from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
-from .loops import LENGTH, SIDES, Tie, Walk, ways
+from .loops import LENGTH, SIDES, Tie, Walk, around, way_of
 from .neighbours import Neighbours, TreeNeighbours
 from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs, OfColumns
 from .rolled import LinksOfKinds, RolledMatrixOfDofs
@@ -205,6 +205,7 @@ class Configuration:
         self._composites: dict[tuple[int, bool], RigidInertia] = {}
         self._mobilities: dict[int, Matrix6] = {}
         self._responses: dict[int, list[Motion]] = {}
+        self._ways: dict[int, Walk | Tie] = {}
 
     def _all_joints(self) -> Sequence[JointKinematics]:
         return [self._joint(i) for i in range(len(self.tree.links))]
@@ -262,7 +263,15 @@ class Configuration:
     @cached_property
     def ways(self) -> list[Walk | Tie]:
         """The ways around the loops, and the couplings."""
-        return ways(self.tree, self.joint_kinematics, self.coordinates)
+        return [self.way(k) for k in range(len(self.tree.mechanism.loops))]
+
+    def way(self, k: int) -> Walk | Tie:
+        """The way around a loop, or the coupling."""
+        if k not in self._ways:
+            loop = self.tree.mechanism.loops[k]
+            with around(loop):
+                self._ways[k] = way_of(self.tree, self.joint_kinematics, self.coordinates, loop)
+        return self._ways[k]
 
     def to_frame(self, name: str) -> tuple[int, Transform]:
         """The link that carries a named frame, and the way from its internal frame."""

@@ -37,6 +37,7 @@ def test_text_is_the_golden_one(dtype):
     assert text == (GOLDEN / f"every_operation_{dtype}.c").read_text()
 
 
+@pytest.mark.smoke_cases("float64--O2]")
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 @pytest.mark.parametrize("flags", [["-O0"], ["-O2"], ["-O2", "-mfma"]], ids=" ".join)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -41,6 +41,7 @@ ALGORITHM = Algorithm(
 )
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_text_is_the_golden_one(dtype):
     text = cuda_c.emit(every_operation(), Options(dtype=dtype))

@@ -32,6 +32,7 @@ def assert_same(program: Program, ufunc: np.ufunc, arrays, dtype="float64", **kw
         np.testing.assert_allclose(g, want, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.smoke_cases("float64")
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_random_programs_for_all_lane_counts_and_tails(lanes, dtype):

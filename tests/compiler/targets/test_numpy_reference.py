@@ -10,6 +10,7 @@ from linkwise.compiler.targets.protocol import Options
 from .sample_programs import forward_dynamics, inverse_dynamics, random_program
 
 
+@pytest.mark.smoke
 def test_forward_dynamics_undoes_inverse_dynamics():
     q, v, a = np.random.default_rng(0).standard_normal((3, 4, 5))
     (tau,) = numpy_reference.evaluate(inverse_dynamics(5), [q, v, a])

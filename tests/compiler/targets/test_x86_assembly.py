@@ -44,6 +44,7 @@ def in_assembly(program: Program) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("module asm")]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("dtype", ("float64", "float32"))
 def test_a_recursion(dtype):
     program = fuse_multiply_add(forward_dynamics(6))

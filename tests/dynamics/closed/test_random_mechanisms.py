@@ -65,6 +65,7 @@ class Check:
             assert opening < TOLERANCE * (1.0 + np.abs(found).max()), f"{name} {self.what} opens loops"
 
 
+@pytest.mark.smoke_cases("[general-0]", "[cranks-0]")
 @pytest.mark.slow_cases(*(f"-{seed}]" for seed in range(3, 12)))
 @pytest.mark.parametrize("seed", range(PER_FAMILY))
 @pytest.mark.parametrize("family", FAMILIES)

@@ -35,12 +35,14 @@ def same(a, b, tolerance=1e-10):
 # -- against the library ------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke_cases("random_tree_4_0", "random_tree_4_1", "random_tree_9_0")
 @every_tree
 def test_mass_matrix(mech):
     q, _ = state(mech)
     same(op.dense(op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R, mech, q), lw.mass_matrix(mech, q))
 
 
+@pytest.mark.smoke_cases("random_tree_4_0", "random_tree_4_1", "random_tree_9_0")
 @every_tree
 def test_mass_matrix_inverse(mech):
     q, _ = state(mech)

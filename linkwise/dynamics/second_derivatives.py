@@ -1,0 +1,192 @@
+"""Second derivatives of forward dynamics: of trees from those of inverse dynamics, with constraints by products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.registry import compile_instead
+from ..compiler.store import kernel_function
+from ..mechanism import Mechanism, MechanismError
+from .closed.assembly import project
+from .closed.contacts import loop_mask, mechanism_holding
+from .closed.derivatives import compiled_dofs
+from .closed.dynamics import RELIABLE, terms
+from .closed.force_derivatives import moving_forces
+from .closed.sizes import sizes
+from .closed.variations import State, refuse_open, state_of
+from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
+from .states import ByJoint, Float64Array, real_numbers
+from .trees import forward_dynamics, integrate
+
+Direction = tuple[ArrayLike, ArrayLike, ArrayLike]
+Arrays = tuple[Float64Array, ...]
+STEP = 1e-3  # of differences: rad, sizes of loops, and relative to velocities
+WEIGHTS = {1.0: 3.0 / 4.0, 2.0: -3.0 / 20.0, 3.0: 1.0 / 60.0}  # of central differences of order six
+CONSTRAINED = "closed_forward_dynamics_derivatives"
+
+
+@compile_instead("'inverse_dynamics_second_derivatives' of a tree, or lw.jvp_of(" + repr(CONSTRAINED) + ", ...)")
+def forward_dynamics_second_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    *,
+    along: Direction | None = None,
+    active: ArrayLike | None = None,
+) -> Arrays:
+    """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): how the matrices of ``forward_dynamics_derivatives`` change, row i
+    with acceleration i; of a tree all others are zero.
+
+    d_qq[i, j, k]     along tangent direction k, of the derivative along tangent direction j; the two commute in trees
+                      unless j and k belong to one spherical or floating joint
+    d_vv[i, j, k]     by v_k, of the derivative by v_j
+    d_qv[i, j, k]     by v_k, of the derivative along tangent direction j
+    d_tauq[i, j, k]   along tangent direction k, of the derivative by tau_j
+
+    along    a step of q, a change of v and one of tau, (nv,) each: the result is the change of the three matrices (d_q,
+             d_v, d_tau) along it, (nv, nv) each, a product with the second derivatives
+    active   (..., number of constraints) booleans: constraints that hold; default: all
+
+    With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
+    directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from
+    ``closed.project``.  They are products with the derivatives of its kernel; where no kernel serves (constraints on
+    velocities alone, redundant ones but for rounding, states that are left to singular values) they are such
+    differences, of order six, with relative errors of about 1e-8.  A ``MechanismError`` says where positions are
+    singular, loops open or velocities inconsistent.
+    """
+    at = state_of(mech, q, v, tau, None, None)
+    direction = None if along is None else _direction(at, along)
+    mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
+    if mask is None:
+        return _second_derivatives(at, direction)
+    others = [mask.shape[:-1]] if direction is None else [mask.shape[:-1], direction.shape[:-1]]
+    batch = np.broadcast_shapes(at.batch, *others)
+    q, v, tau, mask = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau, mask))
+    direction = None if direction is None else np.broadcast_to(direction, (*batch, direction.shape[-1]))
+    core = (mech.nv,) * (3 if direction is None else 2)
+    results = tuple(np.empty((*batch, *core)) for _ in range(4 if direction is None else 3))
+    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
+        states = (mask == held).all(axis=-1)
+        part = State(mechanism_holding(mech, held), q[states], v[states], tau[states], None, None)
+        steps = None if direction is None else direction[states]
+        for result, values in zip(results, _second_derivatives(part, steps), strict=True):
+            result[states] = values
+    return results
+
+
+def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
+    """All of them, or the changes along a direction (..., 3 nv)."""
+    mech = at.mech
+    if not mech.loops:
+        second = _of_tree(at)
+        return second if direction is None else _along(second, direction)
+    moved = moving_forces(at).d_state  # (..., 2 nv, 3 nv)
+    unit = np.broadcast_to(np.eye(3 * mech.nv)[2 * mech.nv :], (*at.batch, mech.nv, 3 * mech.nv))
+    moved = np.concatenate([moved, unit], axis=-2)
+    if direction is not None:
+        return _products(at, (moved @ direction[..., None])[..., 0])
+    each = at._replace(q=at.q[..., None, :], v=at.v[..., None, :], tau=at.tau[..., None, :])
+    by_q, by_v, by_tau = _products(each, np.swapaxes(moved, -1, -2))  # (..., 3 nv, nv, nv): a direction each
+    n = mech.nv
+    first = (by_q[..., :n, :, :], by_v[..., n : 2 * n, :, :], by_q[..., n : 2 * n, :, :], by_tau[..., :n, :, :])
+    return tuple(np.moveaxis(x, -3, -1) for x in first)
+
+
+def _of_tree(at: State) -> Arrays:
+    """With inverse dynamics at tau, ID_x + M a_x = 0: of M a_xy what is left of ID_xy and of changes of M."""
+    a = forward_dynamics(at.mech, at.q, at.v, at.tau)
+    by_q, by_v, by_tau = forward_dynamics_derivatives(at.mech, at.q, at.v, at.tau)
+    d_qq, d_vv, d_qv, d_aq = inverse_dynamics_second_derivatives(at.mech, at.q, at.v, a)
+    turned = np.swapaxes(d_aq, -1, -2)  # [i, j, l]: along j, of M[i, l]
+    through = turned @ by_q[..., None, :, :]  # [i, j, k]: along j of M, times a along k
+    d_qq = d_qq + through + np.swapaxes(through, -1, -2)
+    d_qv = d_qv + turned @ by_v[..., None, :, :]
+    d_tauq = np.swapaxes(turned @ by_tau[..., None, :, :], -1, -2)
+    return tuple(_times(-by_tau, x) for x in (d_qq, d_vv, d_qv, d_tauq))
+
+
+def _times(matrix: Float64Array, x: Float64Array) -> Float64Array:
+    """(..., n, n, n): the matrix (..., n, n) times the first axis."""
+    n = matrix.shape[-1]
+    return (matrix @ x.reshape(*x.shape[:-2], n * n)).reshape(x.shape)
+
+
+def _along(second: Arrays, direction: Float64Array) -> Arrays:
+    """The change of the three matrices of a tree."""
+    d_qq, d_vv, d_qv, d_tauq = second
+    step, change, push = np.split(direction[..., None, :, None], 3, axis=-2)
+    by_q = (d_qq @ step + d_qv @ change)[..., 0] + (np.swapaxes(d_tauq, -1, -2) @ push)[..., 0]
+    by_v = (np.swapaxes(d_qv, -1, -2) @ step + d_vv @ change)[..., 0]
+    return by_q, by_v, (d_tauq @ step)[..., 0]
+
+
+def _direction(at: State, along: Any) -> Float64Array:
+    """(..., 3 nv): the step of q, the changes of v and of tau."""
+    n = at.mech.nv
+    try:
+        step, change, push = along
+    except (TypeError, ValueError):
+        raise MechanismError("along must be three arrays: a step of q, a change of v and one of tau") from None
+    parts = [real_numbers(f"along, {name}", x) for name, x in (("q", step), ("v", change), ("tau", push))]
+    for part in parts:
+        if part.shape[-1:] != (n,):
+            raise MechanismError(f"a direction of along has shape {part.shape}, expected (..., {n})")
+    batch = np.broadcast_shapes(at.batch, *(part.shape[:-1] for part in parts))
+    return np.concatenate([np.broadcast_to(part, (*batch, n)) for part in parts], axis=-1)
+
+
+# -- with constraints -------------------------------------------------------------------------------------------------
+
+
+def _products(at: State, steps: Float64Array) -> Arrays:
+    """Changes of the three matrices along steps (..., 3 nv) that constraints allow: products with derivatives of the
+    kernel, differences for states that it cannot be relied on for."""
+    n, batch = at.mech.nv, np.broadcast_shapes(at.batch, steps.shape[:-1])
+    results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
+    poor = np.ones(batch, dtype=bool)
+    if compiled_dofs(at.mech):
+        consistency = kernel_function(at.mech, CONSTRAINED, None)(at.q, at.v, at.tau)[-1]
+        directions = np.split(steps, 3, axis=-1)
+        results = tuple(kernel_function(at.mech, _products_by_all, None)(at.q, at.v, at.tau, *directions)[:3])
+        poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
+    if poor.any():
+        q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in (at.q, at.v, at.tau))
+        rest = State(at.mech, q, v, tau, None, None)
+        changes = _differences(rest, np.broadcast_to(steps, (*batch, 3 * n))[poor])
+        for result, values in zip(results, changes, strict=True):
+            result[poor] = values
+    return results
+
+
+def _differences(at: State, steps: Float64Array) -> Arrays:
+    """The same, by central differences of order six."""
+    mech = at.mech
+    refuse_open(at, terms(mech, at.q, at.v))
+    step, change, push = np.split(steps, 3, axis=-1)
+    own = sizes(mech)
+    unit = own.columns
+    speeds = np.abs(at.v / unit).max(axis=-1, initial=own.rate, keepdims=True) + (own.rate == 0.0)
+    lengths = np.abs(step / unit).max(axis=-1, initial=0.0, keepdims=True)
+    rates = np.abs(change / unit).max(axis=-1, initial=0.0, keepdims=True) / speeds
+    s = STEP / np.maximum(np.maximum(lengths, rates), np.finfo(float).tiny ** 0.5)
+    s = np.where(np.maximum(lengths, rates) > 0.0, s, 1.0)  # by tau alone, in which all is linear
+
+    def first(offset: float) -> Float64Array:
+        q, v = integrate(mech, at.q, offset * s * step, 1.0), at.v + offset * s * change
+        q, v = project(mech, q, v, aim=np.finfo(float).eps)
+        return np.stack(forward_dynamics_derivatives(mech, q, v, at.tau + offset * s * push))
+
+    total = sum(weight * (first(offset) - first(-offset)) for offset, weight in WEIGHTS.items())
+    by_q, by_v, by_tau = np.asarray(total) / s[..., None]
+    return by_q, by_v, by_tau
+
+
+def _products_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return jvp_of(compile(CONSTRAINED, mech, dtype, parameters=parameters), ("q", "v", "tau"))

@@ -1,0 +1,146 @@
+"""Constraints as equations between the two links that they join: rows by accelerations of these links alone.
+
+Poses and velocities go once over the links of a cluster, seen from the link that carries it; what a loop asks of its
+sides then costs the same however long the way around it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...mechanism import Loop
+from ...mechanism.clusters import Cluster
+from ..links.kinematics import AngularVelocity, bias_of_shift, velocity_base_to_tip
+from ..scalar import Scalar, dot
+from ..spatial import Force, Motion
+from ..spatial.motion import NO_MOTION
+from ..spatial.pose import Pose, beyond
+from ..spatial.three import IDENTITY, ZERO
+from .loops import Station, Tie, Walk, side_of, way_of, with_length
+from .tree import Configuration
+
+
+@dataclass(frozen=True)
+class Closing:
+    """One loop or coupling: sum over links of force . acceleration, plus sum over joints of ratio times acceleration,
+    plus bias, is zero; row by row.
+
+    loop     index among the constraints of the mechanism
+    rows     among all constraints
+    on       by link (that which carries the cluster too, -1 the ground): a force per row, in its internal frame
+    joints   (link, ratio): joints with one coordinate, of a coupling
+    bias     by row, with accelerations of links as an inertial observer sees them
+    errors   by row: what must vanish, and its rate
+    rates    by row, less the rate that a drive asks for
+    aims     by row: the rate that a drive asks for
+    """
+
+    loop: int
+    rows: tuple[int, ...]
+    on: Mapping[int, list[Force]]
+    joints: tuple[tuple[int, Scalar], ...]
+    bias: list[Scalar]
+    errors: list[Scalar]
+    rates: list[Scalar]
+    aims: list[Scalar]
+
+
+def closings(
+    at: Configuration,
+    cluster: Cluster,
+    spins: Sequence[AngularVelocity],
+    v: Sequence[Scalar],
+) -> list[Closing]:
+    """Of all constraints of a cluster."""
+    around = _Around(at, cluster, spins, v)
+    return [around.closing(number) for number in cluster.loops]
+
+
+class _Around:
+    """Poses (6 numbers each) and velocities of the links of a cluster against the link that carries it."""
+
+    def __init__(
+        self, at: Configuration, cluster: Cluster, spins: Sequence[AngularVelocity], v: Sequence[Scalar]
+    ) -> None:
+        self.at, self.spins = at, spins
+        self.velocities_of_joints = at.tree.velocities(v)
+        self.poses: dict[int, Pose] = {cluster.parent: (IDENTITY, ZERO)}
+        self.velocities: dict[int, Motion] = {cluster.parent: NO_MOTION}
+        mech = at.tree.mechanism
+        needed: set[int] = set()
+        for number in cluster.loops:
+            loop = mech.loops[number]
+            if isinstance(loop, Loop):
+                for link in (loop.link_a, loop.link_b):
+                    needed.update(mech.path(mech.frame(link).body))
+        for i in cluster.bodies:
+            if i in needed:
+                kinematics, parent = at.joint_kinematics[i], mech.parents[i]
+                self.poses[i] = beyond(self.poses[parent], kinematics.transform)
+                self.velocities[i] = velocity_base_to_tip(
+                    kinematics, self.velocities[parent], self.velocities_of_joints[i]
+                )
+
+    def closing(self, number: int) -> Closing:
+        loop = self.at.tree.mechanism.loops[number]
+        rows = self.at.tree.mechanism.constraint_index(loop.name)
+        places = tuple(range(rows.start, rows.stop))
+        if not isinstance(loop, Loop):
+            way = way_of(self.at.tree, self.at.joint_kinematics, self.at.coordinates, loop)
+            assert isinstance(way, Tie)
+            rates = [self.velocities_of_joints[i][0] for i, _ in way.bodies]
+            aim = way.aim
+            rate = dot((ratio for _, ratio in way.bodies), rates) - aim.velocity
+            bias = way.turning(rates) - aim.acceleration
+            return Closing(number, places, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
+        return self._between_links(number, places, loop)
+
+    def _between_links(self, number: int, places: tuple[int, ...], loop: Loop) -> Closing:
+        tree = self.at.tree
+        (a, side_a), (b, side_b) = (side_of(tree, loop, link, pose) for link, pose in _sides(loop))
+        world_a, world_b = (beyond(self.poses[i], side) for i, side in ((a, side_a), (b, side_b)))
+        inverse = world_a[0].T
+        end = inverse.times(world_b[0]), inverse @ (world_b[1] - world_a[1])
+        # Each link's internal frame, in the axes of side A.
+        from_a = _inverted((side_a.rotation(), side_a.position()))
+        rotation = inverse.times(self.poses[b][0])
+        to_b = rotation, inverse @ (self.poses[b][1] - world_a[1])
+        sides = (Station(a, -1.0, from_a), Station(b, 1.0, to_b)) if a != b else ()
+        where = tree.mechanism.constraint_index(loop.name)
+        walk = Walk(with_length(tree, number, loop), where, (), sides, end, tree.drives.get(loop.name))
+        velocity = NO_MOTION
+        for station in sides:
+            velocity = velocity + walk.relative_motion(station, self.velocities[station.link])
+        aim = walk.aim
+        rates = [x - aim.velocity for x in walk.closure_rate(velocity)]
+        bias = [x - aim.acceleration for x in walk.curvature(velocity, self._swinging(walk, velocity))]
+        on: dict[int, list[Force]] = {}
+        for station in sides:
+            on[station.link] = [walk.force_on_link(station, row) for row in walk.gradient]
+        return Closing(number, places, on, (), bias, walk.closure(), rates, [aim.velocity] * len(places))
+
+    def _swinging(self, walk: Walk, velocity: Motion) -> Motion:
+        """The rate of the relative velocity along A's axes, while the links' accelerations are zero."""
+        total = NO_MOTION
+        turning = ZERO  # of A, along its own axes
+        for station in walk.sides:
+            if station.link < 0:
+                continue
+            rotation, position = station.pose
+            arm = rotation.T @ (walk.end[1] - position)  # to B's origin, in link axes
+            swing = rotation @ bias_of_shift(self.spins[station.link].omega, arm).linear
+            total = Motion(ZERO, total.linear + swing * station.sense)
+            if station.sense < 0.0:
+                turning = rotation @ self.spins[station.link].omega
+        carried = turning.cross(velocity.linear)
+        return Motion(turning.cross(velocity.angular) * -1.0, total.linear - (carried + carried))
+
+
+def _sides(loop: Loop) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (loop.link_a, "pose_a"), (loop.link_b, "pose_b")
+
+
+def _inverted(pose: Pose) -> Pose:
+    rotation, position = pose
+    return rotation.T, -(rotation.T @ position)
