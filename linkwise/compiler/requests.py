@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..mechanics.algorithms.catalogue import ALGORITHMS, FORMER_NAMES, Algorithm, from_expression, variants
+from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression, variants
 from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.loops import LENGTH, SIDES
 from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, warn_caller
@@ -53,19 +53,17 @@ def _algorithm_of(asked: Any) -> Algorithm:
 
 def _formerly_named(name: str) -> Algorithm | None:
     """The algorithm with optional inputs that had this name in version 0.1."""
-    former = {algorithm.name: (algorithm, algorithm.given_ports) for algorithm in variants()}
-    former |= {old: (ALGORITHMS[plain].with_ports(*ports), ports) for old, (plain, ports) in FORMER_NAMES.items()}
-    if name not in former:
-        return None
-    algorithm, given = former[name]
-    plain = next(plain for plain, known in ALGORITHMS.items() if known.with_ports(*given).name == algorithm.name)
-    ports = ", ".join(map(repr, given))
-    warn_caller(
-        f"linkwise: {name!r} is {plain!r} with an optional input, compile({plain!r}, mech, ports=({ports},)); "
-        "the old name goes with version 0.3",
-        DeprecationWarning,
-    )
-    return algorithm
+    for algorithm in variants():
+        if algorithm.name == name:
+            plain = name[: -len("".join(f"_with_{port}" for port in algorithm.given_ports))]
+            ports = ", ".join(map(repr, algorithm.given_ports))
+            warn_caller(
+                f"linkwise: {name!r} is {plain!r} with an optional input, compile({plain!r}, mech, ports=({ports},)); "
+                "the old name goes with version 0.3",
+                DeprecationWarning,
+            )
+            return algorithm
+    return None
 
 
 def _name_of(function: Callable[..., Any]) -> str:

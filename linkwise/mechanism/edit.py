@@ -140,7 +140,7 @@ def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
 
 
 def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
-    """A floating joint replaced by one that moves less, from where it is initially."""
+    """A joint replaced by one of another kind, from where it is initially; without springs, damping and limits."""
     index = mech.body_index(joint)
     body = mech.bodies[index]
     at = _joint_pose(body, mech.initial[mech.q_index(joint)].tolist())

@@ -16,7 +16,7 @@ import numpy as np
 from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.mechanism.edit import moved_by
-from linkwise.readers import protocol
+from linkwise.readers import protocol, yaml_loops
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, companion_of, with_loops_of
 from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
@@ -67,8 +67,9 @@ def load(
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
-                    file, its text, or a list of dicts (see ``linkwise.readers.loops``); by default the file beside a
-                    URDF file that ``mech.save`` wrote with it
+                    file, its text, or a list of dicts (see ``linkwise.readers.loops``); or that of a YAML file of
+                    Gepetto's extended URDF or of solidworks_urdf_exporter2 (``linkwise.readers.yaml_loops``); by
+                    default the file beside a URDF file that ``mech.save`` wrote with it
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
@@ -82,13 +83,17 @@ def load(
     found = FORMATS[root.tag]
     if found.read is None:
         raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
+    beside = yaml_loops.companion(loops, root)
     with _errors_of(source):
         mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
     loops = companion_of(root, folder) if loops is None else loops
-    mechanism = mechanism if loops is None else with_loops_of(mechanism, loops)
+    if beside is not None:
+        mechanism = beside.close(mechanism)
+    elif loops is not None:
+        mechanism = with_loops_of(mechanism, loops)
     if mechanism.loops:
         from linkwise.dynamics.closed import redundancy  # here, as few files have loops
 

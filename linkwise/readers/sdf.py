@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Fixed, Floating, Joint, kinds_of_format
+from linkwise.mechanics.joints import Fixed, Floating, Joint, Spherical, kinds_of_format
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
+from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
     NO_GROUND,
@@ -38,6 +39,7 @@ from linkwise.readers.protocol import (
 WORLD, MODEL = "world", "__model__"
 HERE: Pose = (np.eye(3), np.zeros(3))
 AXES = ("axis", "axis2")
+ENDS = {"joint": ("parent", "child"), drake.JOINT: ("drake:parent", "drake:child")}
 TOUCHING = ("sphere", "box", "cylinder", "capsule", "ellipsoid")  # collision geometry that is read
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
@@ -51,7 +53,8 @@ def from_xml(
     model = _one_model(root, world)
     frames = Frames(model)
     links = {link.text("name"): link for link in model.all("link")}
-    joints = list(model.all("joint"))
+    drake.note_omissions(model)
+    joints = [element for element in model.children if element.tag == "joint" or drake.is_joint(element)]
     _note(model, links.values())
     builder = Builder(source=root.source)
     assembly = _Assembly(builder, frames, links, mimic)
@@ -63,6 +66,7 @@ def from_xml(
             assembly.add(joint)
         else:
             assembly.close(joint)
+    assembly.close_balls(model)
     free = []
     for link in (link for link in links if link not in held):
         if _content(model, "static", "false") in ("true", "1"):
@@ -140,7 +144,7 @@ class Frames:
     def __init__(self, model: Element) -> None:
         own = model.first("pose")
         self._model = HERE if own is None else _written(own)
-        parts = (one for tag in ("link", "joint", "frame") for one in model.all(tag))
+        parts = (one for tag in ("link", "joint", drake.JOINT, "frame") for one in model.all(tag))
         self._elements = {one.text("name"): one for one in parts}
         self._found: dict[str, Pose] = {}
 
@@ -166,8 +170,8 @@ class Frames:
         """The frame that an element's pose is written in."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
-        if not said and element.tag == "joint":
-            said = element.required("child").content
+        if not said and element.tag in ENDS:
+            said = element.required(ENDS[element.tag][1]).content
         if not said and element.tag == "frame":
             said = element.attributes.get("attached_to", "")
         return self.checked(element, said or MODEL)
@@ -196,7 +200,9 @@ class _Assembly:
         self._builder, self._frames, self._links, self._mimic = builder, frames, links, mimic
 
     def _end(self, joint: Element, tag: str) -> str:
-        end = joint.required(tag)
+        return self._link(joint, joint.required(ENDS[joint.tag][tag == "child"]), tag)
+
+    def _link(self, joint: Element, end: Element, tag: str) -> str:
         if end.content != WORLD and end.content not in self._links:
             hint = did_you_mean(end.content, self._links)
             raise end.error(f"{joint.label}: its {tag} {end.content!r} is no link of the model: {hint}")
@@ -239,7 +245,15 @@ class _Assembly:
         first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), place) for end in (a, b))
         self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
 
+    def close_balls(self, model: Element) -> None:
+        """Ball constraints of Drake, as spherical loops."""
+        for ball in drake.ball_constraints(model):
+            a, b = (self._link(body, body, "body") for body in (ball.link_a, ball.link_b))
+            self._builder.loop(ball.name, Spherical(), a, (np.eye(3), ball.point_a), b, (np.eye(3), ball.point_b))
+
     def _kind(self, joint: Element) -> Joint:
+        if drake.is_joint(joint):
+            return drake.kind(joint)
         type_name, known = joint.text("type"), kinds_of_format("sdf")
         if type_name not in known:
             raise joint.error(f"{joint.label} has the type {type_name!r}, which is not read; known: {', '.join(known)}")
@@ -269,6 +283,9 @@ class _Assembly:
 
     def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
         """Limits, damping, friction, springs, mimicking, coordinate by coordinate."""
+        if drake.is_joint(joint):
+            damping = joint.first("drake:damping")
+            return {} if damping is None else {"damping": damping.content_numbers(1, kind.nv)}
         tags = ("axis", "axis2")[: kind.nv] if kind.nv <= 2 else ()
         for tag in tags:
             if len(list(joint.all(tag))) > 1:

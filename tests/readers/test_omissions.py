@@ -232,7 +232,7 @@ APART = {
     "words of others": (robot("<x:loop/><gear_coupling/>"), ["1 loop", "1 gear_coupling"], "<coupling> of URDF+"),
     "misspelt mimic": (robot(inside_joint='<mimick joint="x"/>'), ["1 misspelt <mimic>"], "fix the name"),
     "capital mimic": (robot(inside_joint='<Mimic joint="x"/>'), ["1 misspelt <mimic>"], "fix the name"),
-    "Drake's constraint": (robot("<drake:ball_constraint/>"), ["1 ball_constraint"], "loops= of load"),
+    "Drake's constraint": (robot("<drake:tendon_constraint/>"), ["1 tendon_constraint"], "loops= of load"),
     "Gazebo's loop": (robot('<gazebo><joint name="g"/></gazebo>'), ["1 Gazebo joint"], "loops= of load"),
     "Gazebo's mimic": (
         robot('<gazebo><plugin filename="libgazebo_mimic_joint.so"/></gazebo>'),

@@ -467,20 +467,14 @@ LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
 
 #: Everything that ``compile`` takes by name.
 ALGORITHMS: dict[str, Algorithm] = {}
-#: Names that algorithms had, with what they are now: a name and its optional inputs.
-FORMER_NAMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register(algorithm: Algorithm, *formerly: tuple[str, tuple[str, ...]]) -> Algorithm:
-    """Make an algorithm known by its name.
-
-    formerly   further names that warn: each with the optional inputs that it meant
-    """
+def register(algorithm: Algorithm) -> Algorithm:
+    """Make an algorithm known by its name."""
     if algorithm.name in ALGORITHMS:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
     ALGORITHMS[algorithm.name] = algorithm
-    FORMER_NAMES.update((name, (algorithm.name, ports)) for name, ports in formerly)
     return algorithm
 
 
@@ -490,7 +484,6 @@ def algorithm(
     *,
     reason: str,
     name: str = "",
-    formerly: Sequence[tuple[str, tuple[str, ...]]] = (),
     **more: Any,
 ) -> Callable[[Function], Function]:
     """Registers the recursion that is decorated; the name, and that of the output, are its own unless given.  ``more``
@@ -498,7 +491,7 @@ def algorithm(
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
-        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more), *formerly)
+        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more))
         return recursion
 
     return note

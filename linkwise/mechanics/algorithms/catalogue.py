@@ -14,7 +14,6 @@ from . import integration
 from .algorithm import (
     ALGORITHMS,
     CONFIGURATION_FIRST,
-    FORMER_NAMES,
     SHAPES,
     Algorithm,
     from_expression,
@@ -25,7 +24,6 @@ from .steps_in_variables import register_steps_in
 __all__ = [
     "ALGORITHMS",
     "CONFIGURATION_FIRST",
-    "FORMER_NAMES",
     "SHAPES",
     "Algorithm",
     "algorithms",

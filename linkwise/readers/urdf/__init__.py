@@ -18,6 +18,7 @@ from typing import Any
 
 from linkwise.mechanics.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mechanism
+from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
     STANDARD_GRAVITY,
@@ -49,6 +50,7 @@ _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "limit": ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk"),
     "dynamics": ("damping", "friction", "armature", "spring_stiffness", "spring_reference"),
     "mimic": ("joint", "multiplier", "offset"),
+    "drake:joint": ("name", "type"),
     "loop": ("name", "type"),
     "coupling": ("name", "type"),
     "predecessor": ("link",),
@@ -59,6 +61,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "link": ("inertial", "visual", "collision"),
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"),
+    "drake:joint": ("parent", "child", "origin", "axis", "limit", "dynamics", "drake:screw_thread_pitch"),
     "loop": ("predecessor", "successor", "axis", "origin"),
     "coupling": ("predecessor", "successor", "ratio"),
     "predecessor": ("origin",),
@@ -75,7 +78,8 @@ def from_xml(
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
     _refuse_xacro(root)
-    links, joints = list(root.all("link")), list(root.all("joint"))
+    links = list(root.all("link"))
+    joints = [element for element in root.children if element.tag == "joint" or drake.is_joint(element)]
     if not links:
         raise root.error("the robot has no <link>")
     base = _root_link(root, links, joints)
@@ -83,6 +87,7 @@ def from_xml(
         warn_of_slips(element, _ATTRIBUTES, _CHILDREN)
     ends = [end for joint in joints for end in (joint.required("parent"), joint.required("child"))]
     ends += constraints.check_ends(root, links)
+    balls = list(drake.ball_constraints(root))
     base_is_ground = base.text("name") == GROUND and not floating_base
     if not base_is_ground:
         _free_the_name_of_the_ground(links, ends)
@@ -98,6 +103,7 @@ def from_xml(
     elif not base_is_ground:
         builder.joint(f"{base.text('name')}_to_{GROUND}", Fixed(), GROUND, base.text("name"))
     constraints.add_loops(builder, root)
+    constraints.add_ball_constraints(builder, balls, links)
     rules = mimic_rules(joints) if mimic else {}
     if mimic:
         constraints.add_couplings(builder, root, joints, rules)

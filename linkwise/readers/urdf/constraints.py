@@ -20,9 +20,13 @@ where both are or none is.  With more it is a ``Coupling`` of the mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
+from linkwise.mechanics.joints import Spherical
 from linkwise.mechanism import Builder, Mimic, did_you_mean
+from linkwise.readers import drake
 from linkwise.readers.protocol import Element, warn
 from linkwise.readers.urdf.parts import FORMAT, ONE_COORDINATE, kind, pose
 
@@ -59,6 +63,18 @@ def add_loops(builder: Builder, root: Element) -> None:
         ends = [loop.required(tag) for tag in ENDS]
         sides = [(end.text("link"), pose(end)) for end in ends]
         builder.loop(loop.text("name"), made, *sides[0], *sides[1])
+
+
+def add_ball_constraints(builder: Builder, balls: Iterable[drake.BallConstraint], links: Sequence[Element]) -> None:
+    """Every ball constraint of Drake as a spherical loop."""
+    names = [link.text("name") for link in links]
+    for ball in balls:
+        for body in (ball.link_a, ball.link_b):
+            if drake.link_of(body) not in names:
+                hint = did_you_mean(drake.link_of(body), names)
+                raise body.error(f"{body.label}: there is no link {drake.link_of(body)!r}: {hint}")
+        sides = [(drake.link_of(body), (np.eye(3), point)) for body, point in (ball[1:3], ball[3:])]
+        builder.loop(ball.name, Spherical(), *sides[0], *sides[1])
 
 
 def independent_joints(joints: Sequence[Element]) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from linkwise.mechanism.checks import close_names
+from linkwise.readers import drake
 from linkwise.readers.protocol import Element, omit
 
 # What is read elsewhere, what neither constrains nor drives, and words of what constrains.
@@ -16,7 +17,10 @@ _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure",
 def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]) -> None:
     """Note what is not read; ``known`` are the children that elements may have."""
     settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
+    drake.note_omissions(root)
     for element in root.children:
+        if drake.is_known(element):
+            continue
         if element.tag == "gazebo":
             _note_gazebo(element, settled)
         elif element.tag == "actuator":
@@ -28,7 +32,7 @@ def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str,
             _note_unknown(element)
     for joint in joints:
         for child in joint.children:
-            if child.tag in known["joint"]:
+            if child.tag in known[joint.tag]:
                 continue
             if close_names(child.tag.lower(), ("mimic",)):
                 advice = 'not read as <mimic joint="...">, so that the joint moves freely: fix the name'

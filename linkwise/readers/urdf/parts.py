@@ -11,6 +11,7 @@ from linkwise.mechanics.joints import Joint, kinds_of_format
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Builder, Limits, Mimic, Pose, snapped
 from linkwise.mechanism.poses import rotation_from_rpy
+from linkwise.readers import drake
 from linkwise.readers.protocol import Element, unbounded
 
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")  # types of joints that can mimic others
@@ -72,12 +73,20 @@ def add_joint(builder: Builder, joint: Element, mimic: Mimic | None) -> None:
         parent=joint.required("parent").text("link"),
         child=joint.required("child").text("link"),
         pose=pose(joint),
-        damping=dynamics.number("damping", 0.0) if dynamics else 0.0,
+        damping=_damping(dynamics, made.nv),
         friction=dynamics.number("friction", 0.0) if dynamics else 0.0,
         limits=_limits(joint),
         mimic=mimic if made.nv > 0 else None,  # a joint that cannot move has nothing to mimic with
         **_extensions(dynamics, made),
     )
+
+
+def _damping(dynamics: Element | None, size: int) -> float | tuple[float, ...]:
+    """A number for all coordinates, or one for each."""
+    if dynamics is None or "damping" not in dynamics.attributes:
+        return 0.0
+    values = dynamics.numbers("damping", 1, max(size, 1))
+    return values[0] if len(values) == 1 else values
 
 
 def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
@@ -96,6 +105,8 @@ def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
 
 def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
     """The joint that ``type`` and ``<axis>`` of an element say; some types may be ruled out."""
+    if drake.is_joint(joint):
+        return drake.kind(joint)
     type_name = joint.text("type")
     known = {word: kind for word, kind in kinds_of_format(FORMAT).items() if word not in without}
     if type_name not in known:
