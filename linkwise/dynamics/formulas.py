@@ -14,12 +14,13 @@ from ..compiler.formulas.formulas import elements
 from ..compiler.ir.program import Program
 from ..compiler.pipeline import compile
 from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
+from .closed.structure import independent_places, independent_rows
 
 PARAMETERS = ("mass", "com", "inertia", "pose", "gravity")
 AXES = "xyz"
 MOST_INVERTED = 4  # degrees of freedom up to which matrices are inverted by cofactors
 CONSISTENT = 1e-9  # relative: symbols that are said to be others must have their numbers
-RESERVED = re.compile(r"(q|v|a|tau|s|c|u|k|D)\d+|Delta")
+RESERVED = re.compile(r"(q|v|a|tau|s|c|u|k|D|kappa|alpha)\d+|K\d+_\d+|Delta|Delta_G")
 BY_COFACTORS = ("mass_matrix_inverse", "forward_dynamics")
 
 
@@ -52,8 +53,11 @@ def symbolic(
     wrong = [name for name in parameters if name not in PARAMETERS]
     if wrong:
         raise ValueError(f"unknown parameter {wrong[0]!r}: available: {', '.join(PARAMETERS)}")
-    if algorithm in BY_COFACTORS and mech.nv <= MOST_INVERTED:
-        make: Callable[[_Symbols], Formulas] = _inverse if algorithm == "mass_matrix_inverse" else _forward
+    make: Callable[[_Symbols], Formulas]
+    if mech.loops and algorithm == "forward_dynamics":
+        make = _forward_within_constraints
+    elif algorithm in BY_COFACTORS and not mech.loops and mech.nv <= MOST_INVERTED:
+        make = _inverse if algorithm == "mass_matrix_inverse" else _forward
     else:
         make = _Compiled(algorithm, options)
     named = _Symbols(mech, parameters, _short_names(mech, parameters))
@@ -101,8 +105,75 @@ def _forward(symbols: _Symbols) -> Formulas:
     return symbols.formulas("forward_dynamics", program, [("a", (n,), entries)])
 
 
-def _inverted(algebra: Algebra, flat: Sequence[Polynomial], n: int) -> tuple[list[list[Polynomial]], Polynomial]:
-    """The adjugate of a symmetric matrix, and one over its determinant."""
+def _forward_within_constraints(symbols: _Symbols) -> Formulas:
+    """a = K alpha + kappa: the dependent coordinates from as many constraints by cofactors, and the accelerations alpha
+    of the independent ones from K* M K alpha = K* u, u = tau - h - M kappa."""
+    mech, algebra = symbols.mech, symbols.algebra
+    free, rows = independent_places(mech) or (), independent_rows(mech)
+    bound = [k for k in range(mech.nv) if k not in free]
+    if max(len(free), len(bound)) > MOST_INVERTED:
+        raise FormulaError(
+            f"forward_dynamics of mechanism {mech.name!r} inverts matrices of {len(bound)} and {len(free)} rows, and "
+            f"formulas are made of up to {MOST_INVERTED}"
+        )
+    program, _ = symbols.expand("forward_dynamics", traced_only=True)
+    (jacobian,), (curvature,) = (symbols.expand(f"constraint_{name}")[1] for name in ("jacobian", "bias"))
+    (bias,), (flat,) = (symbols.expand(name)[1] for name in ("bias_force", "mass_matrix"))
+    zero, every = algebra.constant(0.0), range(mech.nv)
+    block = [jacobian[mech.nv * r + k] for r in rows for k in bound]
+    cofactors, over = _inverted(algebra, block, len(bound), "Delta_G", r"\Delta_{G}", symmetric=False)
+
+    def determined(right: Sequence[Polynomial], name: str, latex: str) -> list[Polynomial]:
+        """The x of the dependent coordinates with G x = -right, abbreviated; the names have a place for the number."""
+        found = []
+        for row, k in zip(cofactors, bound, strict=True):
+            total = zero
+            for cofactor, x in zip(row, right, strict=True):
+                total = total - cofactor * x
+            total = total * over
+            found.append(algebra.abbreviation(name % (k + 1), latex % (k + 1), total) if len(total) > 1 else total)
+        return found
+
+    basis = {k: [algebra.constant(float(k == c)) for c in free] for k in free} | {k: [] for k in bound}
+    for c in free:
+        column = determined([jacobian[mech.nv * r + c] for r in rows], f"K%d_{c + 1}", f"K_{{%d,{c + 1}}}")
+        for k, x in zip(bound, column, strict=True):
+            basis[k].append(x)
+    offset = dict.fromkeys(free, zero)
+    curved = determined([curvature[r] for r in rows], "kappa%d", r"\kappa_{%d}")
+    offset |= dict(zip(bound, curved, strict=True))
+
+    def times_mass(x: Sequence[Polynomial]) -> list[Polynomial]:
+        return [sum((flat[mech.nv * k + j] * x[j] for j in every if x[j].terms), zero) for k in every]
+
+    forces = elements("tau", (mech.nv,), algebra, symbols.holonomic)
+    held = times_mass([offset[k] for k in every])
+    left = [algebra.abbreviation(f"u{k + 1}", f"u_{{{k + 1}}}", forces[k] - bias[k] - held[k]) for k in every]
+    moved = [times_mass([basis[k][c] for k in every]) for c in range(len(free))]
+    reduced = [
+        sum((basis[k][b] * moved[c][k] for k in every if basis[k][b].terms), zero)
+        for b in range(len(free))
+        for c in range(len(free))
+    ]
+    driving = [sum((basis[k][c] * left[k] for k in every if basis[k][c].terms), zero) for c in range(len(free))]
+    adjugate, inverse = _inverted(algebra, reduced, len(free))
+    alpha = {}
+    for row, c in zip(adjugate, free, strict=True):
+        own = sum((x * force for x, force in zip(row, driving, strict=True)), zero) * inverse
+        alpha[c] = algebra.abbreviation(f"alpha{c + 1}", rf"\alpha_{{{c + 1}}}", own)
+    found = [sum((x * alpha[c] for x, c in zip(basis[k], free, strict=True)), offset[k]) for k in every]
+    return symbols.formulas("forward_dynamics", program, [("a", (mech.nv,), found)])
+
+
+def _inverted(
+    algebra: Algebra,
+    flat: Sequence[Polynomial],
+    n: int,
+    name: str = "Delta",
+    latex: str = r"\Delta",
+    symmetric: bool = True,
+) -> tuple[list[list[Polynomial]], Polynomial]:
+    """The adjugate of a matrix, and one over its determinant, called ``name``."""
     matrix = [list(flat[n * i : n * i + n]) for i in range(n)]
 
     def determinant(rows: list[int], columns: list[int]) -> Polynomial:
@@ -120,9 +191,11 @@ def _inverted(algebra: Algebra, flat: Sequence[Polynomial], n: int) -> tuple[lis
     def cofactor(i: int, j: int) -> Polynomial:
         return determinant([k for k in every if k != i], [k for k in every if k != j]) * (-1.0) ** (i + j)
 
-    upper = {(i, j): cofactor(i, j) for i in every for j in every[i:]}
     whole = determinant(every, every)
-    over = whole.power(-1) if len(whole) == 1 else algebra.abbreviation("Delta", r"\Delta", whole).power(-1)
+    over = whole.power(-1) if len(whole) == 1 else algebra.abbreviation(name, latex, whole).power(-1)
+    if not symmetric:
+        return [[cofactor(j, i) for j in every] for i in every], over
+    upper = {(i, j): cofactor(i, j) for i in every for j in every[i:]}
     return [[upper[min(i, j), max(i, j)] for j in every] for i in every], over
 
 

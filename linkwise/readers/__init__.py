@@ -16,10 +16,10 @@ import numpy as np
 from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.mechanism.edit import moved_by
-from linkwise.readers import protocol, yaml_loops
+from linkwise.readers import described, protocol, yaml_loops
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, companion_of, with_loops_of
-from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
+from linkwise.readers.protocol import FORMATS, AnyReader, parse_xml
 from linkwise.readers.srdf import load_srdf
 
 __all__ = ["from_dh", "load", "load_dh", "load_srdf", "register_reader"]
@@ -54,7 +54,8 @@ def load(
     mimic: bool = True,
 ) -> Mechanism:
     """Read a mechanism from a URDF (URDF+ too), MJCF or SDF file, or from text that starts with '<'. The root element
-    tells the format.
+    tells the format.  Macros in ".xacro" files are expanded by xacro; "robot_descriptions:panda_description" is a robot
+    of the package robot_descriptions.
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.OmissionWarning`` with
     counts, by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the
@@ -74,7 +75,7 @@ def load(
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
     base = _base_joint(floating_base)
-    document, source, folder = document_of(path_or_text, "URDF, MJCF or SDF")
+    document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()
     supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.read is not None)

@@ -120,5 +120,13 @@ def test_divisions_have_names(algebra):
     assert text(x * inverse((x + y) * 2.0) + inverse(x + y)) == "(2 + x)/(2*D1)"
     with pytest.raises(FormulaError, match="divides by zero"):
         inverse(x - x)
-    with pytest.raises(FormulaError, match="no sum of coordinates"):
-        of_angle("sin", x * 0.5)
+    with pytest.raises(FormulaError, match="no sum of multiples of coordinates"):
+        of_angle("sin", x * y)
+
+
+def test_multiples_of_angles_that_are_not_whole(algebra):
+    """As joints have that mimic others by a ratio."""
+    x, y = algebra.symbol("x"), algebra.symbol("y")
+    assert text(of_angle("sin", x * -0.5)) == "-sin(0.5*x)"
+    assert text(of_angle("cos", x * 0.25 + y)) == "cos(0.25*x + y)"
+    assert text(of_angle("cos", x * 0.1 + y).substituted({}) - of_angle("cos", y + x * 0.1)) == "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def branching() -> lw.Mechanism:
     return builder.build("branching")
 
 
+def geared() -> lw.Mechanism:
+    """The branching one with a joint that turns by a ratio of another's angle."""
+    mech = branching()
+    mimic = replace(mech.bodies[1], mimic=lw.Mimic("turn", -1.3, 0.2))
+    return replace(mech, bodies=(mech.bodies[0], mimic, mech.bodies[2]))
+
+
 def as_printed(formulas: lw.Formulas, numbers: dict[str, float]) -> dict[str, float]:
     """What Python makes of the printed lines."""
     names = {"sin": math.sin, "cos": math.cos, "sqrt": math.sqrt, **numbers}
@@ -50,7 +58,7 @@ def as_printed(formulas: lw.Formulas, numbers: dict[str, float]) -> dict[str, fl
 
 CASES = [
     (make, algorithm, options)
-    for make in (double_pendulum, lambda: lw.mechanisms.planar_arm(3), cart_pole, branching)
+    for make in (double_pendulum, lambda: lw.mechanisms.planar_arm(3), cart_pole, branching, geared)
     for algorithm, options in (
         ("mass_matrix", {}),
         ("inverse_dynamics", {}),
@@ -82,6 +90,28 @@ def test_formulas_are_the_kernels_numbers(make, algorithm, options):
     for place in np.ndindex(expected.shape[1:]):
         name = stem + "".join(str(k + 1) for k in place)
         assert printed[name] == pytest.approx(expected[1][place], rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_accelerations_of_linkages(name):
+    """As many constraints as are independent, and the equation of motion of the independent coordinates."""
+    mech = getattr(lw.mechanisms, name)().with_gravity((1.0, -9.81, 0.0))
+    rng = np.random.default_rng(3)
+    formulas = lw.symbolic(mech, "forward_dynamics")
+    q = lw.closed.assemble(mech, {mech.joint_names[0]: 0.9})
+    v = lw.closed.project(mech, q, rng.normal(size=mech.nv))[1]
+    tau = rng.normal(size=mech.nv)
+    expected = lw.closed.forward_dynamics(mech, q, v, tau)
+    np.testing.assert_allclose(formulas(q, v, tau), expected, atol=1e-9 * np.abs(expected).max())
+    given = {f"{letter}{k + 1}": x for letter, xs in (("q", q), ("v", v), ("tau", tau)) for k, x in enumerate(xs)}
+    printed = as_printed(formulas, {**formulas.values, **given})
+    for k, x in enumerate(expected, 1):
+        assert printed[f"a{k}"] == pytest.approx(x, rel=1e-8, abs=1e-8)
+
+
+def test_accelerations_of_large_linkages_have_no_formula():
+    with pytest.raises(lw.FormulaError, match="formulas are made of up to 4"):
+        lw.symbolic(lw.mechanisms.loader(), "forward_dynamics")
 
 
 def test_symbols_take_other_numbers():

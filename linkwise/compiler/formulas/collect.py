@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of, without_noise
+from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of, rounded, without_noise
 
 SAME = 1e-13  # coefficients that differ by less, relative, are equal
 
@@ -64,7 +64,7 @@ def _of_sum(algebra: Algebra, kind: str, a: Angle, b: Angle, sign: int) -> list[
     """The sine or cosine of a + sign b."""
     multiples = dict(a)
     for number, n in b:
-        multiples[number] = multiples.get(number, 0) + sign * n
+        multiples[number] = rounded(multiples.get(number, 0) + sign * n)
     angle = tuple(sorted((number, n) for number, n in multiples.items() if n))
     if not angle:
         return [((), 1.0)] if kind == "cos" else []

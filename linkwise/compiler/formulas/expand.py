@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..ir import ops
 from ..ir.program import Node, Program
-from .polynomial import Algebra, Polynomial
+from .polynomial import Algebra, Angle, Polynomial, rounded
 
 MOST_TERMS, MOST_PRODUCTS = 3_000, 100_000  # of a formula, and of two that are multiplied
 
@@ -79,18 +79,18 @@ def _root(value: Polynomial) -> Polynomial:
 
 
 def of_angle(kind: str, angle: Polynomial) -> Polynomial:
-    """The sine or cosine of a sum of coordinates and a constant, by the addition theorems."""
+    """The sine or cosine of a sum of multiples of coordinates and a constant, by the addition theorems."""
     algebra, sine, cosine = angle.algebra, math.sin(angle.constant), math.cos(angle.constant)
     s, c = algebra.constant(_exact(sine)), algebra.constant(_exact(cosine))
     for m, multiple in angle.terms.items():
         if not m:
             continue
+        if len(m) != 1 or m[0][1] != 1:
+            raise FormulaError("a formula has the sine of an angle that is no sum of multiples of coordinates")
         whole = round(multiple)
-        if len(m) != 1 or m[0][1] != 1 or abs(multiple - whole) > 1e-12:
-            raise FormulaError(
-                "a formula has the sine of an angle that is no sum of coordinates (a mimic joint's ratio?)"
-            )
-        base = ((m[0][0], 1),)
+        base: Angle = ((m[0][0], 1),)
+        if abs(multiple - whole) > 1e-12:  # the ratio of a mimic joint: a multiple with a sine of its own
+            whole, base = int(math.copysign(1.0, multiple)), ((m[0][0], rounded(abs(multiple))),)
         own_s = Polynomial(algebra, {((algebra.trigonometric("sin", base), 1),): math.copysign(1.0, whole)})
         own_c = Polynomial(algebra, {((algebra.trigonometric("cos", base), 1),): 1.0})
         for _ in range(abs(whole)):

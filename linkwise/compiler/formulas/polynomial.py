@@ -14,7 +14,7 @@ from typing import Any
 LARGEST_DENOMINATOR = 24
 NOISE = 1e-13  # what remains of a sum, relative to its terms: less is round-off
 Monomial = tuple[tuple[int, int], ...]  # atoms by number, with their powers
-Angle = tuple[tuple[int, int], ...]  # atoms by number, with their integer multiples
+Angle = tuple[tuple[int, float], ...]  # atoms by number, with their multiples: whole ones, or ratios of mimic joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +66,12 @@ class Algebra:
                 text, shown = f"{kind[0]}{plus}", plus.replace("_", ",")
             else:
                 inner = " ".join(
-                    f"{'+' if n > 0 else '-'} {'' if abs(n) == 1 else f'{abs(n)}*'}{self.atoms[a].name}"
+                    f"{'+' if n > 0 else '-'} {'' if abs(n) == 1 else f'{abs(n):.12g}*'}{self.atoms[a].name}"
                     for a, n in angle
                 )
                 text = f"{kind}({inner.removeprefix('+ ')})"
                 shown = "".join(
-                    f"{'+' if n > 0 else '-'}{'' if abs(n) == 1 else abs(n)}{self._index(a)}" for a, n in angle
+                    f"{'+' if n > 0 else '-'}{_before_index(n)}{self._index(a)}" for a, n in angle
                 ).removeprefix("+")
             return Atom(text, f"{kind[0]}_{{{shown}}}", kind, angle)
 
@@ -217,6 +217,17 @@ class Polynomial:
                     product = product * values[a].power(p)
             total = total + product
         return total
+
+
+def rounded(multiple: float) -> float:
+    """Of an angle, to the digits by which equal ones are told apart: a whole number as such."""
+    near = float(f"{multiple:.12g}")
+    return int(near) if near == int(near) else near
+
+
+def _before_index(multiple: float) -> str:
+    size = abs(multiple)
+    return "" if size == 1 else f"{size}" if isinstance(size, int) else rf"{size:.12g}\cdot "
 
 
 def without_noise(total: float, size: float) -> float:

@@ -10,12 +10,10 @@ from ...compiler.registry import DECIDED_OPTIONS
 from ...compiler.store import float64_function
 from ...mechanics.algorithms.closed_projection import RELIABLE
 from ...mechanism import Mechanism
-from ...mechanism.clusters import clusters
 from ..states import Float64Array
 from .closing import LoopEquations
 from .tolerances import LOOPS
 
-LONG = 24  # coordinates of a cluster
 NEAR = 0.1  # pivots relative to the largest: with less, near singular positions, SVDs tell better where a state belongs
 
 
@@ -32,8 +30,6 @@ def projected_by_elimination(
     mech = equations.mech
     if not mech.loops or equations.blocks or not q.size or not v.size or not _is_generic(mech, rank):
         return None
-    if _is_long(mech):
-        return None
     size = equations.open_by(q)
     if not (size < LOOPS.open_by_mistake).all():
         return None
@@ -44,14 +40,6 @@ def projected_by_elimination(
     if not (np.all(reliability > RELIABLE + NEAR**2) and np.all(equations.is_closed(to, tolerance))):
         return None
     return to, state[..., mech.nq :]
-
-
-def _is_long(mech: Mechanism) -> bool:
-    """Whether the kernel would take long to compile: its elimination of long loops grows with the cube of their
-    length."""
-    order = DECIDED_OPTIONS["fronts"](mech)
-    pairs = zip(clusters(mech), order.sweeps, strict=False)
-    return any(sweep is not None and len(cluster.coordinates) > LONG for cluster, sweep in pairs)
 
 
 def _is_generic(mech: Mechanism, rank: Any) -> bool:

@@ -74,9 +74,23 @@ def _independent_places(mech: Mechanism, start: Float64Array, order: Fronts) -> 
     guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
     is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
     jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
-    left = np.swapaxes(np.linalg.svd(jacobian)[2][:, order.pivots :], -1, -2)  # (samples, nv, p)
-    places: list[int] = []
-    for _ in range(left.shape[-1]):
+    return _pivots(np.swapaxes(np.linalg.svd(jacobian)[2][:, order.pivots :], -1, -2))
+
+
+def independent_rows(mech: Mechanism) -> tuple[int, ...]:
+    """Constraints that determine the velocities that are not at ``independent_places``, chosen likewise."""
+    free = independent_places(mech) or ()
+    guesses, q, errors = _samples(mech, mech.initial, ROUNDING * redundancy(mech).rounding)
+    is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
+    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
+    return _pivots(np.delete(jacobian, free, axis=-1))
+
+
+def _pivots(matrices: Float64Array) -> tuple[int, ...]:
+    """As many rows of matrices (samples, n, p) as there are columns, that span their rows well in all of them: those
+    the product of whose sizes over the samples is largest, one by one."""
+    left, places = matrices, list[int]()
+    for _ in range(matrices.shape[-1]):
         lengths = np.sqrt(np.sum(left**2, axis=-1))
         places.append(int(np.argmax(np.log(lengths + LOOPS.rank).sum(axis=0))))
         own = left[:, places[-1]] / np.maximum(lengths[:, places[-1], None], LOOPS.rank)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from ...mechanism.clusters import clusters
 from ..links.factor import Factor
 from ..links.loop_elimination import Fronts, Row, Solution, eliminate
+from ..recursions.least_changes import LeastChanges
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
 from .algorithm import algorithm
 from .closed_dynamics import CLUSTERS
 from .configuration import integrate
-from .loop_constraints import closures, driven_rates
+from .loop_constraints import closures
 
 RELIABLE = 1.0  # see ``Solution.reliability``
 PASSES = 2
@@ -102,18 +103,35 @@ def project(
     size, units = (0.0, 1.0), fronts.units
     consistent = list(v)
     for number in range(passes):
-        at = Configuration(tree, q)
-        rows, rates = dict(enumerate(closures(at, nearby if number == 0 else None))), driven_rates(at)
+        at, last = Configuration(tree, q), number == passes - 1
         change: list[Scalar] = [0.0] * tree.mechanism.nv
-        for cluster, own in zip(clusters(tree.mechanism), fronts.clusters, strict=True):
+        for place, (cluster, own) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
+            order = fronts.sweep(place)
+            if order is not None:
+                swept = LeastChanges(at, cluster, v, order, units)
+                for c, x in swept.closing().items():
+                    change[c] = x
+                if last:
+                    for c, x in swept.slowing().items():
+                        consistent[c] = v[c] + x
+                    firmness.append(swept.margin)
+                    extremes += swept.extremes
+                continue
             if not own:
                 continue
+            rows: dict[int, Row] = {}
+            rates: dict[int, Scalar] = {}
+            for way in map(at.way, cluster.loops):
+                places = range(way.rows.start, way.rows.stop)
+                known = None if nearby is None or number else [nearby[r] for r in places]
+                rows.update(zip(places, closures(at, way, known), strict=True))
+                rates.update(dict.fromkeys(places, way.aim.velocity))
             motion = eliminate(rows, cluster.coordinates, own, units)
             along, offset = _Tangent(motion), motion.plain_offset
             shortest = {c: offset[c] - x for c, x in along.part(offset).items()}
             for c, x in motion.gauge.coordinates(shortest).items():
                 change[c] = x
-            if number == passes - 1:
+            if last:
                 driven = motion.closing({r: rates[r] for r in motion.rows})
                 free = motion.gauge.dimensionless({c: v[c] - driven[c] for c in cluster.coordinates})
                 for c, x in motion.gauge.coordinates(along.part(free)).items():

@@ -35,15 +35,6 @@ ACTIVE, PUSHED = ("active",), ("active", "wrenches")
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
 
 
-@algorithm(
-    ("q", "v", "tau"),
-    "a",
-    name="closed_forward_dynamics_by_multipliers",
-    options=("units",),
-    reason=HELD,
-    ports=PUSHED,
-    requires=SOLVES_WITH_MULTIPLIERS,
-)
 def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): accelerations under joint forces, active loops kept closed."""
     motion = HeldMotion(tree, q, v, wrenches, active, units)

@@ -231,8 +231,7 @@ def closed_advanced(
     end = len(q) + len(v)
     passes, nearby = PASSES + 1, None  # for what an error of low order leaves open
     if isinstance(method, Tableau):  # its last stage, whose loops are eliminated already, is near the end
-        passes = PASSES if method.order > 2 else PASSES + 1
-        nearby = None if any(fronts.sweeps) else stages[-1].rows
+        passes, nearby = PASSES if method.order > 2 else PASSES + 1, stages[-1].rows
     found = project(tree, reached[: len(q)], reached[len(q) : end], fronts, settled, passes, nearby)
     margins = [margin for stage in stages for margin in stage.margins]
     reliability = if_positive([*margins, *found.margins], 2.0)

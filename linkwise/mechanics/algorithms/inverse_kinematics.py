@@ -110,7 +110,9 @@ def residuals(
         else:
             _add_frame(found, tree, q, goal, numbers)
     if tree.mechanism.loops:
-        rows = zip(closures(Configuration(tree, q)), constraint_lengths(tree.mechanism).tolist(), strict=True)
+        there = Configuration(tree, q)
+        asked = [row for way in there.ways for row in closures(there, way)]
+        rows = zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True)
         for row, is_length in rows:
             numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
             found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)

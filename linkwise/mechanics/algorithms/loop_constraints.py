@@ -74,12 +74,11 @@ def driven_accelerations(at: Configuration) -> list[Scalar]:
     return [way.aim.acceleration for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
-def closures(at: Configuration, rows: Sequence[Row] | None = None) -> list[Row]:
-    """What all loops and couplings ask of a small step u that closes them, G u + g = 0; with ``rows`` of G from a
+def closures(at: Configuration, way: Walk | Tie, rows: Sequence[Row] | None = None) -> list[Row]:
+    """What a loop or coupling asks of a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
     configuration nearby."""
-    errors = [x for way in at.ways for x in way.closure()]
-    known = [r for way in at.ways for r in _rows(at, way)] if rows is None else [row.numbers for row in rows]
-    return [Row(numbers, error) for numbers, error in zip(known, errors, strict=True)]
+    known = _rows(at, way) if rows is None else [row.numbers for row in rows]
+    return [Row(numbers, error) for numbers, error in zip(known, way.closure(), strict=True)]
 
 
 def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:

@@ -125,7 +125,8 @@ def _refuse_xacro(root: Element) -> None:
     for child in root.children:
         if child.tag.startswith("xacro:"):
             raise child.error(
-                f"<{child.tag}>: this is a xacro macro file, not URDF; expand it first with `xacro in.xacro > out.urdf`"
+                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
+                "first with `xacro in.xacro > out.urdf`"
             )
 
 

@@ -237,3 +237,30 @@ def test_every_candidate_of_orders_gives_the_same_accelerations():
             kernel(this.q, this.v, this.tau)[0], expected, atol=1e-10 * max(1.0, np.abs(expected).max())
         )
     assert len(different) > 1
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCT + BUILT_IN if name not in ("driven", "rolling")])
+def test_least_changes_that_close_loops_are_those_of_elimination(name):
+    this = at_a_state(name)
+    rng = np.random.default_rng(5)
+    q = lw.integrate(this.mech, this.q, 1e-4 * rng.normal(size=this.mech.nv) * sizes(this.mech).columns, 1.0)
+    v = this.v + 0.1 * rng.normal(size=this.mech.nv)
+    found, reliability = lw.compile("closed_projection", this.mech, fronts=swept(this.mech, this.q), target="numpy")(
+        q, v
+    )
+    expected, _ = lw.compile("closed_projection", this.mech, target="numpy")(q, v)
+    assert reliability > 1.0
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    there, moving = found[: this.mech.nq], found[this.mech.nq :]
+    assert np.abs(lw.closed.position_error(this.mech, there)).max() < 1e-9
+    assert np.abs(lw.closed.constraint_jacobian(this.mech, there) @ moving).max() < 1e-6
+
+
+@pytest.mark.slow
+def test_steps_of_a_ladder_keep_it_closed():
+    mech = scissor_lift(6)
+    q, v = scissor_lift_at(mech, 0.6), np.zeros(mech.nv)
+    stepped = lw.rollout(mech, q, v, None, 0.005, 20, "rk4")[0]
+    followed = lw.simulate(mech, q, v, 0.1)
+    np.testing.assert_allclose(stepped[-1], followed.q[-1], atol=1e-6)
+    assert np.abs(lw.closed.position_error(mech, stepped[-1])).max() < 1e-10

@@ -88,7 +88,8 @@ def test_forces_of_loops_and_accelerations_by_multipliers(name):
     q, v, tau, wrenches = states(mech, 6)
     for pushed in ({}, {"wrenches": wrenches}):
         ports, extra = tuple(pushed), pushed.values()
-        accelerations = lw.compile("closed_forward_dynamics_by_multipliers", mech, ports=ports)(q, v, tau, *extra)
+        active = np.ones(len(mech.loops))
+        accelerations = lw.compile("closed_forward_dynamics", mech, ports=("active", *ports))(q, v, tau, active, *extra)
         forces = lw.compile("closed_constraint_forces", mech, ports=ports)(q, v, tau, *extra)
         known = np.isfinite(forces).all(axis=-1)
         assert known.sum() >= 4
@@ -141,7 +142,7 @@ def test_one_iteration_of_assembly_is_that_of_gauss_and_newton(name):
         "closed_independent_terms",
         "closed_constraint_forces",
         "closed_assembly_iteration",
-        "closed_forward_dynamics_by_multipliers",
+        "closed_forward_dynamics",
     ],
 )
 def test_the_reference_target_computes_the_same(name):
