@@ -47,7 +47,7 @@ def main() -> None:
             pin.computeConstraintDynamicsDerivatives(model, data, models, datas)
 
     begin = time.perf_counter()
-    *_, by_tau = lw.closed.forward_dynamics_derivatives(mech, q, v, tau)
+    *_, by_tau = lw.forward_dynamics_derivatives(mech, q, v, tau)
     print(f"{cpu_name()}, Pinocchio {pin.__version__}; first call {time.perf_counter() - begin:.1f} s")
     pinocchio()
     own, other = by_tau[PEER_STATES - 1][np.ix_(peer.v_order, peer.v_order)], np.array(data.ddq_dtau)
@@ -60,7 +60,7 @@ def main() -> None:
             begin = time.perf_counter()
             pinocchio()
             middle = time.perf_counter()
-            lw.closed.forward_dynamics_derivatives(mech, q[:batch], v[:batch], tau[:batch])
+            lw.forward_dynamics_derivatives(mech, q[:batch], v[:batch], tau[:batch])
             peers.append((middle - begin) / PEER_STATES)
             ours.append((time.perf_counter() - middle) / batch)
         print(

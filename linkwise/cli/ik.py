@@ -41,7 +41,6 @@ def ik(
     center_of_mass   where the centre of mass is to be in the world (m); without Z at any height
     posture          stay as near to the start as the targets allow
     no_limits        go beyond the limits of joints
-    attempts         guesses that are tried; 1: the start alone
     all              all configurations of a pose, for arms that have formulas
     plot             a drawing of the configuration: .png, .svg or .pdf
 

@@ -27,10 +27,8 @@ def prove(
     which they differ. Exit code 0: proven; 1: they differ, or neither was found. Expressions are written as for
     linkwise operators.
 
-    joint      a joint vector in the expressions
-    link       a link vector in the expressions
-    armature   for mechanisms whose joints may have rotor inertias, or have none.  Default: none, as in the papers,
-               unless R occurs in the expressions
+    joint   a joint vector in the expressions
+    link    a link vector in the expressions
 
     \b
     linkwise prove "(I - H@psi@K) @ H @ phi" "H @ psi"

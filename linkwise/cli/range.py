@@ -30,7 +30,6 @@ def range(  # noqa: A001  a command is named as its file
     """How far COORDINATE goes without taking the mechanism apart: a joint, JOINT[K], or LINK.x, .y, .z of a link or
     frame; what stops it, where it turns back, and where the mechanism is singular if it is driven.
 
-    hold   a joint or coordinate that stands still
     plot   the other coordinates over this one: .png, .svg or .pdf
 
     \b

@@ -56,8 +56,6 @@ def simulate(
     step          fixed step (0.001 s at usual sizes), or the longest step of adaptive methods
     tolerance     relative and absolute, of adaptive methods (--rtol and --atol); by default 1e-9, the absolute one in
                   the mechanism's own units
-    coordinates   what is integrated: joint, momentum (fixed steps also symplectic_euler, stormer_verlet,
-                  implicit_midpoint), nu, xi, independent
     output        all rows: a .csv table, .npz for lw.load_trajectory, an .html page; - for CSV on standard output
     plot          curves over time: .png, .svg or .pdf
     gif           an animation: .gif or .mp4

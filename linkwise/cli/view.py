@@ -31,7 +31,6 @@ def view(
 
     motion    play the rows of a .csv or .npz table of q, with times t or without
     host      0.0.0.0 lets other computers in
-    port      of the page, or the next that is free
     browser   open it, or only say where it is
     save      write it to an .html file instead, which needs no network
 

@@ -42,7 +42,7 @@ from .runtime.single_call import single_call
 from .runtime.threads import call_threaded, states_per_task, threaded
 from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
-from .trace import inline, trace, trace_with_loops
+from .trace import inline, trace
 
 DTYPES = ("float64", "float32")
 LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
@@ -235,10 +235,8 @@ def trace_with_plan(
     try:
         with logged(log):
             traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
-            if stages:
-                program = trace_with_loops(*traced, folds=True)
-            else:
-                program = trace_with_loops(*traced, choice.loops_over_lists_pay) if loops is None else trace(*traced)
+            pay = choice.loops_over_lists_pay if loops is None and not stages else None
+            program = trace(*traced, pay, folds=stages)
     except ZeroDivisionError:
         raise MechanismError(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..dynamics import closed
 from ..dynamics.states import Float64Array
-from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
+from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.scales import scales
 from .integrators import ADAPTIVE, MULTISTEP, whole_steps
-from .steps import check_method, refuse_loops
+from .steps import check_method
 
 COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
@@ -95,7 +95,7 @@ def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, 
     one_of("formulation", asked.formulation, closed.ALL_METHODS)
     step = scales(mech).step if asked.step is None and asked.method not in ADAPTIVE else asked.step
     settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
-    _check_coordinates(mech, settings.coordinates, independent)
+    _check_coordinates(mech, settings, independent)
     return settings
 
 
@@ -154,7 +154,8 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
     return alpha, beta
 
 
-def _check_coordinates(mech: Mechanism, coordinates: str, independent: Any) -> None:
+def _check_coordinates(mech: Mechanism, asked: Settings, independent: Any) -> None:
+    coordinates = asked.coordinates
     if independent is not None and coordinates != "independent":
         raise ValueError("independent=... needs coordinates='independent'")
     if mech.driven and not mech.waits_for_time:
@@ -164,8 +165,14 @@ def _check_coordinates(mech: Mechanism, coordinates: str, independent: Any) -> N
         )
     if mech.driven and coordinates != "joint":
         raise MechanismError(f"drives of mechanism {mech.name!r} move joints: use coordinates='joint'")
-    if coordinates in VARIABLES:
-        refuse_loops(mech, coordinates)
+    if mech.loops and asked.method in SYMPLECTIC:
+        law = "; nonholonomic constraints leave no such coordinates" if mech.is_nonholonomic else ""
+        raise MechanismError(
+            f"method={asked.method!r} is symplectic in canonical coordinates, and momenta that the loops of mechanism "
+            f"{mech.name!r} tie together are none{law}: take an adaptive method or 'rk4'"
+        )
+    if mech.loops and coordinates in VARIABLES and asked.stabilization == "baumgarte":
+        raise ValueError("stabilization='baumgarte' pulls on accelerations, and needs coordinates='joint'")
     if mech.nv == 0:
         raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
 

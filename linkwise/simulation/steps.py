@@ -113,12 +113,12 @@ def rollout_methods(coordinates: str = "joint") -> tuple[str, ...]:
 
 
 def refuse_loops(mech: Mechanism, coordinates: str) -> None:
-    """Momenta and total rates of closed mechanisms are tied by loops, as velocities are."""
+    """Compiled steps in momenta and total rates keep no constraints."""
     if mech.loops:
         raise MechanismError(
-            f"coordinates={coordinates!r}: mechanism {mech.name!r} has loops, and its mass matrix no such factors: use "
-            "coordinates='joint' (in simulate also 'independent'), or mech.spanning_tree if the loops are meant to be "
-            "open"
+            f"coordinates={coordinates!r}: mechanism {mech.name!r} has loops, and compiled steps in these coordinates "
+            "do not keep them: use coordinates='joint', linkwise.simulate, which takes all coordinates, or "
+            "mech.spanning_tree if the loops are meant to be open"
         )
 
 

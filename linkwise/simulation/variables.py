@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..dynamics import diagonal, momenta
 from ..dynamics import trees as tree
+from ..dynamics.closed.structure import fronts, independent_places
 from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, refuse_rotating_axes
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
@@ -19,11 +20,18 @@ from .systems import Stepper, System
 
 
 class OtherVariables(System):
-    """x = [q, y, activations], y in place of v: nv numbers, linear in it."""
+    """x = [q, y, activations], y in place of v: ``count`` numbers, linear in it.
+
+    Constraints are kept as in joint velocities: states are projected after steps, and y follows."""
 
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, coordinates: str):
         super().__init__(mech, forces, manifold)
         self.corrects, self.coordinates = manifold.corrects, coordinates
+
+    @property
+    def count(self) -> int:
+        """Of the numbers of y."""
+        return self.mech.nv
 
     @abstractmethod
     def variables(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -32,7 +40,7 @@ class OtherVariables(System):
     @property
     @abstractmethod
     def variable_units(self) -> np.ndarray:
-        """(nv,): units of y."""
+        """(count,): units of y."""
 
     @property
     def units(self) -> np.ndarray:
@@ -56,15 +64,15 @@ class OtherVariables(System):
         return q, self.velocities(q, y)
 
     def _parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        nq, n = self.mech.nq, self.mech.nq + self.mech.nv
+        nq, n = self.mech.nq, self.mech.nq + self.count
         return x[..., :nq], x[..., nq:n]
 
     def activation(self, x: np.ndarray) -> np.ndarray:
-        return x[..., self.mech.nq + self.mech.nv :]
+        return x[..., self.mech.nq + self.count :]
 
     @property
     def velocity_size(self) -> int:
-        return self.mech.nv + self.forces.n_activation
+        return self.count + self.forces.n_activation
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
@@ -76,9 +84,12 @@ class OtherVariables(System):
         return np.concatenate(rates if more is None else [*rates, more], axis=-1)
 
     def corrected(self, x: np.ndarray) -> np.ndarray:
-        # The variables do not depend on the length of a quaternion, so they stay as they are.
         if not self.corrects:
             return x
+        if self.manifold.projects:
+            q, v = self.manifold.corrected(*self.state(x))
+            return np.concatenate([q, self.variables(q, v), self.activation(x)], axis=-1)
+        # The variables do not depend on the length of a quaternion, so they stay as they are.
         nq = self.mech.nq
         return np.concatenate([self.manifold.with_unit_quaternions(x[..., :nq]), x[..., nq:]], axis=-1)
 
@@ -99,6 +110,8 @@ class OtherVariables(System):
         return np.concatenate(method.advance(q, p, h, rates(0.0, q, p), rates), axis=-1)
 
     def compiled_step(self, method: str) -> Stepper | None:
+        if self.mech.loops:
+            return None
         compiled = self._compiled(f"{self.coordinates}_{method}", methods_in(self.coordinates)[method].evaluations)
         if compiled is None:
             return None
@@ -139,10 +152,16 @@ class TotalRates(OtherVariables):
     def _normalized(self) -> bool:
         return self.coordinates == "nu"
 
+    @cached_property
+    def count(self) -> int:
+        return self.mech.nv - fronts(self.mech).pivots
+
     @property
     def variable_units(self) -> np.ndarray:
         own = scales(self.mech)
-        sizes = np.full(self.mech.nv, own.mass**0.5 * own.length) if self._normalized else own.of_v
+        places = independent_places(self.mech)
+        of_v = own.of_v if places is None else own.of_v[list(places)]
+        sizes = np.full(self.count, own.mass**0.5 * own.length) if self._normalized else of_v
         return sizes / self.forces.time_unit
 
     def variables(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -53,6 +53,17 @@ def test_computed_torque_along_a_table(run):
     np.testing.assert_allclose(slow["end"]["q"][1], 0.1 * 2.0 * np.exp(-1.0), atol=1e-6)
 
 
+def test_computed_torque_holds_a_linkage(run):
+    """Loops take part: one motor and the loop hold all joints at the assembled configuration."""
+    mech = lw.mechanisms.four_bar()
+    q = lw.closed.assemble(mech, {"crank_joint": 0.9})
+    np.savez("linkage.npz", t=np.arange(2.0), q=np.tile(q, (2, 1)))
+    found = json.loads(
+        run("simulate", "builtin:four_bar", "--start", "linkage.npz", "--follow", "linkage.npz", "--json")
+    )
+    np.testing.assert_allclose(found["end"]["q"], q, atol=1e-6)
+
+
 REFUSED = (
     (("lqr", "builtin:cart_pole", "--inputs", "rail", "--v", "rail=1"), "a state of rest: leave --v out"),
     (("lqr", "builtin:cart_pole", "--state-weight", "pole=2"), "there is no 'pole'; available: rail, hinge, rail.rate"),
@@ -65,7 +76,6 @@ REFUSED = (
     (("simulate", "builtin:puma560", "--regulator", "x.npz", "--kp", 1), "--regulator and --kp are two controllers"),
     (("simulate", "builtin:puma560", "--follow", "x.csv", "--target", "joint1=1"), "--follow and --target are two"),
     (("simulate", "builtin:puma560", "--follow", "-", "--start", "-"), "standard input is one table"),
-    (("simulate", "builtin:four_bar", "--follow", "linkage.npz"), "would ignore the loops"),
 )
 
 
@@ -73,5 +83,4 @@ REFUSED = (
 def test_what_is_refused(run, arguments, message):
     np.savez("other.npz", q=np.zeros(3), v=np.zeros(2), tau=np.zeros(2), gain=np.zeros((2, 4)))
     np.savez("table.npz", q=np.zeros((2, 2)))
-    np.savez("linkage.npz", t=np.arange(2.0), q=np.tile(lw.mechanisms.four_bar().initial, (2, 1)))
     assert message in run(*arguments, fails=True)

@@ -273,6 +273,22 @@ def test_values_are_taken_apart_and_assembled():
 # -- what is no legal program -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["forward_dynamics", "mass_matrix"])
+def test_cells_that_are_read_before_they_are_written_are_refused(name):
+    """Loops in another order, and links of the first in the other direction."""
+    from dataclasses import replace
+
+    program = lw.compile(name, MECHANISMS["floating tree"](), target="numpy", loops=True).traced
+    assert check(program) is program
+    for k in range(1, len(program.loops)):
+        with pytest.raises(IllegalProgram, match="is read before it is written"):
+            check(replace(program, loops=(*program.loops[k:], *program.loops[:k])))
+    first, *rest = program.loops
+    turned = replace(first, which=first.which[::-1], bases=first.bases[::-1])
+    with pytest.raises(IllegalProgram, match="is read before it is written"):
+        check(replace(program, loops=(turned, *rest)))
+
+
 def test_loops_that_leave_their_arrays_are_refused():
     from dataclasses import replace
 

@@ -49,6 +49,8 @@ def recipe(kind: str) -> str:
 def defined_names() -> set[str]:
     """Every module, class, function, argument, field and constant of the repository, and what is imported there."""
     names = {*dir(builtins), *keyword.kwlist, "lw", "op", "linkwise", "click"}
+    markers = re.search(r"^markers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M | re.S)
+    names |= set(re.findall(r'^ *"(\w+)', markers[1], re.M)) if markers else set()
     for folder in ("linkwise", "tools"):
         for path in (ROOT / folder).rglob("*.py"):
             names |= {path.stem, *path.relative_to(ROOT).parts[:-1]}
@@ -67,10 +69,16 @@ def defined_names() -> set[str]:
     return names
 
 
+def shown(command: click.Command) -> list[click.Parameter]:
+    """What the help of a command lists, --help among it."""
+    return command.get_params(click.Context(command))
+
+
 def is_known(span: str, names: set[str]) -> bool:
     """Whether what stands in backticks exists: a path, a command, a public name, or identifiers of the repository."""
     if span.startswith("--"):
-        return any(span in path.read_text(encoding="utf-8") for path in (ROOT / "linkwise" / "cli").glob("*.py"))
+        options = (option for command in cli.commands.commands.values() for option in shown(command))
+        return any(span in option.opts for option in options)
     if span.startswith("make "):
         return f"\n{span.split()[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
     if span.startswith("python -m "):

@@ -29,7 +29,22 @@ def _led_back(case):
     return Terms(case).accelerations(control(0.0, case.q, case.v))
 
 
-QUANTITIES = [Quantity("computed_torque", _led_back, _wanted, 1e-7, MOVING)]
+def _symplectic(method):
+    return lambda c: lw.simulate(c.mech, c.q, c.v, 0.1, method=method, step=0.01, coordinates="momentum").q[-1]
+
+
+def _fastest(case):
+    way = lw.trajectories.line(case.mech, case.q, lw.integrate(case.mech, case.q, case.v, 1e-3))
+    return lw.trajectories.time_optimal(way, effort=1e4, actuated=np.ones(case.mech.nv, dtype=bool)).duration
+
+
+#: Those of the last three have no value under the constraints of their cases, by a law of the table.
+QUANTITIES = [
+    Quantity("computed_torque", _led_back, _wanted, 1e-7, MOVING),
+    Quantity("symplectic_methods", _symplectic("stormer_verlet"), lambda t: None, cases=("rolling", "driven")),
+    Quantity("canonical_momenta", _symplectic("symplectic_euler"), lambda t: None, cases=("rolling", "driven")),
+    Quantity("time_optimal", _fastest, lambda t: None, cases=("driven",)),
+]
 
 
 @cells(QUANTITIES)

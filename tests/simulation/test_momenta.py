@@ -9,6 +9,7 @@ import linkwise as lw
 from linkwise.mechanism import MechanismError
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import CASES, tree_of, trees_of
+from tests.product.mechanisms import case
 
 VARIABLES = ("momentum", "nu", "xi")
 
@@ -185,9 +186,15 @@ def test_resumed_motions_are_one_motion():
 
 def test_what_is_refused():
     arm, four_bar, ball = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar(), tree_of(2, 1, True).mech
+    with pytest.raises(MechanismError, match="has loops, and compiled steps in these coordinates do not keep them"):
+        lw.rollout(four_bar, None, None, None, 1e-3, 1, coordinates="momentum")
+    with pytest.raises(MechanismError, match="momenta that the loops of mechanism 'four_bar' tie together are none"):
+        lw.simulate(four_bar, None, None, 1.0, coordinates="momentum", method="stormer_verlet", step=1e-3)
+    with pytest.raises(MechanismError, match="nonholonomic constraints leave no such coordinates"):
+        lw.simulate(
+            lw.mechanisms.snakeboard(), None, None, 1.0, coordinates="momentum", method="stormer_verlet", step=1e-3
+        )
     for call in (lw.rollout, lambda m, *rest, **more: lw.simulate(m, *rest[:2], 1.0, **more)):
-        with pytest.raises(MechanismError, match="has loops, and its mass matrix no such factors"):
-            call(four_bar, None, None, None, 1e-3, 1, coordinates="momentum")
         with pytest.raises(ValueError, match="symplectic in canonical coordinates: give coordinates='momentum'"):
             call(arm, None, None, None, 1e-3, 1, method="stormer_verlet")
         with pytest.raises(MechanismError, match="axes that rotate with it: take method='rk4'"):
@@ -196,3 +203,25 @@ def test_what_is_refused():
             call(arm, None, None, None, 1e-3, 1, coordinates="momenta")
     q, v = np.zeros(3), np.array([0.3, -0.2, 0.5])
     np.testing.assert_allclose(lw.momenta.momenta(four_bar, q, v), lw.mass_matrix(four_bar, q) @ v, rtol=1e-12)
+
+
+@pytest.mark.parametrize("coordinates", ["momentum", "nu", "xi"])
+@pytest.mark.parametrize("name", ["one loop", "rolling", "five_bar"])
+def test_motions_with_constraints(name, coordinates):
+    """The same as in joint velocities, with constraints kept; adaptive and fixed steps, springs, forces."""
+    if name == "five_bar":
+        mech = lw.mechanisms.five_bar()
+        q, v = lw.closed.assemble(mech, {mech.joint_names[0]: 1.9}), np.zeros(mech.nv)
+    else:
+        this = case(name)
+        mech, q, v = this.mech, this.q, 0.3 * this.v
+    settings = {"rtol": 1e-9, "control": lambda t, q, v: -0.3 * v + np.sin(3.0 * t)}
+    plain = lw.simulate(mech, q, v, 0.15, **settings)
+    other = lw.simulate(mech, q, v, 0.15, coordinates=coordinates, **settings)
+    fixed = lw.simulate(
+        mech, q, v, 0.15, coordinates=coordinates, method="rk4", step=2.5e-3, control=settings["control"]
+    )
+    for path in (other, fixed):
+        np.testing.assert_allclose(lw.difference(mech, path.q[-1], plain.q[-1]), 0.0, atol=1e-6)
+        np.testing.assert_allclose(path.v[-1], plain.v[-1], atol=1e-5)
+        assert np.abs(lw.closed.constraint_jacobian(mech, path.q[-1]) @ path.v[-1]).max() < 1e-8

@@ -156,16 +156,30 @@ class For:
     def elements(self, space: str, read: bool = False) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
         """Of the bodies that run, those results that go to a space: body, number of the result, place and elements; or
         what they ``read`` from there."""
+        return ((body, number, place, elements) for body, number, place, elements, _ in self.accesses(space, read))
+
+    def accesses(self, space: str, read: bool) -> Iterator[tuple[Body, int, Place, np.ndarray, np.ndarray]]:
+        """``elements``, and when the bodies run: later ones have larger numbers, all below ``duration``."""
+        each = self.duration // max(len(self.which), 1)
         for level in self.levels:
             outer, along = np.zeros(len(level.which), int), np.arange(len(level.which))
+            when = along * each
             if level is not self:
                 outer, along = (np.concatenate(parts) for parts in zip(*level.steps, strict=True))
+                counts = [len(rows) for _, rows in level.steps]
+                when = outer * each + np.repeat(np.arange(1, len(counts) + 1), counts)
             for k, body in enumerate(level.bodies):
                 chosen = level.which[along] == k
                 bases, around = level.bases[along[chosen]].T, self.bases[outer[chosen]].T
                 for number, place in enumerate(body.reads if read else body.writes):
                     if place.space == space and bases.size:
-                        yield body, number, place, np.atleast_1d(place.at(bases, around))
+                        yield body, number, place, np.atleast_1d(place.at(bases, around)), when[chosen]
+
+    @property
+    def duration(self) -> int:
+        """The number of iterations, nested ones counted as if all trips were as long as the longest."""
+        longest = 0 if self.inner is None else sum(1 for _ in self.inner.steps)
+        return len(self.which) * (1 + longest)
 
 
 @dataclass(frozen=True, eq=False)

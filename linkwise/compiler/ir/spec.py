@@ -41,8 +41,8 @@ def _check_time(program: Program) -> None:
 
 
 def _check_loops(program: Program) -> None:
-    """Bodies are legal, everything is read and written inside its array, and no result is forgotten.  That cells are
-    written before they are read shows in ``passes.unroll``."""
+    """Bodies are legal, everything is read and written inside its array, cells are written before they are read, and no
+    result is forgotten."""
     limits = {CELL: [program.cells], NUMBER: [len(program.numbers)]}
     limits |= {INPUT: [a.size for a in program.inputs], OUTPUT: [a.size for a in program.outputs]}
     for loop in program.loops:
@@ -50,6 +50,7 @@ def _check_loops(program: Program) -> None:
             _check_level(level, limits, (loop.bases,) if level is not loop else ())
         if loop.inner is not None:
             _check_trips(loop)
+    _check_order(program)
     if program.results:
         _check_results(program)
         return
@@ -60,6 +61,19 @@ def _check_loops(program: Program) -> None:
     for array, done in zip(program.outputs, written, strict=True):
         if not done.all():
             raise IllegalProgram(f"output {array.name} is not written completely")
+
+
+def _check_order(program: Program) -> None:
+    """Cells are written before they are read: in an earlier loop, or by an iteration that runs before."""
+    written = np.full(program.cells, np.iinfo(np.int64).max)  # when it first is
+    start = 0
+    for loop in program.loops:
+        for *_, elements, when in loop.accesses(CELL, read=False):
+            np.minimum.at(written, *np.broadcast_arrays(elements, start + when))
+        for _, _, place, elements, when in loop.accesses(CELL, read=True):
+            if (written[elements] >= start + when).any():
+                raise IllegalProgram(f"loop {loop.label}: {place} is read before it is written")
+        start += loop.duration
 
 
 def _check_results(program: Program) -> None:

@@ -1,4 +1,4 @@
-"""Loops that a trace finds: functions applied to many lists of numbers, or to their own results again and again.
+"""``trace``, which turns a function of arrays into a program, and the loops that it makes.
 
 ``scalar.each`` applies a function to many lists, such as the columns of a matrix: it is traced once for all lists with
 the same constants, on parameters in place of the other numbers.  ``scalar.folded`` applies a function to its own result
@@ -26,17 +26,21 @@ PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are no inputs of the progr
 FEWEST = 3  # lists for which a loop is worth its start
 
 
-def trace_with_loops(
+def trace(
     function: Callable[..., Sequence[np.ndarray]],
     inputs: Sequence[Array],
     outputs: Sequence[str],
-    name: str,
-    on_section: Callable[[Callable[[str], None]], None] | None,
+    name: str = "kernel",
+    on_section: Callable[[Callable[[str], None]], None] | None = None,
     pay: Callable[[int], bool] | None = None,
     folds: bool = False,
 ) -> Program:
-    """What ``trace`` gives, with loops over lists where ``pay`` says so, of the operations that need no text of their
-    own then (None: nowhere); and with loops for ``folds`` or not."""
+    """Run ``function`` on symbolic arrays shaped like ``inputs``; its results become the outputs.
+
+    ``function`` returns one array (or scalar) per name in ``outputs``.  ``on_section``, if given, receives a setter
+    through which the caller names the section under way.  There are loops over lists where ``pay`` returns True for the
+    number of operations that need no text of their own then (None: nowhere), and for ``folds`` or not.
+    """
     builder = Builder()
     loops = builder.loops = LoopTracer(builder, pay, folds)
     arrays, nodes = run_on_symbols(function, inputs, outputs, builder, on_section)

@@ -1,4 +1,4 @@
-"""Symbols with arithmetic, and ``trace``, which turns a function of arrays into a Program."""
+"""Symbols with arithmetic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import ops
 from ..ir.builder import Builder
-from ..ir.program import Array, Node, Program, reachable
+from ..ir.program import Array, Node
 
 Function = Callable[[list[Any]], list[Any]]  # of a list of floats and symbols
 NUMBERS = (float, int, np.floating, np.integer)
@@ -149,22 +149,6 @@ def symbols(inputs: Sequence[Array], builder: Builder) -> list[np.ndarray]:
             elements[element] = Symbol(builder.input(position, element), builder)
         arrays.append(elements.reshape(array.shape))
     return arrays
-
-
-def trace(
-    function: Callable[..., Sequence[np.ndarray]],
-    inputs: Sequence[Array],
-    outputs: Sequence[str],
-    name: str = "kernel",
-    on_section: Callable[[Callable[[str], None]], None] | None = None,
-) -> Program:
-    """Run ``function`` on symbolic arrays shaped like ``inputs``; its results become the outputs.
-
-    ``function`` returns one array (or scalar) per name in ``outputs``.  ``on_section``, if given,
-    receives a setter through which the caller names the section under way.
-    """
-    arrays, nodes = run_on_symbols(function, inputs, outputs, Builder(), on_section)
-    return Program(tuple(inputs), arrays, reachable(nodes), nodes, name)
 
 
 def run_on_symbols(

@@ -330,8 +330,8 @@ class _Projection:
     """Onto the states that loops allow, as ``closed.project`` moves others there: steps of q to the nearest that keep
     loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
-    With a basis N of K that is orthonormal in these, a step u goes to N N* u and a change w of v to N N* w + C N* u, C
-    the changes of v with steps along N, orthogonal to it.
+    With K^+ = (K* K)^-1 K* in these, a step u goes to K K^+ u and a change w of v to K K^+ (w - C K^+ u) + C K^+ u, C
+    the changes of v with steps along K.
     """
 
     def __init__(self, near: Neighbourhood):
@@ -341,21 +341,14 @@ class _Projection:
                 f"constraints on velocities alone leave steps of q free that velocities of mechanism {mech.name!r} are "
                 "not, and no kernel projects them apart: lw.forward_dynamics_derivatives(mech, q, v, tau) does"
             )
-        self.count, self.units = len(near.columns), near.units
+        self.count = len(near.columns)
         columns = dimensionless(near.columns, near.units)
-        self.root = Factor.of([times(columns, column) for column in columns])
-        self.basis = transposed([self.root.half_inverse(row) for row in transposed(columns)])
-        changes = self._normalized(transposed(dimensionless(near.changes, near.units)))
-        self.along = product(self.basis, changes)
-
-    def _normalized(self, matrix: Matrix) -> Matrix:
-        """For coordinates in which K is N."""
-        return [self.root.half_inverse(row) for row in matrix]
+        root = Factor.of([times(columns, column) for column in columns])
+        self.rows = dimensionless(transposed([root.solve(row) for row in transposed(columns)]), near.units)  # K^+
+        self.along = product(self.rows, transposed(near.changes))
 
     def of(self, matrix: Matrix) -> tuple[Matrix, Matrix]:
         """(nv, nv) by steps of q and by changes of v, from (nv, 2 p)."""
-        by_velocity = self._normalized([row[self.count :] for row in matrix])
-        by_step = self._normalized([row[: self.count] for row in matrix])
-        by_step = difference(by_step, product(by_velocity, self.along))
-        rows = dimensionless(self.basis, self.units)
-        return product(by_step, rows), product(by_velocity, rows)
+        by_velocity = [row[self.count :] for row in matrix]
+        by_step = difference([row[: self.count] for row in matrix], product(by_velocity, self.along))
+        return product(by_step, self.rows), product(by_velocity, self.rows)

@@ -9,7 +9,7 @@ from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.targets.llvm_scratch import Scratch
 from linkwise.compiler.targets.llvm_vector import VectorType
 from linkwise.compiler.targets.register_assignment import STORE, assigned
-from linkwise.compiler.trace.tracer import trace
+from linkwise.compiler.trace import trace
 from linkwise.mechanics.links.factor import Factor
 from tests.compiler.targets.sample_programs import forward_dynamics, inverse_dynamics, random_program
 from tests.work import lines_run

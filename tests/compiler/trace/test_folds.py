@@ -10,7 +10,7 @@ from linkwise.compiler.ir.spec import check
 from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.pipeline import load
 from linkwise.compiler.targets import numpy_reference
-from linkwise.compiler.trace import trace, trace_with_loops
+from linkwise.compiler.trace import trace
 from linkwise.mechanics import scalar
 
 TABLE = np.array([(0.5, 1.0), (-1.5, 0.25), (0.0, 2.0)])
@@ -39,17 +39,17 @@ def folded(start, rows, step):
     return end
 
 
-def looped(tracer=trace_with_loops, **how):
+def looped(**how):
     def whole(a, b):
         b = b.item()
         x = folded(first(a, b), TABLE, lambda x, row: following(a, b, x, row, scalar.sin))
         return [np.array(result(a, b, x), dtype=object)]
 
-    return check(tracer(whole, [Array("a", (2,)), Array("b", ())], ("y",), "kernel", None, **how))
+    return check(trace(whole, [Array("a", (2,)), Array("b", ())], ("y",), "kernel", None, **how))
 
 
 def test_loops_where_they_are_wanted_alone():
-    assert not looped(trace).loops and not looped().loops and looped(folds=True).loops
+    assert not looped().loops and looped(folds=True).loops
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
@@ -83,7 +83,7 @@ def test_conditions_that_stay_the_same_are_computed_again():
 
         return [np.array(folded([a[0] + a[1]], table, step), dtype=object)]
 
-    program = check(trace_with_loops(whole, [Array("a", (2,))], ("y",), "kernel", None, folds=True))
+    program = check(trace(whole, [Array("a", (2,))], ("y",), "kernel", None, folds=True))
     for body, _ in program.bodies:
         check(body.program)
     a = np.random.default_rng(0).uniform(size=(9, 2))

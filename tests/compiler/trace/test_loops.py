@@ -16,7 +16,7 @@ from linkwise.compiler.rolling import choice
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_reference
 from linkwise.compiler.targets.protocol import Options
-from linkwise.compiler.trace import trace, trace_with_loops
+from linkwise.compiler.trace import trace
 from linkwise.mechanics.scalar import dot, each, select, sin
 from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
@@ -28,7 +28,7 @@ INPUTS = (Array("x", (4, 5)), Array("y", (5,)))
 
 def traced(function, pay=lambda saved: True, inputs=INPUTS, outputs=("f",)):
     """With loops, and without."""
-    looped = trace_with_loops(function, inputs, outputs, "kernel", None, pay)
+    looped = trace(function, inputs, outputs, "kernel", None, pay)
     return looped, trace(function, inputs, outputs, "kernel")
 
 
@@ -105,9 +105,7 @@ def test_programs_that_differ_in_places_alone_are_told_apart():
 
     options = Options("float64")
     keys = {
-        program_key(
-            trace_with_loops(lambda x, y, o=o: function(x, y, o), INPUTS, ("f",), "kernel", None, bool), options
-        )
+        program_key(trace(lambda x, y, o=o: function(x, y, o), INPUTS, ("f",), "kernel", None, bool), options)
         for o in (1, -1)
     }
     assert len(keys) == 2
