@@ -65,6 +65,12 @@ def read(file: Path) -> dict[Case, Checked]:
     return {tuple(row["case"]): Checked(*row["result"]) for row in rows}  # the last one counts
 
 
+def not_done(file: Path, wanted: list[Case], again: bool) -> list[Case]:
+    """Cases that FILE has no result of; with ``again`` those too that failed or were beyond the tolerance."""
+    done = {case for case, x in read(file).items() if not again or not x.note or x.note.startswith(OTHER)}
+    return [case for case in wanted if case not in done]
+
+
 def run_on_gpu(file: Path, wanted: list[Case], robots: Path, processes: int, seconds: float) -> None:
     pool = concurrent.futures.ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
     futures = {pool.submit(check, *case, robots): case for case in wanted}
@@ -133,9 +139,7 @@ def main() -> None:
     parser.add_argument("--robots", type=Path, help="the folder robots of example-robot-data")
     given = parser.parse_args()
     wanted = cases(given.mechanisms.split(","), given.algorithms.split(","))
-    results = read(given.results)
-    known = {case for case, x in results.items() if not given.again or not x.note or x.note.startswith(OTHER)}
-    rest = [case for case in wanted if case not in known]
+    rest = not_done(given.results, wanted, given.again)
     robots = given.robots or found_robots()
     with np.errstate(all="ignore"):
         if given.gpu:

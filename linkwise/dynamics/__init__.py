@@ -21,6 +21,11 @@ def _independent_velocities(mech: Mechanism) -> Any:
     return independent_places(mech)
 
 
+def _sweeps(mech: Mechanism) -> Any:
+    """The orders of clusters that are eliminated in links and multipliers."""
+    return _fronts(mech).sweeps
+
+
 def _units(mech: Mechanism) -> Any:
     """What makes constraints and coordinates dimensionless."""
     from .closed.sizes import constraint_units
@@ -44,6 +49,7 @@ def _loops_resist(mech: Mechanism) -> bool | None:
 
 
 DECIDED_OPTIONS["fronts"] = _fronts
+DECIDED_OPTIONS["sweeps"] = _sweeps
 DECIDED_OPTIONS["independent_velocities"] = _independent_velocities
 DECIDED_OPTIONS["units"] = _units
 DECIDED_OPTIONS["form"] = _form

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.registry import DECIDED_OPTIONS
 from ...compiler.runtime.arrays import UnreadableArrayError, plain
 from ...compiler.store import kernel_function, stored
 from ...mechanism import Mechanism, MechanismError
@@ -15,6 +16,8 @@ from ...mechanism.clusters import clusters
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .redundancy import redundancy, without_rounding
 
+#: Kernels that sweep over links and multipliers where that costs less.
+SWEPT = ("closed_multipliers", "closed_constraint_forces", "closed_loop_reactions", "closed_joint_wrenches")
 MOST_COORDINATES = 40  # of a cluster: larger ones would take long to compile, as kernels have no loops
 
 Reference = Callable[..., Float64Array]
@@ -147,7 +150,7 @@ def all_by_kernel(
     options: tuple[tuple[str, Any], ...] = (),
 ) -> tuple[Float64Array, ...]:
     """All results of the kernel ``name``; states of which one is not a number are left to ``reference``."""
-    if not has_kernels(mech):
+    if not has_kernels(mech, active is None and name in SWEPT):
         return reference(*arrays, active, wrenches)
     more = [] if active is None else [active]
     if wrenches is not None:
@@ -173,19 +176,23 @@ def all_by_kernel(
     return results
 
 
-def has_kernels(mech: Mechanism) -> bool:
+def has_kernels(mech: Mechanism, swept: bool = False) -> bool:
     """Whether kernels of loops that hold or let go serve a mechanism: all that moves has inertia without the loops, its
-    data are exact enough, and no cluster is very large."""
+    data are exact enough, and no cluster is very large, but for those that are ``swept`` where all loops hold."""
     try:
-        return mech._kernels[has_kernels]
+        return mech._kernels[has_kernels, swept]
     except KeyError:
-        return stored(mech, has_kernels, lambda: _has_kernels(mech))
+        return stored(mech, (has_kernels, swept), lambda: _has_kernels(mech, swept))
 
 
-def _has_kernels(mech: Mechanism) -> bool:
+def _has_kernels(mech: Mechanism, swept: bool) -> bool:
     if not mech.loops or mech.singular_joints or redundancy(mech).blocks:
         return False
-    return max(len(cluster.coordinates) for cluster in clusters(mech)) <= MOST_COORDINATES
+    large = [k for k, cluster in enumerate(clusters(mech)) if len(cluster.coordinates) > MOST_COORDINATES]
+    if not large:
+        return True
+    sweeps = DECIDED_OPTIONS["sweeps"](mech) if swept else ()
+    return bool(sweeps) and all(sweeps[k] is not None for k in large)
 
 
 def _batch(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:

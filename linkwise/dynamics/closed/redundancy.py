@@ -37,6 +37,7 @@ GUESSES = 24  # random configurations from which a mechanism is assembled that i
 STRIDE, STRIDES = 0.15, 3  # dimensionless: how far the motion is followed that the others would leave
 LEAST_VOTES = 0.25  # of the configurations that are no more singular have the gap that a rank goes by
 LEAST_SHARE = 0.5  # of the strides must succeed: some end where the motion does
+SEARCHES = 4  # for a configuration in which all constraints are independent, if need be
 FEW, CLOSING_STEPS = 12, 40  # guesses for each loop that is closed after others, and steps of each
 AT_ONCE = 2e7  # numbers of G of all loops
 DOUBTFUL = 0.02  # singular values of locked mechanisms below this make it worth a word
@@ -266,7 +267,8 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
     verdicts = {i: _obvious(whole, own[i], seen) for i, seen in _evidence(whole, own_loops, q[None]).items()}
     elsewhere = False
     for i in [i for i, found in verdicts.items() if found is None]:
-        other = _assembled_one_by_one(whole, own[i], q, np.random.default_rng(0))
+        searches = (_assembled_one_by_one(whole, own[i], q, np.random.default_rng(k)) for k in range(SEARCHES))
+        other = next((found for found in searches if found is not None), None)
         if other is not None:
             verdicts[i] = _obvious(whole, own[i], _evidence(whole, {i: own[i]}, other[None])[i])
             if verdicts[i] is not None:
@@ -339,7 +341,7 @@ def _closed_alone(
     for _ in range(CLOSING_STEPS):
         error, jacobian = whole.at(q)
         error, jacobian = error[:, rows], jacobian[:, rows[:, None], columns]
-        if np.mean(np.abs(error).max(axis=-1) <= LOOPS.closed) > 0.5:
+        if np.mean(np.linalg.norm(error, axis=-1) <= 0.01 * LOOPS.closed) > 0.5:
             break
         squares = jacobian @ np.swapaxes(jacobian, -1, -2)
         trace = np.trace(squares, axis1=-2, axis2=-1)
@@ -352,7 +354,7 @@ def _closed_alone(
     error, jacobian = whole.at(q)
     jacobian = jacobian[:, rows[:, None], columns]
     values = np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, -1, -2))
-    is_closed = np.abs(error[:, rows]).max(axis=-1, initial=0.0) <= whole.exact
+    is_closed = np.linalg.norm(error[:, rows], axis=-1) <= whole.exact
     return q, np.where(is_closed, np.maximum(values[:, 0], 0.0) / np.maximum(values[:, -1], 1e-300), 0.0)
 
 

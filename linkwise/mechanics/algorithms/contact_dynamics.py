@@ -14,7 +14,7 @@ from typing import Any
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
 from ..links.constraint_units import ConstraintUnits
-from ..links.loop_elimination import BIAS, Fronts, Row
+from ..links.loop_elimination import BIAS, Fronts, Row, SweepOrder
 from ..links.orthogonalization import SUFFICIENT, Orthogonal, orthogonalized
 from ..operators import L, loop_vector
 from ..operators.plan import apply
@@ -32,6 +32,7 @@ from .loop_constraints import LOOPS, constraints, driven_rates, loop_motion_maps
 HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
 ACTIVE, PUSHED = ("active",), ("active", "wrenches")
 
+Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, none of which lets go
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
 
 
@@ -63,15 +64,17 @@ def forward_dynamics_under_constraints(
     ("q", "v", "tau"),
     "multipliers",
     name="closed_multipliers",
-    options=("units",),
+    options=("units", "sweeps"),
     reason=HELD,
     ports=PUSHED,
     requires=SOLVES_WITH_MULTIPLIERS,
 )
-def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
+def multipliers(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> list[Scalar]:
     """(m,): lambda of M a + h = tau - G* lambda, those of least norm, dimensionless; zero of loops that are not
     active."""
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.multipliers())
 
@@ -80,16 +83,18 @@ def multipliers(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: Con
     ("q", "v", "tau"),
     "tau",
     name="closed_constraint_forces",
-    options=("units",),
+    options=("units", "sweeps"),
     reason=HELD,
     ports=PUSHED,
     requires=SOLVES_WITH_MULTIPLIERS,
 )
-def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
+def constraint_forces(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
     if not tree.mechanism.loops:
         return [0.0] * tree.mechanism.nv
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.constraint_forces())
 
@@ -98,29 +103,33 @@ def constraint_forces(tree: Tree, q, v, tau, wrenches=None, active=None, *, unit
     ("q", "v", "tau"),
     "loop_wrenches",
     name="closed_loop_reactions",
-    options=("units",),
+    options=("units", "sweeps"),
     reason=HELD,
     ports=PUSHED,
     requires=SOLVES_WITH_MULTIPLIERS,
 )
-def loop_reactions(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
+def loop_reactions(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> Matrix:
     """(number of loops, 6): the wrenches of side A on side B, in ``pose_b``."""
-    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units))
+    return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units, sweeps=sweeps))
 
 
 @algorithm(
     ("q", "v", "tau"),
     "transmitted",
     name="closed_joint_wrenches",
-    options=("units",),
+    options=("units", "sweeps"),
     reason=HELD,
     ports=PUSHED,
     requires=SOLVES_WITH_MULTIPLIERS,
     on_tree=at_user_origins,
 )
-def joint_wrenches(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> Matrix:
+def joint_wrenches(
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
+) -> Matrix:
     """(n_links, 6): what each joint of the tree transmits onto its link."""
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
+    motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
 
@@ -303,8 +312,9 @@ class HeldMotion(ClosedMotion):
         wrenches,
         active: Sequence[Scalar] | None,
         units: ConstraintUnits,
+        sweeps: Sweeps = (),
     ):
-        super().__init__(tree, q, v, wrenches, Fronts((), units))
+        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()))
         self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
         self.held: dict[Cluster, HeldCluster] = {}
 
@@ -321,13 +331,18 @@ class HeldMotion(ClosedMotion):
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
-        return known(sum((held.doubt for held in self.held.values()), 0.0), values)
+        doubts = [held.doubt for held in self.held.values()]
+        doubts += [select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values()]
+        return known(sum(doubts, 0.0), values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
         result: list[Scalar] = [0.0] * len(self.rows)
         for cluster, held in self.held.items():
             for row, value in zip(cluster.rows, held.multipliers(self.links[cluster.parent]), strict=True):
+                result[row] = value
+        for cluster, sweep in self.sweeps.items():
+            for row, value in sweep.multipliers(self.links[cluster.parent]).items():
                 result[row] = value
         return result
 
@@ -336,6 +351,9 @@ class HeldMotion(ClosedMotion):
         result: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         for cluster, held in self.held.items():
             for place, force in held.constraint_forces(self.links[cluster.parent]).items():
+                result[place] = force
+        for cluster, sweep in self.sweeps.items():
+            for place, force in sweep.constraint_forces(self.links[cluster.parent]).items():
                 result[place] = force
         return result
 

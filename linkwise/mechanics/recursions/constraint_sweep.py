@@ -66,7 +66,7 @@ class ConstraintSweep:
         ground: Motion,
         units: ConstraintUnits,
     ):
-        self.dynamics, self.tau, self.ground, self.units = dynamics, tau, ground, units
+        self.dynamics, self.closings, self.tau, self.ground, self.units = dynamics, closings, tau, ground, units
         self.parent = dynamics.cluster.parent
         self.shared = frozenset(shared)
         self.inertias: dict[int, ArticulatedInertia] = {}
@@ -373,6 +373,32 @@ class ConstraintSweep:
         """Accelerations of the coordinates and of the links."""
         at = self.motions(parent)
         return at.rates, {i: at.links[i] for i in self.dynamics.cluster.bodies}
+
+    def multipliers(self, parent: Motion) -> dict[int, Scalar]:
+        """By constraint, those that are solved for."""
+        return {y: value for y, value in self.motions(parent).numbers.items() if y >= 0}
+
+    def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
+        """-G* lambda by coordinate: what constraints do to joints, from the forces on the links that they join."""
+        multipliers, dynamics = self.multipliers(parent), self.dynamics
+        found: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
+        felt: dict[int, Force] = {}
+        for closing in self.closings:
+            own = [(k, multipliers[r]) for k, r in enumerate(closing.rows) if r in multipliers]
+            for k, multiplier in own:
+                for i, forces in closing.on.items():
+                    felt[i] = felt.get(i, NO_FORCE) - forces[k] * multiplier
+                for i, ratio in closing.joints:
+                    place, factor = dynamics.coordinate((i, 0))
+                    found[place] = found[place] - multiplier * (ratio * factor)
+        for i in reversed(dynamics.cluster.bodies):
+            if i in felt:
+                kinematics, behind = dynamics.kinematics(i), dynamics.links[i].parent
+                for k, motion in enumerate(kinematics.motion):
+                    place, factor = dynamics.coordinate((i, k))
+                    found[place] = found[place] + felt[i].dot(motion) * factor
+                felt[behind] = felt.get(behind, NO_FORCE) + kinematics.transform.force_back(felt[i])
+        return found
 
     def motions(self, parent: Motion) -> _Motions:
         """Base to tip: all that has been eliminated, from the acceleration of the parent."""

@@ -52,20 +52,19 @@ def test_cases_are_checked_without_a_gpu(monkeypatch, tmp_path, dtype):
     cupy = cuda_on_host.install(monkeypatch, tmp_path, "-O0")
     case = "five-bar", "constraint_jacobian", dtype, NOWHERE
     assert gpu_cases.check(*case).note == ""
-    assert gpu_cases.check("five-bar", "forward_dynamics", dtype, NOWHERE).note.startswith(gpu_cases.OTHER)
+    assert gpu_cases.check("five-bar", "acceleration_parts", dtype, NOWHERE).note.startswith(gpu_cases.OTHER)
     monkeypatch.setattr(cupy, "asnumpy", lambda x: 1.01 * np.asarray(x))
     assert gpu_cases.check(*case).note.startswith(gpu_cases.WRONG)
     monkeypatch.setattr(cupy, "asnumpy", None)
     assert gpu_cases.check(*case).note.startswith(gpu_cases.FAILED)
 
 
-def test_runs_go_on_where_they_stopped(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(catalogue_on_host, "found_robots", lambda: NOWHERE)
+def test_runs_go_on_where_they_stopped(tmp_path):
     wanted = catalogue_on_host.cases(["five-bar"], ["constraint_jacobian", "position_error"])
     file = tmp_path / "results"
-    catalogue_on_host.run(file, wanted[:1], again=False)
+    catalogue_on_host.run_on_host(file, wanted[:1], NOWHERE)
     before = file.read_text()
-    catalogue_on_host.run(file, wanted, again=False)
+    catalogue_on_host.run_on_host(file, catalogue_on_host.not_done(file, wanted, again=False), NOWHERE)
     assert file.read_text().startswith(before) and len(file.read_text().splitlines()) == len(wanted) == 4
     lines = catalogue_on_host.report(catalogue_on_host.read(file), catalogue_on_host.cases(["five-bar"], VARIANTS))
     left = len(VARIANTS) - 2

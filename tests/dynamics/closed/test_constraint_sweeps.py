@@ -264,3 +264,37 @@ def test_steps_of_a_ladder_keep_it_closed():
     followed = lw.simulate(mech, q, v, 0.1)
     np.testing.assert_allclose(stepped[-1], followed.q[-1], atol=1e-6)
     assert np.abs(lw.closed.position_error(mech, stepped[-1])).max() < 1e-10
+
+
+@pytest.mark.parametrize("which", ["chain", "lift", "ring with gears"])
+def test_multipliers_and_reactions(which):
+    rng = np.random.default_rng(4)
+    if which == "lift":
+        mech = scissor_lift(12)
+        q = scissor_lift_at(mech, 0.6)
+    else:
+        mech, q = chain(14)
+        if which != "chain":
+            gears = {"hinge2": 1.0, "hinge9": 1.0}
+            mech = mech.with_loops(lw.Coupling("gears", gears, float(q[2] + q[9])))
+    assert any(fronts(mech).sweeps)
+    v, tau, wrenches = moving(mech, q, rng), rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
+    for name in ("multipliers", "constraint_forces", "loop_reactions", "joint_wrenches"):
+        kernel = lw.compile(f"closed_{name}", mech, ports=("wrenches",), target="numpy")
+        found = kernel(q, v, tau, wrenches)
+        orthogonalized = lw.compile(f"closed_{name}", mech, ports=("wrenches",), sweeps=(), target="numpy")
+        assert sum(kernel.op_counts.values()) < sum(orthogonalized.op_counts.values())
+        reference = orthogonalized(q, v, tau, wrenches)
+        if name != "joint_wrenches":
+            reference = getattr(lw.closed, name)(mech, q, v, tau, wrenches=wrenches, method="svd")
+        np.testing.assert_allclose(found, reference, atol=1e-8 * np.abs(reference).max())
+
+
+def test_constraint_forces_of_a_long_ladder_need_no_singular_values(monkeypatch):
+    mech = scissor_lift(21)
+    q, v, tau = scissor_lift_at(mech, 0.6), np.zeros(mech.nv), np.arange(mech.nv) * 0.1
+    expected = lw.closed.constraint_forces(mech, q, v, tau, method="svd")
+    lw.compile("closed_constraint_forces", mech)
+    monkeypatch.setattr(np.linalg, "svd", None)
+    found = lw.closed.constraint_forces(mech, q, v, tau)
+    np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
