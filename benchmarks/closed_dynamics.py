@@ -16,13 +16,15 @@ def main() -> None:
     lw.set_num_threads(1)
     print("five-bar, one thread, double precision: closed / (tree forward dynamics + SVD of G)")
     for count in (1, 1000):
-        q, v = lw.closed.project(mech, symmetric + 0.02 * rng.normal(size=(count, 4)), np.ones((count, 4)), largest=1.0)
+        q, v = lw.constraints.project(
+            mech, symmetric + 0.02 * rng.normal(size=(count, 4)), np.ones((count, 4)), largest=1.0
+        )
         tau = rng.normal(size=(count, 4))
         if count == 1:
             q, v, tau = q[0], v[0], tau[0]
-        jacobian = lw.closed.constraint_jacobian(mech, q)
+        jacobian = lw.constraints.constraint_jacobian(mech, q)
         seconds = best(
-            lambda q=q, v=v, tau=tau: lw.closed.forward_dynamics(mech, q, v, tau),
+            lambda q=q, v=v, tau=tau: lw.forward_dynamics(mech, q, v, tau),
             lambda q=q, v=v, tau=tau: lw.forward_dynamics(tree, q, v, tau),
             lambda jacobian=jacobian: np.linalg.svd(jacobian),
             repeats=100 if count == 1 else 1,

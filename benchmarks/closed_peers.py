@@ -3,7 +3,7 @@
 States lie on the constraint manifold: assembled configurations, random velocities that keep the loops closed, random
 joint forces.  What each side does:
 
-linkwise    ``lw.closed.forward_dynamics(mech, q, v, tau)``: a batch of 4096 states in one call, and one state in one
+linkwise    ``lw.forward_dynamics(mech, q, v, tau)``: a batch of 4096 states in one call, and one state in one
             call from Python.  Loops as the mechanism has them: planar ones are closed by revolute joints, 5 rows each.
 MuJoCo      ``mj_forward``: loops as ``connect`` (3 rows), as stiff as it permits; solver Newton, no contacts.  Raw
             calls on 256 ``MjData`` whose states are set beforehand; each starts its solver from its own last answer,
@@ -82,10 +82,10 @@ def assembled(name: str) -> tuple[lw.Mechanism, np.ndarray]:
 def states(mech: lw.Mechanism, q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Closed configurations around q, velocities in the null space, joint forces; every PEER_STATES-th is the same."""
     rng = np.random.default_rng(2024)
-    basis = lw.closed.null_space(mech, q)
+    basis = lw.constraints.null_space(mech, q)
     some = min(count, PEER_STATES)
     near = lw.integrate(mech, q, 0.1 * rng.normal(size=(some, basis.shape[1])) @ basis.T, 1.0)
-    near, v = lw.closed.project(mech, near, rng.normal(size=(some, mech.nv)), largest=1.0)
+    near, v = lw.constraints.project(mech, near, rng.normal(size=(some, mech.nv)), largest=1.0)
     weights = np.array([max(1.0, body.mass) for body in mech.bodies]).mean()
     parts = (near, v, weights * rng.normal(size=v.shape))
     return tuple(np.ascontiguousarray(np.tile(x, (-(-count // some), 1))[:count]) for x in parts)
@@ -290,23 +290,23 @@ def measure(name: str) -> Result:
     mech, start = assembled(name)
     q, v, tau = states(mech, start, BATCH)
     some = [x[:PEER_STATES] for x in (q, v, tau)]
-    own = lw.closed.forward_dynamics(mech, *some)
-    reference = lw.closed.forward_dynamics(mech, *some, method="svd")
+    own = lw.forward_dynamics(mech, *some)
+    reference = lw.forward_dynamics(mech, *some, method="svd")
     pinocchio = PinocchioPeer(mech)
     given = pinocchio.given(*some)
     calls = [
-        lambda: lw.closed.forward_dynamics(mech, q, v, tau),
+        lambda: lw.forward_dynamics(mech, q, v, tau),
         pinocchio.loop_over(given),
     ]
     mujoco_error = None
     if name in BUILT_IN:
         peer = MujocoPeer(mech)
         calls.append(peer.loop_over(peer.given(*some)))
-        at_rest = lw.closed.forward_dynamics(mech, some[0], 0.0 * some[1], some[2])
+        at_rest = lw.forward_dynamics(mech, some[0], 0.0 * some[1], some[2])
         mujoco_error = _difference(peer.accelerations(peer.given(some[0], 0.0 * some[1], some[2])), at_rest)
     batch, *others = best(*calls)
     one = [x[0].copy() for x in (q, v, tau)]
-    single = best(lambda: lw.closed.forward_dynamics(mech, *one), repeats=200, slice_seconds=0.03)[0]
+    single = best(lambda: lw.forward_dynamics(mech, *one), repeats=200, slice_seconds=0.03)[0]
     peers = [seconds / PEER_STATES for seconds in others]
     return Result(
         batch / BATCH,
@@ -348,7 +348,7 @@ def print_compile_times() -> None:
         mech, q = assembled(name)
         zero = np.zeros((8, mech.nv))
         start = time.process_time()
-        lw.closed.forward_dynamics(mech, np.tile(q, (8, 1)), zero, zero)
+        lw.forward_dynamics(mech, np.tile(q, (8, 1)), zero, zero)
         times[name] = time.process_time() - start
     print(json.dumps(times))
 

@@ -23,9 +23,9 @@ PATIENCE = 1.0  # seconds that one call may take
 def states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Closed configurations around the neutral one, velocities that keep loops closed, joint forces."""
     rng = np.random.default_rng(7)
-    basis = lw.closed.null_space(mech, lw.neutral(mech))
+    basis = lw.constraints.null_space(mech, lw.neutral(mech))
     near = lw.integrate(mech, lw.neutral(mech), 0.1 * rng.normal(size=(FEW, basis.shape[1])) @ basis.T, 1.0)
-    q, v = lw.closed.project(mech, near, rng.normal(size=(FEW, mech.nv)), largest=1.0)
+    q, v = lw.constraints.project(mech, near, rng.normal(size=(FEW, mech.nv)), largest=1.0)
     return tuple(np.tile(x, (count // FEW, 1)) for x in (q, v, rng.normal(size=v.shape)))
 
 
@@ -34,15 +34,15 @@ def measure(branches: int, loops: int) -> tuple[float, float, float, int]:
     mech = lw.mechanisms.four_bar_branches(branches, loops)
     q, v, tau = states(mech, FEW)
     start = time.process_time()
-    lw.closed.forward_dynamics(mech, q, v, tau)
+    lw.forward_dynamics(mech, q, v, tau)
     first = time.process_time() - start
     start = time.process_time()
-    lw.closed.forward_dynamics(mech, q, v, tau)
+    lw.forward_dynamics(mech, q, v, tau)
     second = time.process_time() - start
     count = int(np.clip(FEW * 2 ** np.floor(np.log2(PATIENCE / second)), FEW, BATCH))
     q, v, tau = states(mech, count)
     closed, tree = best(
-        lambda: lw.closed.forward_dynamics(mech, q, v, tau),
+        lambda: lw.forward_dynamics(mech, q, v, tau),
         lambda: lw.forward_dynamics(mech.spanning_tree, q, v, tau),
         rounds=3,
     )

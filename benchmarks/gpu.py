@@ -273,7 +273,7 @@ def closed(robots: Path) -> list[str]:
             expected = lw.rollout(mech, q, v, None, 1e-3, 300)
             found = lw.rollout(mech, cupy.asarray(q), cupy.asarray(v), None, 1e-3, 300)
         difference = np.abs(cupy.asnumpy(found[0]) - expected[0]).max(axis=(-2, -1))
-        gap = np.abs(lw.closed.position_error(mech, cupy.asnumpy(found[0][:, -1]))).max()
+        gap = np.abs(lw.constraints.position_error(mech, cupy.asnumpy(found[0][:, -1]))).max()
         quantiles = ", ".join(f"{np.quantile(difference, x):.0e}" for x in (0.5, 0.9, 1.0))
         lines.append(f"- {name}, float64: median, 90 percent and largest difference {quantiles}; largest gap {gap:.0e}")
     return lines

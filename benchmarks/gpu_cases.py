@@ -69,10 +69,10 @@ def initial_states(mech: lw.Mechanism, count: int, rng: np.random.Generator | No
     rng = rng or np.random.default_rng(0)
     if not mech.loops:
         return lw.random_state(mech, rng, (count,))
-    drawn = lw.closed.assemble(mech, mech.initial)
-    free = lw.closed.null_space(mech, drawn)
+    drawn = lw.constraints.assemble(mech, mech.initial)
+    free = lw.constraints.null_space(mech, drawn)
     q = lw.integrate(mech, drawn, 0.1 * rng.normal(size=(count, free.shape[1])) @ free.T, 1.0)
-    return lw.closed.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
+    return lw.constraints.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
 
 
 def states(mech: lw.Mechanism, kernel: lw.Kernel, count: int, seed: int = 0) -> list[np.ndarray]:
@@ -93,7 +93,7 @@ def states(mech: lw.Mechanism, kernel: lw.Kernel, count: int, seed: int = 0) -> 
         if name == "v" and mech.loops:
             numbers = v
         elif name == "a" and mech.loops:
-            numbers = lw.closed.forward_dynamics(mech, q, v, numbers)
+            numbers = lw.forward_dynamics(mech, q, v, numbers)
         elif name == "p":
             numbers = (lw.mass_matrix(mech, q) @ numbers[..., None])[..., 0]
         elif name == "dt":

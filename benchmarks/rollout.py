@@ -208,10 +208,10 @@ class Closed(NamedTuple):
 def closed_states(mech: lw.Mechanism, count: int) -> tuple[np.ndarray, np.ndarray]:
     """States around an assembled configuration."""
     rng = np.random.default_rng(2024)
-    q = lw.closed.assemble(mech, mech.initial)
-    basis = lw.closed.null_space(mech, q)
+    q = lw.constraints.assemble(mech, mech.initial)
+    basis = lw.constraints.null_space(mech, q)
     q = lw.integrate(mech, q, 0.1 * rng.normal(size=(count, basis.shape[1])) @ basis.T, 1.0)
-    return lw.closed.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
+    return lw.constraints.project(mech, q, rng.normal(size=(count, mech.nv)), largest=1.0)
 
 
 def measure_closed(name: str) -> Closed:
@@ -227,7 +227,7 @@ def measure_closed(name: str) -> Closed:
         lambda: lw.rollout(mech, q, v, tau, DT, STEPS, "semi_implicit", final_only=True),
     )
     forward, *steps = (1e9 * x / BATCH for x in seconds)
-    return Closed(forward, *(x / STEPS for x in steps), np.abs(lw.closed.position_error(mech, out[0])).max())
+    return Closed(forward, *(x / STEPS for x in steps), np.abs(lw.constraints.position_error(mech, out[0])).max())
 
 
 def many_five_bars() -> tuple[float, float, int]:
@@ -242,7 +242,7 @@ def many_five_bars() -> tuple[float, float, int]:
     seconds = time.perf_counter() - start
     energies = [lw.kinetic_energy(mech, *x) + lw.potential_energy(mech, x[0]) for x in ((q, v), end)]
     changed = np.abs(energies[1] - energies[0]) > 1e-4
-    return seconds, np.abs(lw.closed.position_error(mech, end[0])).max(), int(changed.sum())
+    return seconds, np.abs(lw.constraints.position_error(mech, end[0])).max(), int(changed.sum())
 
 
 def report_closed() -> None:

@@ -25,7 +25,7 @@ def coupler_curve(mech: lw.Mechanism, point: np.ndarray) -> tuple[np.ndarray, np
     """
     q = [np.zeros(3)]
     for angle in np.linspace(0.0, 2.0 * np.pi, 73)[1:]:
-        q.append(lw.closed.follow(mech, q[-1], {"crank_joint": angle}))
+        q.append(lw.linkages.follow(mech, q[-1], {"crank_joint": angle}))
     configurations = np.array(q)
     return configurations, (lw.frame_pose(mech, configurations, "coupler") @ [*point, 0.0, 1.0])[:, :2]
 
@@ -33,24 +33,24 @@ def coupler_curve(mech: lw.Mechanism, point: np.ndarray) -> tuple[np.ndarray, np
 def holding_torque(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """Crank torque (n,) that holds the linkage still in each configuration."""
     still = np.zeros_like(q)
-    return lw.closed.inverse_dynamics(mech, q, still, still, actuated=("crank_joint",))[:, 0]
+    return lw.inverse_dynamics(mech, q, still, still, actuated=("crank_joint",))[:, 0]
 
 
 def swinging_row(n: int) -> lw.Trajectory:
     """A row of n parallelograms swings round; all of its loops are singular whenever the posts are level."""
     mech = lw.mechanisms.n_four_bar(n)
     upright = np.zeros(mech.nq)
-    v = -lw.closed.null_space(mech, upright, independent=("post0_joint",))[:, 0]
+    v = -lw.constraints.null_space(mech, upright, independent=("post0_joint",))[:, 0]
     return lw.simulate(mech, upright, v, 3.0, method="rk4", step=5e-3, keep_energy=True)
 
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     four_bar = lw.mechanisms.four_bar()
-    print(f"{four_bar}: {lw.closed.degrees_of_freedom(four_bar, np.zeros(3))} freedom")
+    print(f"{four_bar}: {lw.constraints.degrees_of_freedom(four_bar, np.zeros(3))} freedom")
     q, path = coupler_curve(four_bar, np.array([0.45, 0.35]))
     torque = holding_torque(four_bar, q)
-    print(f"one turn of the crank: loops closed to {np.abs(lw.closed.position_error(four_bar, q)).max():.0e}")
+    print(f"one turn of the crank: loops closed to {np.abs(lw.constraints.position_error(four_bar, q)).max():.0e}")
     print(f"crank torque to hold it: {torque.min():.2f} to {torque.max():.2f} N m")
 
     row = swinging_row(4)

@@ -54,7 +54,7 @@ def main() -> None:
     print(f"  {'stable' if held.stable else 'unstable'}, held by {forces}")
     model = lw.linearize(loader, held.q, None, held.tau, independent=PISTONS, inputs=PISTONS)
     print(model.modes())
-    lifted = lw.closed.follow(loader, held.q, {"lift_piston_joint": 0.05, "tilt_piston_joint": -0.03})
+    lifted = lw.linkages.follow(loader, held.q, {"lift_piston_joint": 0.05, "tilt_piston_joint": -0.03})
     motion = balanced(model, lw.lqr(model, 1.0, 1e-8), lifted, 15.0)
     difference = np.abs(lw.linearize(loader, held.q, None, held.tau, independent="null_space").eigenvalues() ** 2)
     own = np.abs(model.eigenvalues() ** 2)

@@ -26,12 +26,12 @@ def linkage() -> None:
     """A four-bar linkage none of whose links can turn fully: its crank swings between two dead centres."""
     crank, coupler, rocker, base = lengths = 0.8, 0.7, 0.6, 1.0
     mech = lw.mechanisms.four_bar(*lengths)
-    found = lw.closed.range_of_motion(mech, "crank_joint")
+    found = lw.linkages.range_of_motion(mech, "crank_joint")
     print(found)
     # Coupler and rocker are in line there: the law of cosines.
     most = np.arccos((crank**2 + base**2 - (coupler + rocker) ** 2) / (2.0 * crank * base))
     print(f"difference from the law of cosines: {abs(found.upper - (most - np.pi / 2.0)):.1e}")
-    singular = lw.closed.singular_positions(mech, "crank_joint", outputs="rocker_joint")
+    singular = lw.linkages.singular_positions(mech, "crank_joint", outputs="rocker_joint")
     for position in singular:
         print(f"{position.kind:>7} singularity, crank at {np.degrees(position.q[0]) + 90.0:.3f} degrees")
     lw.viewer.plot_range(found, singular, path=picture("range"))
@@ -41,10 +41,10 @@ def transmission() -> None:
     """How well a crank-rocker passes on what its crank does, over a full turn."""
     crank, coupler, rocker, base = 0.3, 0.9, 0.8, 1.0
     mech = lw.mechanisms.four_bar(crank, coupler, rocker, base)
-    path = lw.closed.range_of_motion(mech, "crank_joint").path
+    path = lw.linkages.range_of_motion(mech, "crank_joint").path
     ends = ("crank_joint", "rocker_joint")
-    angle = lw.closed.transmission_angle(mech, path.q, *ends)
-    advantage = lw.closed.mechanical_advantage(mech, path.q, *ends)
+    angle = lw.linkages.transmission_angle(mech, path.q, *ends)
+    advantage = lw.linkages.mechanical_advantage(mech, path.q, *ends)
     turned = path.q[:, 0] + np.pi / 2.0  # the crank is upright at zero
     square = crank**2 + base**2 - 2.0 * crank * base * np.cos(turned)
     formula = np.arccos((coupler**2 + rocker**2 - square) / (2.0 * coupler * rocker))
@@ -78,8 +78,8 @@ def robot() -> lw.Mechanism:
 def workspace() -> None:
     """Where the point can be with the elbows outside, and where motors at rest do not hold it."""
     mech = robot()
-    q = lw.closed.assemble(mech, [2.2, -1.2, 0.9, 1.2])
-    found = lw.closed.workspace(
+    q = lw.constraints.assemble(mech, [2.2, -1.2, 0.9, 1.2])
+    found = lw.linkages.workspace(
         mech, ("tip.x", "tip.y"), ((-1.2, 2.0), (-1.9, 1.9)), q=q, inputs=("left_motor", "right_motor"), points=81
     )
     edge = np.concatenate([curve.points for curve in found.curves_of("boundary")])

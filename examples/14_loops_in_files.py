@@ -60,12 +60,12 @@ def main() -> None:
     print(leg)
     print(f"{', '.join(leg.mimic_joints)} mimic others; independent: {', '.join(leg.independent_joints)}")
 
-    q = lw.closed.assemble(leg, [1.2, 0.9, 2.1, -0.9], hold=leg.independent_joints)
-    print(f"degrees of freedom: {lw.closed.degrees_of_freedom(leg, q)}, nv = {leg.nv}")
+    q = lw.constraints.assemble(leg, [1.2, 0.9, 2.1, -0.9], hold=leg.independent_joints)
+    print(f"degrees of freedom: {lw.constraints.degrees_of_freedom(leg, q)}, nv = {leg.nv}")
     print(f"a parallelogram: knee {q[1]:.6f} = lever - hip {q[2] - q[0]:.6f}")
 
     still = np.zeros(leg.nv)
-    held = lw.closed.inverse_dynamics(leg, q, still, still, actuated=leg.independent_joints)
+    held = lw.inverse_dynamics(leg, q, still, still, actuated=leg.independent_joints)
     print(f"torques that hold it: {held[0] / GEAR:.4f} and {held[2] / GEAR:.4f} N m at the motors")
 
     motion = lw.simulate(leg, q, still, 1.0)

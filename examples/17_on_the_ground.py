@@ -60,7 +60,7 @@ def main() -> None:
     print("friction within its cone:", bool((across <= 0.8 * points.force[..., 2] + 1e-9).all()))
     still, some = np.zeros(mech.nv), slice(0, None, 100)
     by_wrenches = lw.forward_dynamics(mech, q[some], v[some], still, lw.contact_wrenches(mech, q[some], v[some]))
-    difference = np.abs(lw.acting.forward_dynamics(mech, q[some], v[some], still) - by_wrenches).max()
+    difference = np.abs(lw.forward_dynamics(mech, q[some], v[some], still, forces="all") - by_wrenches).max()
     print(f"accelerations under what acts and under the wrenches of contact: {difference:.0e} apart")
 
     figure = pyplot.figure(figsize=(11, 3.6), layout="constrained")

@@ -36,7 +36,9 @@ def main() -> None:
             print(f"{path.name}: nv={again.nv} of {again.n_links} links; torques differ by {_most(found - tau):.0e}")
     FOLDER.mkdir(parents=True, exist_ok=True)
     platform = lw.load(lw.interop.mjcf_text(lw.mechanisms.stewart_platform()))  # its loops are equalities of the file
-    lw.viewer.draw(platform, lw.closed.assemble(platform, platform.initial), path=FOLDER / "platform_from_mjcf.png")
+    lw.viewer.draw(
+        platform, lw.constraints.assemble(platform, platform.initial), path=FOLDER / "platform_from_mjcf.png"
+    )
     print(f"picture: {FOLDER / 'platform_from_mjcf.png'}")
     if importlib.util.find_spec("mujoco") is None:
         return

@@ -64,7 +64,7 @@ def postures(ax) -> None:
 def loop(ax) -> None:
     """A five-bar linkage carries a point around a circle, its loop closed."""
     mech = lw.mechanisms.five_bar()
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     middle = lw.frame_pose(mech, q, "link3")[:3, 3]
     angles = np.linspace(0.0, 2.0 * np.pi, 25)
     circle = middle + 0.12 * np.stack([np.cos(angles) - 1.0, np.sin(angles), 0.0 * angles], axis=-1)
@@ -72,7 +72,7 @@ def loop(ax) -> None:
     for place in circle:  # each from the one before, so that the linkage stays assembled the same way
         q = lw.inverse_kinematics(mech, {"link3": place}, q, attempts=1).require()
         path.append(q)
-    gap = np.abs(lw.closed.position_error(mech, np.array(path))).max()
+    gap = np.abs(lw.constraints.position_error(mech, np.array(path))).max()
     print(f"five-bar linkage around a circle: its loop stays closed to {gap:.0e}")
     for k in (0, 12):
         lw.viewer.draw(mech, path[k], ax=ax, masses=False, ticks=True)

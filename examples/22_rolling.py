@@ -21,8 +21,8 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
 def disk_on_the_floor() -> tuple[lw.Trajectory, np.ndarray]:
     """A disk that is rolled away leaning, and (n, 2): where it touches the floor."""
     disk = lw.mechanisms.rolling_disk(radius=0.5)
-    q = lw.closed.assemble(disk, lw.integrate(disk, lw.neutral(disk), [0.35, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0))
-    _, v = lw.closed.project(disk, q, [0.0, 4.0, 0.6, 0.0, 0.0, 0.0])
+    q = lw.constraints.assemble(disk, lw.integrate(disk, lw.neutral(disk), [0.35, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0))
+    _, v = lw.constraints.project(disk, q, [0.0, 4.0, 0.6, 0.0, 0.0, 0.0])
     motion = lw.simulate(disk, q, v, 20.0, rtol=1e-10, atol=1e-10, output_step=0.02)
     poses = lw.link_poses(disk, motion.q)[:, 0]
     axis = poses[:, :3, 1]

@@ -93,12 +93,13 @@ low, high = lw.find_equilibrium(bars, stable=True).q, lw.find_equilibrium(bars).
 step = lwc.function("closed_rk4_step", bars, result="state")
 force, states, iterations = least_effort(bars, step, low, high, 1, limit, dt, 80)
 q, v = rolled_out(bars, low, force, dt)
-lifting = lw.closed.inverse_dynamics(bars, q, 0 * q, 0 * q, actuated=["crank_joint"])[:, 0]
+lifting = lw.inverse_dynamics(bars, q, 0 * q, 0 * q, actuated=["crank_joint"])[:, 0]
 print(f"linkage: {iterations} iterations, torques up to {np.abs(force).max():.1f} N m")
 print(f"  held still on the way it would take {np.abs(lifting).max():.1f} N m")
 print(f"  rolled out: at the top within {np.abs(q[-1] - high).max():.0e}, at rest within {np.abs(v[-1]).max():.0e}")
 print(
-    f"  loop open by at most {np.abs(lw.closed.position_error(bars, states[:3].T)).max():.0e} m in the solver's motion"
+    f"  loop open by at most {np.abs(lw.constraints.position_error(bars, states[:3].T)).max():.0e} m "
+    "in the solver's motion"
 )
 assert np.abs(q.T - states[:3]).max() < 1e-6 and np.abs([*(q[-1] - high), *v[-1]]).max() < 1e-6
 show(panels[1], bars, q, force, dt, limit, 0, "torque (N m)", "coupler")

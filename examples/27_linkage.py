@@ -21,16 +21,16 @@ SPEED = 20.0  # rad/s, of the crank
 def main() -> None:
     watt = lw.Builder().linkage(POINTS, LINKS, density=2.0).build("watt", gravity=(0.0, -9.81, 0.0))
     for coordinate in "AG":
-        print(lw.closed.range_of_motion(watt, coordinate))
+        print(lw.linkages.range_of_motion(watt, coordinate))
     angles = np.linspace(0.0, 2.0 * np.pi, 121)
-    turn = lw.closed.follow_path(watt, lw.neutral(watt), {"A": angles})
-    running = lw.closed.driven_motion(watt, turn, {"A": SPEED})
+    turn = lw.linkages.follow_path(watt, lw.neutral(watt), {"A": angles})
+    running = lw.linkages.driven_motion(watt, turn, {"A": SPEED})
     print(f"P goes at up to {np.linalg.norm(running.velocity('P'), axis=-1).max():.2f} m/s")
     v = running.v
     push = lw.wrenches_at(watt, {"F": [0, 0, 0, -20.0, 0, 0]}, turn, frame="world_aligned")
-    held = lw.closed.static_forces(watt, turn, actuated="A", wrenches=push)[:, 0]
-    torque = lw.closed.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A", wrenches=push)[:, 0]
-    pins = lw.closed.loop_reactions(watt, turn, v, lw.closed.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A"))
+    held = lw.static_forces(watt, turn, actuated="A", wrenches=push)[:, 0]
+    torque = lw.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A", wrenches=push)[:, 0]
+    pins = lw.constraints.loop_reactions(watt, turn, v, lw.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A"))
     print(f"pin C carries up to {np.linalg.norm(pins[:, 0, 3:], axis=-1).max():.1f} N without a load")
     # Over a turn the motor's work is that against the push, which comes back to where it was: none.
     work = np.trapezoid(held, angles) if hasattr(np, "trapezoid") else np.trapz(held, angles)

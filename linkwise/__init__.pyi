@@ -29,11 +29,11 @@ from .control.operational_space import operational_space_control as operational_
 from .control.regulators import lqr as lqr
 from .control.tracking import computed_torque as computed_torque
 from .display import progress as progress
-from .dynamics import acting as acting
-from .dynamics import closed as closed
+from .dynamics import constraints as constraints
 from .dynamics import denoc as denoc
 from .dynamics import diagonal as diagonal
 from .dynamics import estimation as estimation
+from .dynamics import linkages as linkages
 from .dynamics import momenta as momenta
 from .dynamics.by_joint import configuration as configuration
 from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
@@ -262,7 +262,6 @@ __all__ = [
     "Wheel",
     "__version__",
     "acceleration_parts",
-    "acting",
     "activation_rates",
     "actuator_forces",
     "algorithms",
@@ -279,10 +278,10 @@ __all__ = [
     "centroidal_momentum_matrix_rate",
     "centroidal_momentum_rate",
     "check_state",
-    "closed",
     "compile",
     "computed_torque",
     "configuration",
+    "constraints",
     "contact_energy",
     "contact_points",
     "contact_wrenches",
@@ -342,6 +341,7 @@ __all__ = [
     "link_accelerations",
     "link_poses",
     "link_velocities",
+    "linkages",
     "load",
     "load_dh",
     "load_mesh",

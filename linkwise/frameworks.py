@@ -70,13 +70,13 @@ def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 
 
 def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
-    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, ``linkwise.closed.NAME``, or of this
+    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, the one under constraints, or of this
     name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
     if name in ALGORITHMS and not of_loops:
         return name
     known = _known(name, of_loops)
     if known is None or known.algorithm is None:
-        where = "linkwise.closed" if of_loops else "linkwise"
+        where = "linkwise.constraints" if of_loops else "linkwise"
         advice = f" ({known.advice} and use the kernel)" if known is not None and known.advice else ""
         raise AttributeError(
             f"{whose} has no {name!r}: beside what is its own it has the array functions of {where} that are "
@@ -100,8 +100,8 @@ def _known(name: str, of_loops: bool) -> ArrayFunction | None:
 
 
 class Namespace:
-    """``closed`` of a module: the functions of ``linkwise.closed``, each made by ``named(name, True)`` when it is first
-    asked for."""
+    """``closed`` of a module: functions of constraints and of dynamics under them, each made by ``named(name, True)``
+    when it is first asked for."""
 
     def __init__(self, named: Callable[[str, bool], Callable[..., Any]]):
         self._named = named
@@ -138,7 +138,7 @@ def _zeros(size: int, beside: Any) -> Any:
 
 
 class ActingFunctions:
-    """``acting`` of a module: the functions of ``linkwise.acting`` of its arrays, with derivatives by all of them.
+    """``acting`` of a module: dynamics under force elements, of its arrays, with derivatives by all of them.
 
     evaluated   runs the kernel of a call on arrays: ``evaluated(mech, call, arrays)``
     named       makes the array function of a name, of loops or not
@@ -199,7 +199,7 @@ class ActingFunctions:
         if mech.loops:
             raise MechanismError(
                 f"acting.inverse_dynamics: mechanism {mech.name!r} has loops, whose joint forces are no algorithm with "
-                "derivatives: linkwise.acting.inverse_dynamics has them without"
+                "derivatives: linkwise.inverse_dynamics, with forces='all', has them without"
             )
         needed = self._missing(mech, q, v, a, wrenches=wrenches)
         return needed - self.forces(mech, q, v, ctrl, activation)

@@ -80,7 +80,7 @@ class PrintedMotion:
 
     @cached_property
     def constraint_error(self) -> np.ndarray:
-        return np.linalg.norm(lw.closed.position_error(self.mechanism, self.q), axis=-1)
+        return np.linalg.norm(lw.constraints.position_error(self.mechanism, self.q), axis=-1)
 
 
 Motion = lw.Trajectory | PrintedMotion
@@ -93,7 +93,7 @@ def with_baumgarte(duration: float = DURATION) -> PrintedMotion:
 
     def rates(x: np.ndarray) -> np.ndarray:
         q, v = np.split(x, 2)
-        a = lw.closed.forward_dynamics(mech, q, v, np.zeros(4), method="lagrange", baumgarte=(10.0, 10.0))
+        a = lw.forward_dynamics(mech, q, v, np.zeros(4), method="lagrange", baumgarte=(10.0, 10.0))
         return np.concatenate([v, a])
 
     states = [np.concatenate([SYMMETRIC, np.zeros(4)])]
@@ -140,7 +140,7 @@ def passages(motion: Motion) -> np.ndarray:
 
 def multipliers(motion: Motion) -> np.ndarray:
     """(steps, 2): Lagrange multipliers along a motion with Baumgarte's terms."""
-    return lw.closed.multipliers(
+    return lw.constraints.multipliers(
         motion.mechanism, motion.q, motion.v, np.zeros(4), method="lagrange", baumgarte=(10.0, 10.0)
     )[:, PLANAR]
 
@@ -148,13 +148,13 @@ def multipliers(motion: Motion) -> np.ndarray:
 def spike_indicator(motion: Motion) -> np.ndarray:
     """(steps,): the size of v_m u_m* dG/dt v (3.7)."""
     u, _, _ = np.linalg.svd(_jacobian(motion))
-    bias = lw.closed.constraint_bias(motion.mechanism, motion.q, motion.v)[:, PLANAR]
+    bias = lw.constraints.constraint_bias(motion.mechanism, motion.q, motion.v)[:, PLANAR]
     return np.abs(np.einsum("ti,ti->t", u[:, :, -1], bias))
 
 
 def _jacobian(motion: Motion) -> np.ndarray:
     """(steps, 2, 4): the rows of G that a planar mechanism can violate."""
-    return lw.closed.constraint_jacobian(motion.mechanism, motion.q)[:, PLANAR, :]
+    return lw.constraints.constraint_jacobian(motion.mechanism, motion.q)[:, PLANAR, :]
 
 
 # -- chapter 3, first example -------------------------------------------------------------------------

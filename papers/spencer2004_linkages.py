@@ -51,7 +51,7 @@ def figure_2_2() -> Exhibit:
     )
     q = np.concatenate([along, angle[:, None] + np.pi], axis=-1)
     v = np.concatenate([rate[:, None] * across, rate[:, None]], axis=-1)
-    a = lw.closed.forward_dynamics(mech, q, v, np.zeros((100, 3)))
+    a = lw.forward_dynamics(mech, q, v, np.zeros((100, 3)))
     swings = -9.81 * np.cos(angle)  # of the angle, from q1 upward, by hand
     expected = swings[:, None] * across - rate[:, None] ** 2 * along
     lowest = np.array([np.sin(0.6), -np.cos(0.6), 0.6 + np.pi / 2.0])
@@ -60,7 +60,9 @@ def figure_2_2() -> Exhibit:
         "coordinates, one constraint, one degree of freedom.",
         pictures=(lw.viewer.draw(mech, lowest, labels=True),),
         compared=(
-            Comparison("degrees of freedom less one", float(np.abs(lw.closed.degrees_of_freedom(mech, q[0]) - 1)), 0.0),
+            Comparison(
+                "degrees of freedom less one", float(np.abs(lw.constraints.degrees_of_freedom(mech, q[0]) - 1)), 0.0
+            ),
             Comparison(
                 "accelerations: those of an angle, relative",
                 float(np.abs(a[:, :2] - expected).max() / np.abs(expected).max()),
@@ -74,7 +76,7 @@ def figure_2_3() -> Exhibit:
     mech = pendulum()
     angles = np.linspace(-np.pi, np.pi, 721)
     q = np.stack([np.cos(angles), np.sin(angles), angles + np.pi], axis=-1)
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     rows = np.concatenate([np.broadcast_to([1.0, 0.0, 0.0], (len(q), 1, 3)), jacobian], axis=1)
     smallest = np.linalg.svd(rows, compute_uv=False)[:, -1]  # of (2.28) for y = q1
     vanish = angles[np.flatnonzero(smallest < 1e-9)]
@@ -86,7 +88,7 @@ def figure_2_3() -> Exhibit:
         pictures=(_circle(angles, q, smallest),),
         compared=(
             Comparison(
-                "gap of the loop on the circle (m)", float(np.abs(lw.closed.position_error(mech, q)).max()), 1e-14
+                "gap of the loop on the circle (m)", float(np.abs(lw.constraints.position_error(mech, q)).max()), 1e-14
             ),
             compare(
                 "points where (2.28) fails: angles 0 and ±π (rad)",
@@ -124,7 +126,7 @@ def figure_2_4() -> Exhibit:
     open_angles = rng.uniform(-3.0, 3.0, (200, 2))
     open_angles = open_angles[np.abs(np.sin(open_angles[:, 0] - open_angles[:, 1])) > 0.2]
     q = np.stack([_parallelogram(*pair) for pair in open_angles])
-    bases = np.stack([lw.closed.null_space(mech, one, independent=("joint1", "joint2")) for one in q])
+    bases = np.stack([lw.constraints.null_space(mech, one, independent=("joint1", "joint2")) for one in q])
     rows = [
         (name, *(f"{x + 0.0:.10g}" for x in row))
         for name, row in zip(mech.joint_names, np.round(bases[0], 12), strict=True)
@@ -135,7 +137,9 @@ def figure_2_4() -> Exhibit:
         pictures=(lw.viewer.draw(mech, _parallelogram(1.9, 0.5), labels=True),),
         tables=(Table(("joint", "by q1", "by q2"), rows),),
         compared=(
-            Comparison("gap of the loop on (2.48) (m)", float(np.abs(lw.closed.position_error(mech, q)).max()), 1e-13),
+            Comparison(
+                "gap of the loop on (2.48) (m)", float(np.abs(lw.constraints.position_error(mech, q)).max()), 1e-13
+            ),
             compare("K: printed matrix", bases, np.broadcast_to(printed, bases.shape), 1e-10),
         ),
         remark="Lengths are not printed: 1 m and 0.6 m.",
@@ -153,7 +157,7 @@ def _parallelogram(q1: float, q2: float) -> np.ndarray:
 def figure_4_2() -> Exhibit:
     mech = lw.mechanisms.loader()
     q = lw.neutral(mech)
-    dofs = lw.closed.degrees_of_freedom(mech, q)
+    dofs = lw.constraints.degrees_of_freedom(mech, q)
     rows = [(body.joint, type(body.kind).__name__.lower(), body.link, f"{body.mass:g}") for body in mech.bodies]
     found = [mech.n_links, len(mech.loops), dofs]
     return Exhibit(
@@ -162,7 +166,7 @@ def figure_4_2() -> Exhibit:
         tables=(Table(("joint", "kind", "body", "mass (kg)"), rows),),
         compared=(
             compare("bodies, loops, degrees of freedom as printed", found, [8, 3, 2], 0.0),
-            Comparison("gaps of the loops (m)", float(np.abs(lw.closed.position_error(mech, q)).max()), 1e-12),
+            Comparison("gaps of the loops (m)", float(np.abs(lw.constraints.position_error(mech, q)).max()), 1e-12),
         ),
         remark="The thesis prints no dimensions or masses; these are plausible ones.",
     )
@@ -222,7 +226,7 @@ def _both_spectra(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _by_differences(mech: lw.Mechanism, q: np.ndarray, independent: Pair, step: float = 1e-3) -> np.ndarray:
     """A of (4.8): the rates of (y, dy/dt), each position found by closing the loops, by differences of fourth order."""
-    chart = lw.closed.local_parametrization(mech, q, independent)
+    chart = lw.constraints.local_parametrization(mech, q, independent)
     start = chart.independent_state(q, np.zeros(mech.nv))
 
     def rate(y: np.ndarray, y_rate: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ def test_every_public_name_is_there_once():
 
 def test_public_modules_are_imported_as_modules():
     code = (
-        "import linkwise as lw, linkwise.operators, linkwise.closed\n"
+        "import linkwise as lw, linkwise.operators, linkwise.constraints\n"
         "from linkwise.mechanisms import puma560\n"
         "from linkwise.operators.identities import INVERSES\n"
         "from linkwise.mechanics.operators import identities\n"
@@ -76,10 +76,10 @@ def test_names_of_other_libraries_lead_to_ours(name):
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("assemble", "closed.assemble"),
+        ("assemble", "constraints.assemble"),
         ("four_bar", "mechanisms.four_bar"),
         ("draw", "viewer.draw"),
-        ("range_of_motion", "closed.range_of_motion"),
+        ("range_of_motion", "linkages.range_of_motion"),
     ],
 )
 def test_names_that_are_in_a_module_are_told_there(name, ours):

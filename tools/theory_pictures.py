@@ -93,12 +93,12 @@ def filtering() -> None:
 def singular() -> None:
     """A five-bar on its way through the singular position where it is stretched."""
     five = lw.mechanisms.five_bar()
-    start = lw.closed.assemble(five, [2.1, 1.9, 1.5, 1.9])
-    rank = lw.closed.generic_rank(five, start)
+    start = lw.constraints.assemble(five, [2.1, 1.9, 1.5, 1.9])
+    rank = lw.constraints.generic_rank(five, start)
     motion = lw.simulate(five, start, None, 0.62, output_step=0.01)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
     lw.viewer.snapshots(motion, count=5, ax=left)
-    right.plot(motion.t, lw.closed.conditioning(five, motion.q, rank), color=BLUE)
+    right.plot(motion.t, lw.constraints.conditioning(five, motion.q, rank), color=BLUE)
     right.set(xlabel="time (s)", ylabel="conditioning of G", ylim=(0, None))
     save(figure, "singular")
 

@@ -41,7 +41,7 @@ def bench(
 
     They are set against the machine's measured peak of fused multiply-adds, against the NumPy target of linkwise (which
     interprets the same program) and against Pinocchio and MuJoCo where these are installed; all answers are compared.
-    With loops, forward dynamics is that of linkwise.closed, compiled terms with linear algebra in NumPy, and has no
+    With loops, forward dynamics is that under constraints, compiled terms with linear algebra in NumPy, and has no
     other library beside it.
 
     With --peers, linkwise is set against Pinocchio, MuJoCo, Drake, code that CasADi generates, adam, frax, JaxSim and

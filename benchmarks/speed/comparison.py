@@ -246,7 +246,7 @@ def _repeats(batch: int) -> int:
 def ours(mech: lw.Mechanism, task: str) -> Callable[..., np.ndarray]:
     """A task as a function of arrays."""
     if task == CLOSED:
-        return partial(lw.closed.forward_dynamics, mech)
+        return partial(lw.forward_dynamics, mech)
     if task == ROLLOUT:
 
         def rollout(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:

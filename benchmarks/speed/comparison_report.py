@@ -91,7 +91,7 @@ def _reason(row: Row) -> str:
 def _called(comparison: Comparison) -> Iterator[str]:
     yield "## What is called"
     yield ""
-    yield "linkwise: `linkwise.compile(task, mech)`, `linkwise.rollout`, `linkwise.closed.forward_dynamics`."
+    yield "linkwise: `linkwise.compile(task, mech)`, `linkwise.rollout`, `linkwise.forward_dynamics`."
     yield ""
     yield "| library | task | call |"
     yield "| --- | --- | --- |"

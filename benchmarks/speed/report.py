@@ -78,7 +78,7 @@ def _version(package: str) -> str:
 def measure(mech: lw.Mechanism, algorithm: str, at: Conditions) -> Measurement:
     """Time one kernel under ``at``, its answers compared with every library it is set against.
 
-    With loops, forward dynamics is ``lw.closed.forward_dynamics``, compiled, with its checks.
+    With loops, forward dynamics is ``lw.forward_dynamics``, compiled, with its checks.
     """
     rng = np.random.default_rng(0)
     if mech.loops and algorithm == "forward_dynamics":
@@ -121,8 +121,8 @@ def closed_states(mech: lw.Mechanism, rng: np.random.Generator, count: int) -> t
     """q (count, nq) and v (count, nv) with all loops closed: moved a little from one assembled configuration."""
     rest = lw.viewer.configurations.closed_near(mech, lw.neutral(mech))
     start = np.broadcast_to(rest, (count, mech.nq))
-    v = lw.closed.project(mech, start, rng.normal(size=(count, mech.nv)))[1]
-    return lw.closed.project(mech, lw.integrate(mech, start, v, STRAY), v)
+    v = lw.constraints.project(mech, start, rng.normal(size=(count, mech.nv)))[1]
+    return lw.constraints.project(mech, lw.integrate(mech, start, v, STRAY), v)
 
 
 def _measure_closed(
@@ -132,10 +132,10 @@ def _measure_closed(
     if at.dtype != "float64":
         raise ValueError("forward dynamics of mechanisms with loops is computed in float64: choose that dtype")
     start = time.perf_counter()
-    found = lw.closed.forward_dynamics(mech, *states)
+    found = lw.forward_dynamics(mech, *states)
     first_seconds = time.perf_counter() - start
-    _agree(found, lw.closed.forward_dynamics(mech, *states, method="lagrange"), "its Lagrange multipliers", at.dtype)
-    batch, single = _timed(functools.partial(lw.closed.forward_dynamics, mech), states, at)
+    _agree(found, lw.forward_dynamics(mech, *states, method="lagrange"), "its Lagrange multipliers", at.dtype)
+    batch, single = _timed(functools.partial(lw.forward_dynamics, mech), states, at)
     return Measurement("forward_dynamics", batch, single, first_seconds, None, math.nan)
 
 

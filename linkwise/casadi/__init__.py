@@ -6,7 +6,7 @@ derivatives are kernels too.
     from linkwise.casadi import closed, forward_dynamics, function
 
     a = forward_dynamics(arm, q, v, tau)             # of symbols (SX or MX) or numbers: any algorithm by its name
-    a = closed.forward_dynamics(bars, q, v, tau)     # ... of linkwise.closed
+    a = forward_dynamics(bars, q, v, tau)     # ... under constraints
     step = function("rk4_step", arm)                 # a casadi.Function, with inputs q, v, tau, dt
     f = function(kernel, machine_code=True)          # ... that runs machine code
 """

@@ -78,7 +78,7 @@ def inverse(
     if independent:
         a = np.concatenate([a[:, mech.v_index(joint)] for joint in independent], axis=-1)
     if mech.loops or actuated or independent:
-        tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated or None, independent=independent or None)
+        tau = lw.inverse_dynamics(mech, q, v, a, actuated=actuated or None, independent=independent or None)
     else:
         tau = lw.inverse_dynamics(mech, q, v, a)
     tables.write(mech, states, tau=tau)
@@ -94,7 +94,7 @@ def forward(source: Source, states: str, tables: Tables) -> None:
     """
     mech = source.mechanism()
     rows = tables.read(states, mech, "q", "v", "tau")
-    solve = lw.closed.forward_dynamics if mech.loops else lw.forward_dynamics
+    solve = lw.forward_dynamics if mech.loops else lw.forward_dynamics
     tables.write(mech, rows, a=solve(mech, rows["q"], rows["v"], rows["tau"]))
 
 

@@ -18,7 +18,7 @@ from .state import Position
 from .units import scaled, unit, units
 
 
-@command("Ranges of motion and singular positions.", of=lw.closed.range_of_motion)
+@command("Ranges of motion and singular positions.", of=lw.linkages.range_of_motion)
 def range(  # noqa: A001  a command is named as its file
     source: Source,
     coordinate: str,
@@ -39,9 +39,9 @@ def range(  # noqa: A001  a command is named as its file
     """
     mech = source.mechanism(notes=False)
     q = position.of(mech) if position.chosen else None
-    reach = lw.closed.range_of_motion(mech, coordinate, q, **options)
+    reach = lw.linkages.range_of_motion(mech, coordinate, q, **options)
     try:
-        singular = lw.closed.singular_positions(mech, (coordinate,), q, **options)
+        singular = lw.linkages.singular_positions(mech, (coordinate,), q, **options)
     except lw.MechanismError:  # it has more degrees of freedom, or the coordinate is that of a point
         singular = None
     if plot:
@@ -57,7 +57,7 @@ def range(  # noqa: A001  a command is named as its file
     answer.show(facts, _text(facts, position.degrees, mech))
 
 
-def _end(end: lw.closed.RangeEnd) -> dict[str, Any]:
+def _end(end: lw.linkages.RangeEnd) -> dict[str, Any]:
     return {"value": end.value, "cause": end.cause, "joint": end.joint, "q": end.q}
 
 

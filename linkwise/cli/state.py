@@ -91,13 +91,13 @@ class State(Position):
         v = named(mech, "v", self.v, v, unit(self.degrees), self.trust_units)
         if mech.loops:
             fixed = [text.rpartition("=")[0] for text in self.v]
-            v = lw.closed.project(mech, q, _following(mech, q, v, fixed))[1]
+            v = lw.constraints.project(mech, q, _following(mech, q, v, fixed))[1]
         return q, v
 
 
 def _following(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, held: Sequence[str]) -> np.ndarray:
     """v with other velocities than those of the ``held`` joints changed the least that loops ask for."""
-    jacobian, free = lw.closed.constraint_jacobian(mech, q), np.ones(mech.nv, dtype=bool)
+    jacobian, free = lw.constraints.constraint_jacobian(mech, q), np.ones(mech.nv, dtype=bool)
     for joint in held:
         free[mech.v_index(joint)] = False
     return v - np.linalg.pinv(jacobian * free) @ (jacobian @ v)

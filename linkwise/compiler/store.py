@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
-from .kernel import Kernel, KernelError
+from .kernel import Kernel
 from .registry import OPTION_ALIASES, ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from .variants import bound_kernel, shared_by_variants
@@ -230,7 +230,6 @@ def of_algorithm(
             "gives": gives,
             "general": general,
             "defaults": {p.name: p.default for p in parameters},
-            "KernelError": KernelError,
             "by_name_or_left_out": _by_name_or_left_out,
             "ARRAY": _ARRAY,
             "FLOAT32": _FLOAT32,
@@ -300,6 +299,7 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
         body = ["if wrenches is not None:", *(f"    {line}" for line in call("wrenches")), *body]
     if not general:
         return "\n".join([*lines, *(f"    {line}" for line in body)])
+    others = "".join(f" and {p.name} is None" for p in options)
     passed = ", ".join(["mech", *(f"{p.name}={p.name}" for p in own), "**settings"])
     return "\n".join(
         [
@@ -307,8 +307,8 @@ def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gi
             "    if not settings:",
             "        try:",
             *(f"            {line}" for line in body),
-            "        except KernelError:",
-            f"            if not by_name_or_left_out({', '.join(arrays)}):",
+            "        except ValueError:",  # of the kernel, or an option that is none of the kernel's
+            f"            if not by_name_or_left_out({', '.join(arrays)}){others}:",
             "                raise",
             f"    return general()({passed})",
         ]

@@ -109,7 +109,7 @@ def joint_feedback(
     """Proportional and derivative control of the actuated joints towards the configuration ``target`` (nq,).
 
     target     or {joint: coordinates}: the other joints are as in ``mech.initial``, and where there are loops as
-               ``closed.assemble`` puts them.  A ``LimitWarning`` names joints that kp pulls beyond limits that act
+               ``constraints.assemble`` puts them.  A ``LimitWarning`` names joints that kp pulls beyond limits that act
     kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; those of joints
                without motor are not used.  Or {joint: number, or one per degree of freedom}, zero for the others
     gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints

@@ -137,7 +137,7 @@ def swing() -> Exhibit:
 def five_bar() -> Exhibit:
     mech = lw.mechanisms.five_bar()
     motion = lw.simulate(mech, START, np.zeros(4), PASSING, method="rk4", step=STEP, keep_energy=True)
-    sizes = np.linalg.svd(lw.closed.constraint_jacobian(mech, motion.q)[:, PLANAR, :], compute_uv=False)
+    sizes = np.linalg.svd(lw.constraints.constraint_jacobian(mech, motion.q)[:, PLANAR, :], compute_uv=False)
     condition = sizes[:, 0] / np.maximum(sizes[:, -1], np.finfo(float).eps)
     peaks = (condition[1:-1] > condition[:-2]) & (condition[1:-1] > condition[2:]) & (condition[1:-1] > SINGULAR)
     times = motion.t[1:-1][peaks]

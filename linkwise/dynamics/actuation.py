@@ -18,7 +18,7 @@ from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
 BALANCED = (
-    "linkwise.lqr of a linear model balances what has fewer motors, linkwise.closed.inverse_dynamics of what "
+    "linkwise.lqr of a linear model balances what has fewer motors, linkwise.inverse_dynamics of what "
     "linkwise.hold_frames holds moves what stands"
 )
 REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves

@@ -1,7 +1,7 @@
 """Compliant contact between shapes: gaps, forces, the wrenches on links and what springs hold.
 
 These are forces of simple shapes that give way (``mech.contact_pairs``); links that are held without giving way are
-loops, which ``lw.closed`` lets hold or let go.
+loops, which ``lw.forward_dynamics`` lets hold or let go.
 """
 
 from __future__ import annotations

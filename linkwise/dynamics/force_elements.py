@@ -141,7 +141,7 @@ def _order(mech: Mechanism, name: str) -> str:
 # -- public functions -----------------------------------------------------------------------------------------------
 
 
-@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
 def joint_forces(
     mech: Mechanism,
     q: ByJoint,
@@ -164,7 +164,7 @@ def joint_forces(
     return elements.forces(q, v)
 
 
-@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
 def joint_force_derivatives(
     mech: Mechanism,
     q: ByJoint,
@@ -185,7 +185,7 @@ def joint_force_derivatives(
     return elements.all_derivatives(q, v)
 
 
-@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
 def activation_rates(
     mech: Mechanism,
     q: ByJoint,
@@ -200,7 +200,7 @@ def activation_rates(
     return elements.forces_and_rates(q, v)[1]
 
 
-@compile_instead("no kernel: force elements are compiled one set at a time, as steps of lw.rollout have them")
+@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
 def actuator_forces(
     mech: Mechanism,
     q: ByJoint,

@@ -81,7 +81,7 @@ def hold_frames(
     """A copy in which links or frames are held where they are at ``q`` (nq,): feet that stand, hands that hold on.
 
     frames   their names; each is a loop "held:NAME" between the ground and the frame, which ``active`` of functions in
-             ``lw.closed`` can let go
+             ``active=`` can let go
     q        one configuration, or {joint: ...}; None for ``mech.initial``
     points   True: only the frames' origins are held, as by ball joints (point feet); False: their rotations too
 

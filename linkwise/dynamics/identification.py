@@ -43,7 +43,7 @@ def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, indepen
 
     With constraints M a + h = tau - G* lambda, so that Y p + rotor_inertias * a = tau - G* lambda.
 
-    independent   names of joints and coordinates, as for ``closed.null_space``, whose K has G K = 0: the result is
+    independent   names of joints and coordinates, as for ``constraints.null_space``, whose K has G K = 0: the result is
                   K* Y, (p, 10 n_links), free of constraint forces: K* tau = K* Y p + K* (rotor_inertias * a).  If the
                   actuated joints are the independent ones, K* tau are their torques
     """

@@ -56,8 +56,8 @@ def forward_dynamics_second_derivatives(
 
     With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
     directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from
-    ``closed.project``.  They are products with the derivatives of its kernel; where no kernel serves (constraints on
-    velocities alone, redundant ones but for rounding, states that are left to singular values) they are such
+    ``constraints.project``.  They are products with the derivatives of its kernel; where no kernel serves (constraints
+    on velocities alone, redundant ones but for rounding, states that are left to singular values) they are such
     differences, of order six, with relative errors of about 1e-8.  A ``MechanismError`` says where positions are
     singular, loops open or velocities inconsistent.
     """

@@ -166,7 +166,7 @@ def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Itera
         worst = gaps[tuple(state)][row] / rows[row]
         yield (
             f"loop {loop_of(mech, int(row))!r} is open by {worst:.3g} (metres or radians){_where(gapes.any(axis=-1))}: "
-            "lw.closed.assemble(mech, q) closes loops"
+            "lw.constraints.assemble(mech, q) closes loops"
         )
     elif v is not None and np.isfinite(v).all():
         opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
@@ -174,6 +174,6 @@ def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Itera
             row = int(np.argwhere(opening > bound)[0][-1])
             where = _where(np.asarray((opening > bound).any(axis=-1)))
             yield (
-                f"v opens loop {loop_of(mech, row)!r}{where}: lw.closed.project(mech, q, v) gives the nearest "
+                f"v opens loop {loop_of(mech, row)!r}{where}: lw.constraints.project(mech, q, v) gives the nearest "
                 "that do not"
             )

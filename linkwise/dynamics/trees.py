@@ -346,7 +346,7 @@ def random_state(
     mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = (), within_limits: bool = False
 ) -> tuple[Float64Array, Float64Array]:
     """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are not
-    looked at and are open there: ``closed.assemble`` closes them, and ``closed.project`` then makes velocities fit.
+    looked at and are open there: ``constraints.assemble`` closes them, ``constraints.project`` makes velocities fit.
 
     within_limits   keep to ``mech.q_lower``, ``mech.q_upper``, ``mech.v_limit`` and the limits of mimic joints: uniform
                     where a range is finite

@@ -52,7 +52,7 @@ class InverseKinematics:
     q            (..., nq): of states that have not converged the nearest that was met
     converged    (...,) of bool: whether all targets are reached within the tolerance (and loops closed)
     error        (...,): the largest distance (m) of a position, or angle (rad) of a rotation or direction, to its
-                 target; of loops what ``closed.position_error`` has
+                 target; of loops what ``constraints.position_error`` has
     iterations   (...,) of int: of the attempt that led to q
     attempts     (...,) of int: guesses that were tried
     tolerance    of distances and angles; None for 1e-8 of the mechanism's length, and 1e-8 rad

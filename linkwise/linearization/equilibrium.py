@@ -259,7 +259,7 @@ def _refuse_open(at: State) -> None:
     if np.abs(sizes(mech).rows * error).max(initial=0.0) > LOOPS.open_in_derivatives:
         raise MechanismError(
             f"the loops of mechanism {mech.name!r} are open by {np.abs(error).max():.3g}: close them with "
-            "linkwise.closed.assemble"
+            "linkwise.constraints.assemble"
         )
 
 

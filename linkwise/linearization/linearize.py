@@ -127,10 +127,10 @@ def rate_jacobian(
     rank: int | None = None,
 ) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
-    integration: [Df] of trees, [Df] P of closed mechanisms (4.4), P the projection of ``closed.project``.
+    integration: [Df] of trees, [Df] P of closed mechanisms (4.4), P the projection of ``constraints.project``.
 
-    With ``rank`` (``closed.generic_rank``) states need not have exactly closed loops.  ``passive`` elements act, and no
-    others of the mechanism.
+    With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  ``passive`` elements
+    act, and no others of the mechanism.
     """
     return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, passive, furthest=None), rank)
 

@@ -42,8 +42,8 @@ assert tuple(_AT_JOINTS) == OF_JOINTS
 
 
 class ActingElements:
-    """Elements of a mechanism, which act in ``lw.simulate``, ``lw.rollout``, ``lw.linearize`` and ``lw.acting``; the
-    functions of plain dynamics, such as ``lw.forward_dynamics``, know nothing of them."""
+    """Elements of a mechanism, which act in ``lw.simulate``, ``lw.rollout`` and ``lw.linearize``; in functions of
+    dynamics, such as ``lw.forward_dynamics``, those act that ``forces=`` names."""
 
     elements: tuple[Any, ...]
     switched_off: records.Switches

@@ -89,7 +89,7 @@ class Constrained:
 
     def without_drives(self: Any) -> Mechanism:
         """A copy without what follows functions of time: for questions about where it can be at all, such as
-        ``closed.range_of_motion``."""
+        ``linkages.range_of_motion``."""
         return dataclasses.replace(self, loops=tuple(loop for loop in self.loops if loop.drive is None))
 
     @property
@@ -127,7 +127,7 @@ class Constrained:
             if loop.name == name and isinstance(loop, Loop) and isinstance(loop.kind, Joint):
                 return (
                     f"{name!r} closes a loop, and such a joint has no coordinates, springs or motors: "
-                    f"linkwise.closed.with_joint_of_loop(mech, {name!r}) is the mechanism in which it has"
+                    f"linkwise.constraints.with_joint_of_loop(mech, {name!r}) is the mechanism in which it has"
                 )
             if loop.name == name:
                 return f"{name!r} is a {type(loop if isinstance(loop, Coupling) else loop.kind).__name__}, no joint"

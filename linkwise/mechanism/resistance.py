@@ -69,7 +69,7 @@ def inertia_error(mech: Mechanism, what: str) -> MechanismError:
         return MechanismError(
             f"{what} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
             "with inertia: give the links it moves mass and inertia, or its joint armature; what holds it still is "
-            "known without (closed.static_forces, and reactions to them)"
+            "known without (static_forces, and reactions to them)"
         )
     names = ", ".join(map(str, mech._massless_joints))
     return MechanismError(

@@ -1,7 +1,7 @@
 """Simple shapes fixed to links, which pairs of them push each other apart, and by what law.
 
 Contact between shapes is compliant: a force that follows from depth and velocity.  It is no constraint; links that are
-held at the ground without giving way are loops (``lw.closed``).
+held at the ground without giving way are loops (``lw.constraints``).
 """
 
 from __future__ import annotations

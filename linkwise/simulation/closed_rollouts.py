@@ -124,7 +124,7 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
     whose, loop = f" in state {index}" if index else "", loop_of(mech, int(row))
     raise closed.AssemblyError(
         f"rollout: loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} (metres or radians){whose}: close it "
-        "first, q0 = closed.assemble(mech, q0)",
+        "first, q0 = constraints.assemble(mech, q0)",
         loop,
         gap,
         np.broadcast_to(q, (*gaps.shape[:-1], mech.nq))[index],

@@ -29,7 +29,7 @@ def why_not_followed(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float
     plural = "s" if len(mech.driven) > 1 else ""
     return (
         f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
-        "lw.closed.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
+        "lw.linkages.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
     )
 
 

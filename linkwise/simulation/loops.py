@@ -22,7 +22,7 @@ class Manifold:
     """Accelerations that respect loops, and the way back to them.
 
     singular         what is done near singular positions of the mechanism
-    formulation      method of ``closed.forward_dynamics``
+    formulation      method of ``forward_dynamics``
     baumgarte        (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
     projects         whether loops and velocities are projected after steps (3.1.3)
     tolerance        to which loops are then closed

@@ -116,13 +116,14 @@ def simulate(
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
     coordinates     what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.momenta``), "nu" or "xi" (q, total joint
                     rates: ``lw.diagonal``), trees only; "independent" (independent coordinates of loops, their rates):
-                    ``independent`` (see ``closed.local_parametrization``) until they are worse than ``worst_condition``
+                    ``independent`` (see ``constraints.local_parametrization``) until they are worse than
+                    ``worst_condition``
     events          one or several, from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
     rtol, atol      tolerances of adaptive methods, relative and absolute
     baumgarte       gains (alpha, beta) of stabilization="baumgarte", 1/s
     worst_condition   at which other independent coordinates are chosen
-    formulation     method of ``closed.forward_dynamics``
+    formulation     method of ``forward_dynamics``
     keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
 
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
@@ -294,7 +295,7 @@ def _onto_manifold(
     try:
         q, v = manifold.settled(q, v)
     except closed.AssemblyError as error:
-        advice = "a motion starts with closed loops: q0 = closed.assemble(mech, guess), or {joint: coordinates}"
+        advice = "a motion starts with closed loops: q0 = constraints.assemble(mech, guess), or {joint: coordinates}"
         raise closed.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
     if keep_energy:
         settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))

@@ -16,8 +16,8 @@ from ..compiler.pipeline import compile
 from ..display import mimebundle
 from ..dynamics import closed
 from ..dynamics import trees as tree
-from ..dynamics.acting import actuator_forces
 from ..dynamics.derivatives import jacobian_of
+from ..dynamics.force_elements import actuator_forces
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
@@ -174,8 +174,8 @@ class Trajectory(Tabular):
     def actuator_forces(self) -> Float64Array:
         """(m, ..., n_ctrl): of each actuator, in the order of ``mech.actuator_names``; see
         ``acting.actuator_forces``."""
-        driven = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
-        return actuator_forces(self.mechanism, self.q, self.v, *driven)
+        ctrl, activation = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
+        return actuator_forces(self.mechanism, self.q, self.v, ctrl=ctrl, activation=activation)
 
     @property
     def energy(self) -> Float64Array:
@@ -216,14 +216,14 @@ class Trajectory(Tabular):
 
     @cached_property
     def loop_reactions(self) -> Float64Array:
-        """(m, ..., number of loops, 6): ``closed.loop_reactions`` under all that acted: commanded and passive forces,
-        wrenches, and Baumgarte's terms if there were any."""
+        """(m, ..., number of loops, 6): ``constraints.loop_reactions`` under all that acted: commanded and passive
+        forces, wrenches, and Baumgarte's terms if there were any."""
         return self._of_loops(closed.loop_reactions)
 
     @cached_property
     def joint_wrenches(self) -> Float64Array:
         """(m, ..., n_links, 6): [moment; force] that each moving joint transmitted onto its link, at the link's origin,
-        in link axes (``closed.joint_wrenches``), under all that acted; struts and contacts act on links, not through
+        in link axes (``joint_wrenches``), under all that acted; struts and contacts act on links, not through
         their joints."""
         pushes, elements = self.wrenches, self._elements
         if elements is not None:

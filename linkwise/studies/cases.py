@@ -73,7 +73,7 @@ class Cases:
             return q
         held = self._named("q0")
         same = not any(name.startswith("q0") for name in self.values)
-        closed = [lw.closed.assemble(self.mechanism, one, hold=held) for one in (q[:1] if same else q)]
+        closed = [lw.constraints.assemble(self.mechanism, one, hold=held) for one in (q[:1] if same else q)]
         return np.broadcast_to(np.array(closed), q.shape)
 
     @cached_property
@@ -91,7 +91,7 @@ class Cases:
         if joints:  # these keep their velocities, the others follow
             given = [{joint: one[self.mechanism.v_index(joint)] for joint in joints} for one in v]
         pairs = zip(self.q, given, strict=True)
-        return np.array([lw.closed.project(self.mechanism, q, one)[1] for q, one in pairs])
+        return np.array([lw.constraints.project(self.mechanism, q, one)[1] for q, one in pairs])
 
     @cached_property
     def tau(self) -> np.ndarray:

@@ -248,7 +248,7 @@ class Singularities(Computation):
     (case, k), largest first, "manipulability", their product, and "conditioning", the smallest by the largest.
 
     link   whose Jacobian; left out for a mechanism with loops: "conditioning" is then that of its constraints
-           (``lw.closed.conditioning``), and "degrees_of_freedom" are those at each configuration
+           (``lw.constraints.conditioning``), and "degrees_of_freedom" are those at each configuration
     rows   of the Jacobian: "angular", "linear" or numbers; all six by default
     """
 
@@ -268,9 +268,12 @@ class Singularities(Computation):
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         mech = cases.mechanism
         if self.link is None:
-            rank = lw.closed.generic_rank(mech, lw.closed.assemble(mech, mech.initial))
-            near = lw.closed.conditioning(mech, cases.q, rank)
-            return {"conditioning": near, "degrees_of_freedom": np.asarray(lw.closed.degrees_of_freedom(mech, cases.q))}
+            rank = lw.constraints.generic_rank(mech, lw.constraints.assemble(mech, mech.initial))
+            near = lw.constraints.conditioning(mech, cases.q, rank)
+            return {
+                "conditioning": near,
+                "degrees_of_freedom": np.asarray(lw.constraints.degrees_of_freedom(mech, cases.q)),
+            }
         values = np.linalg.svd(self._jacobians(cases), compute_uv=False)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[:, -1] / values[:, 0]

@@ -6,7 +6,7 @@ Every kernel with one result becomes a function that torch differentiates, by ke
     from linkwise.torch import closed, differentiable, forward_dynamics, rollout
 
     a = forward_dynamics(arm, q, v, tau)             # any array function that is an algorithm, by its name
-    a = closed.forward_dynamics(bars, q, v, tau)     # ... of linkwise.closed
+    a = forward_dynamics(bars, q, v, tau)     # ... under constraints
     f = differentiable(lw.compile("mass_matrix", arm))
     path, speeds = rollout(arm, q0, v0, tau, 1e-3, 200)
 """

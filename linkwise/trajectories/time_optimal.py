@@ -172,7 +172,7 @@ def _within_constraints(
         k = int(np.argmax(left))
         raise MechanismError(
             f"at s = {places[k]:.4g} the path leaves the constraints of mechanism {mech.name!r}: give it more "
-            "waypoints that keep them (linkwise.closed.assemble, linkwise.closed.project)"
+            "waypoints that keep them (linkwise.constraints.assemble, linkwise.constraints.project)"
         )
     svd = decomposed_jacobian(mech, counted_jacobian(mech, q))
     first = first - svd.solve(times(jacobian, first))

@@ -57,17 +57,17 @@ def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarr
     """(k, nq): configurations with their loops closed, if those ``beside`` them have that."""
     if not mech.loops or mech.waits_for_time or not len(q):
         return q
-    if np.abs(lw.closed.position_error(mech, beside)).max(initial=0.0) > OPEN:
+    if np.abs(lw.constraints.position_error(mech, beside)).max(initial=0.0) > OPEN:
         return q
     try:
-        return lw.closed.project(mech, q, None)[0]
+        return lw.constraints.project(mech, q, None)[0]
     except lw.MechanismError:  # too far off, or singular: one by one, and as they were where that fails
         return np.array([_closed_if_possible(mech, one) for one in q])
 
 
 def _closed_if_possible(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     try:
-        return lw.closed.assemble(mech, q, tries=1)
+        return lw.constraints.assemble(mech, q, tries=1)
     except lw.MechanismError:
         return q
 
@@ -99,10 +99,10 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     between, timed = None, t is not None
     if not isinstance(mech, lw.Mechanism):
         q, mech = mech, mechanism_of(mech)
-    if isinstance(q, lw.closed.RangeOfMotion):
+    if isinstance(q, lw.linkages.RangeOfMotion):
         q = q.path.q
         t = paced(mech, q) if t is None else t
-    if isinstance(q, lw.closed.DrivenMotion):
+    if isinstance(q, lw.linkages.DrivenMotion):
         q = q.q
     if hasattr(q, "q") and hasattr(q, "t"):
         q, t, between, timed = q.q, q.t, getattr(q, "at", None), True
@@ -153,11 +153,11 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
 def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
     """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
     ``hold`` where they are."""
-    if not mech.loops or mech.waits_for_time or np.abs(lw.closed.position_error(mech, q)).max(initial=0.0) < OPEN:
+    if not mech.loops or mech.waits_for_time or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
     try:
-        return lw.closed.assemble(mech, q, hold=hold)
-    except lw.closed.AssemblyError as error:
+        return lw.constraints.assemble(mech, q, hold=hold)
+    except lw.constraints.AssemblyError as error:
         raise ValueError(
             f"no configuration was found in which the loops of {mech.name!r} are closed: give positions of its joints "
             f"from which they can be ({error})"

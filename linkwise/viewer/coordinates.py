@@ -80,7 +80,7 @@ class Series:
 
 
 def measure_of(mech: lw.Mechanism, name: str) -> str:
-    """What a coordinate of ``lw.closed.range_of_motion`` measures: of joints what they say, lengths of places,
+    """What a coordinate of ``lw.linkages.range_of_motion`` measures: of joints what they say, lengths of places,
     angles of orientations."""
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:

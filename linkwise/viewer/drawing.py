@@ -388,12 +388,12 @@ def _whole_path(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:
     """(m, 3): of a point while a mechanism of one degree of freedom goes as far as it can."""
     if trail is None:
         return np.zeros((0, 3))
-    if (dof := lw.closed.degrees_of_freedom(mech, q)) != 1:
+    if (dof := lw.constraints.degrees_of_freedom(mech, q)) != 1:
         raise ValueError(
             f"{mech.name!r} has {dof} degrees of freedom, and no single path is that of {trail!r}: draw a motion, "
             "snapshots(mech, q, trail=...)"
         )
-    reach = lw.closed.range_of_motion(mech, next(body.joint for body in mech.bodies if body.kind.nq == 1), q)
+    reach = lw.linkages.range_of_motion(mech, next(body.joint for body in mech.bodies if body.kind.nq == 1), q)
     return trail_points(mech, reach.path.q, trail)
 
 

@@ -39,14 +39,14 @@ def plot_instant_centers(
     are numbered, the ground is 1, and 24 is the pole of links 2 and 4.
 
     q         by default the initial configuration, loops closed; also by joint
-    v, hold   how it moves, where it has several degrees of freedom (``lw.closed.instant_centers``)
+    v, hold   how it moves, where it has several degrees of freedom (``lw.linkages.instant_centers``)
     ax        axes to draw into
     reach     poles that are further away than so many times its extent are not drawn, but listed
 
     Dashed lines lead from a link's pole in the world to its joints, which move at right angles to them.
     """
     q = one_configuration(mech, q)
-    found = lw.closed.instant_centers(mech, q, v, hold)
+    found = lw.linkages.instant_centers(mech, q, v, hold)
     sketch = Skeleton(mech).at(q)
     box = bounds([sketch])
     middle, extent = box.mean(axis=0), float((box[1] - box[0]).max())

@@ -46,16 +46,16 @@ def plot_range(
 ) -> Figure:
     """The other coordinates of a mechanism over one of them, as far as it goes, angles above distances.
 
-    range_of_motion   from lw.closed.range_of_motion
-    singular          positions from lw.closed.singular_positions, marked on the curves
+    range_of_motion   from lw.linkages.range_of_motion
+    singular          positions from lw.linkages.singular_positions, marked on the curves
     joints            those to show; by default all that move by one coordinate, up to seven
     degrees           angles in degrees; in radians by default
 
     Dashed lines are the ends of the range; where nothing stops the coordinate, one round is shown.
     """
-    if not isinstance(range_of_motion, lw.closed.RangeOfMotion):
+    if not isinstance(range_of_motion, lw.linkages.RangeOfMotion):
         given = type(range_of_motion).__name__
-        raise TypeError(f"a RangeOfMotion is needed, got {given}: make one with lw.closed.range_of_motion")
+        raise TypeError(f"a RangeOfMotion is needed, got {given}: make one with lw.linkages.range_of_motion")
     mech, motion, name = range_of_motion.mechanism, range_of_motion.path, range_of_motion.coordinate
     curves = _dependent(mech, joints, name, motion.q)
     groups = [group for group in ([one for one in curves if one.measures == of] for of in (ANGLE, LENGTH)) if group]
@@ -132,12 +132,12 @@ def plot_workspace(
     """Where two coordinates of a mechanism can be in one assembly mode, its boundary, and the curves of singular
     positions.
 
-    workspace   from lw.closed.workspace
+    workspace   from lw.linkages.workspace
     shade       one of its measures ("input", "output", "constraint") as shades: pale where it is near zero
     degrees     angles in degrees; in radians by default
     """
-    if not isinstance(workspace, lw.closed.Workspace):
-        raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: make one with lw.closed.workspace")
+    if not isinstance(workspace, lw.linkages.Workspace):
+        raise TypeError(f"a Workspace is needed, got {type(workspace).__name__}: make one with lw.linkages.workspace")
     if shade is not None and shade not in workspace.measures:
         raise ValueError(f"the workspace has no measure {shade!r}: available: {', '.join(workspace.measures)}")
     mech, names = workspace.mechanism, workspace.coordinates

@@ -200,7 +200,7 @@ class Skeleton:
         loops = closing_joints(self.mech)
         if not loops or self.mech.waits_for_time:  # then it is not known where they should be
             return np.zeros(len(loops))
-        error = lw.closed.position_error(self.mech, q)
+        error = lw.constraints.position_error(self.mech, q)
         return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
 
 

@@ -69,8 +69,8 @@ def plot_trajectory(
 ) -> Figure:
     """Positions, velocities and forces of the joints, energies, errors of loops, and events over time.
 
-    trajectory   a driven motion (``lw.closed.driven_motion``), which is shown over the positions of its input, with its
-                 accelerations; or anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as
+    trajectory   a driven motion (``lw.linkages.driven_motion``), which is shown over the positions of its input, with
+                 its accelerations; or anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as
                  that of lw.simulate; ``tau`` (m, nv), ``events``, ``energy``, ``passive`` and ``wrenches`` are used
                  where it has them
     mech         its mechanism, if it does not know it
@@ -142,7 +142,7 @@ class _Panels:
 
 
 def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) -> States:
-    if isinstance(trajectory, lw.closed.DrivenMotion):
+    if isinstance(trajectory, lw.linkages.DrivenMotion):
         return _driven_states(trajectory, units)
     missing = [name for name in ("t", "q", "v") if not hasattr(trajectory, name)]
     if missing:
@@ -171,7 +171,7 @@ def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) 
     return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives, units=units)
 
 
-def _driven_states(motion: lw.closed.DrivenMotion, units: Units) -> States:
+def _driven_states(motion: lw.linkages.DrivenMotion, units: Units) -> States:
     name, values = motion.over
     measures = measure_of(motion.mech, name)
     over = units.label(name, measures)
@@ -307,10 +307,10 @@ def _plot_drives(panels: _Panels, row: int, states: States) -> None:
 def _plot_loops(panels: _Panels, row: int, states: States) -> None:
     error = states.constraint_error
     if error is None:
-        error = np.linalg.norm(lw.closed.position_error(states.mech, states.q), axis=-1)
+        error = np.linalg.norm(lw.constraints.position_error(states.mech, states.q), axis=-1)
     slip = states.velocity_error
     if slip is None:
-        jacobian = lw.closed.constraint_jacobian(states.mech, states.q)
+        jacobian = lw.constraints.constraint_jacobian(states.mech, states.q)
         slip = np.linalg.norm((jacobian @ states.v[..., None])[..., 0], axis=-1)
     for column, (values, label) in enumerate(((error, "loop error (m)"), (slip, "slip in loops (m/s)"))):
         ax = panels.add(row, column)

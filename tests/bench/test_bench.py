@@ -81,17 +81,17 @@ def test_mechanisms_that_others_do_not_hold_have_no_peer():
 def test_loops_are_closed_where_their_dynamics_are_measured(name):
     mech = getattr(lw.mechanisms, name)()
     q, v = report.closed_states(mech, np.random.default_rng(0), 16)
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-8
-    assert np.abs(lw.closed.constraint_jacobian(mech, q) @ v[..., None]).max() < 1e-8
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-8
+    assert np.abs(lw.constraints.constraint_jacobian(mech, q) @ v[..., None]).max() < 1e-8
     assert len(np.unique(q.round(6), axis=0)) == 16
     found = bench.measure(mech, "forward_dynamics", conditions())
     assert found.batch > 0.0 and found.single > 0.0 and found.operations is None and found.against == {}
 
 
 def test_formulations_of_loops_that_differ_are_an_error(monkeypatch):
-    right = lw.closed.forward_dynamics
+    right = lw.forward_dynamics
     monkeypatch.setattr(
-        lw.closed, "forward_dynamics", lambda *a, method="svd", **o: right(*a, method=method, **o) + (method == "svd")
+        lw, "forward_dynamics", lambda *a, method="svd", **o: right(*a, method=method, **o) + (method == "svd")
     )
     with pytest.raises(ArithmeticError, match="its Lagrange multipliers differ"):
         bench.measure(lw.mechanisms.four_bar(), "forward_dynamics", conditions())

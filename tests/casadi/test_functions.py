@@ -143,12 +143,12 @@ def test_machine_code_of_matrices():
 
 
 def test_mechanisms_with_loops():
-    q = lw.closed.assemble(BARS, {BARS.joint_names[0]: 0.4})
-    v = lw.closed.null_space(BARS, q) @ [0.7]
+    q = lw.constraints.assemble(BARS, {BARS.joint_names[0]: 0.4})
+    v = lw.constraints.null_space(BARS, q) @ [0.7]
     tau = np.array([3.0, -1.0, 0.5])
     np.testing.assert_allclose(
         numbers(lwc.closed.forward_dynamics(BARS, q, v, tau))[:, 0],
-        lw.closed.forward_dynamics(BARS, q, v, tau),
+        lw.forward_dynamics(BARS, q, v, tau),
         atol=1e-10,
     )
     step = lwc.function("closed_rk4_step", BARS)

@@ -56,7 +56,7 @@ def test_computed_torque_along_a_table(run):
 def test_computed_torque_holds_a_linkage(run):
     """Loops take part: one motor and the loop hold all joints at the assembled configuration."""
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, {"crank_joint": 0.9})
+    q = lw.constraints.assemble(mech, {"crank_joint": 0.9})
     np.savez("linkage.npz", t=np.arange(2.0), q=np.tile(q, (2, 1)))
     found = json.loads(
         run("simulate", "builtin:four_bar", "--start", "linkage.npz", "--follow", "linkage.npz", "--json")

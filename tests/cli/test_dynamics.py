@@ -76,17 +76,15 @@ def test_closed_mechanisms(run, here, capsys):
     """A motor at the crank; accelerations of few digits are those of one joint, from which the others follow."""
     mech = lw.mechanisms.four_bar().with_gravity((0.0, -9.81, 0.0))
     q = np.array([lw.configuration(mech, crank_joint=x) for x in (0.5, 0.7, 1.1)])
-    v = 2.0 * lw.closed.null_space(mech, q, independent="crank_joint")[..., 0]
+    v = 2.0 * lw.constraints.null_space(mech, q, independent="crank_joint")[..., 0]
     expected = np.tile([0.4, 0.0, 0.0], (3, 1))
-    a = lw.closed.forward_dynamics(mech, q, v, expected)
+    a = lw.forward_dynamics(mech, q, v, expected)
     given = ("dynamics", "inverse", "builtin:four_bar", "--gravity", 0, -9.81, 0)
     file = write_csv(here / "motion.csv", t=[0.0, 0.1, 0.2], q=q, v=v, a=a)
     found = csv(run(*given, file, "--actuated", "crank_joint"))
     np.testing.assert_allclose(stacked(found, "tau", 3), expected, atol=1e-7)
     least = csv(run(*given, file))
-    np.testing.assert_allclose(
-        stacked(least, "tau", 3), lw.closed.inverse_dynamics(mech, q, v, a), rtol=1e-12, atol=1e-12
-    )
+    np.testing.assert_allclose(stacked(least, "tau", 3), lw.inverse_dynamics(mech, q, v, a), rtol=1e-12, atol=1e-12)
     write_csv(here / "rough.csv", q=q, v=v, a=a.round(3))
     assert main([str(x) for x in (*given, "rough.csv", "--actuated", "crank_joint")]) == 2
     assert "independent" in capsys.readouterr().err
@@ -228,10 +226,10 @@ def test_columns_by_joint_name_and_what_simulate_wrote(run, here):
 
 def test_forward_dynamics_keeps_loops_closed(run, here):
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, lw.neutral(mech))
+    q = lw.constraints.assemble(mech, lw.neutral(mech))
     write_csv(here / "states.csv", q=q[None], v=np.zeros((1, mech.nv)), tau=np.ones((1, mech.nv)))
     found = csv(run("dynamics", "forward", "builtin:four_bar", "states.csv"))
-    expected = lw.closed.forward_dynamics(mech, q, np.zeros(mech.nv), np.ones(mech.nv))
+    expected = lw.forward_dynamics(mech, q, np.zeros(mech.nv), np.ones(mech.nv))
     np.testing.assert_allclose(stacked(found, "a", mech.nv)[0], expected, rtol=1e-12)
 
 

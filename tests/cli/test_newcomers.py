@@ -105,7 +105,7 @@ def test_loops_are_closed_near_the_neutral_position_or_around_what_is_given(run)
     free = json.loads(run("linearize", "builtin:five_bar", "--json"))["q"]
     held = json.loads(run("linearize", "builtin:five_bar", "--q", "joint1=0.4", "--q", "joint2=0", "--json"))["q"]
     for q in (free, held):
-        assert np.abs(lw.closed.position_error(five, np.array(q))).max() < 1e-8
+        assert np.abs(lw.constraints.position_error(five, np.array(q))).max() < 1e-8
     assert held[:2] == [0.4, 0.0]
     message = run("linearize", "builtin:four_bar", "--q", "crank_joint=0", "--q", "coupler_joint=1",
                   "--q", "rocker_joint=0", fails=True)  # fmt: skip

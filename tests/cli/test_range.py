@@ -28,7 +28,7 @@ def test_a_slider_crank(tmp_path, run):
     )
     found = json.loads(run(*given))
     q = lw.configuration(mech, crank_joint=0.5)
-    expected = lw.closed.range_of_motion(mech, "slider_joint", q)
+    expected = lw.linkages.range_of_motion(mech, "slider_joint", q)
     assert [end["value"] for end in found["ends"]] == pytest.approx([expected.lower, expected.upper])
     assert all(end["cause"] == "dead centre" for end in found["ends"]) and picture.stat().st_size > 1000
     assert {one["kind"] for one in found["singular_positions"]} == {"input"}
@@ -38,9 +38,9 @@ def test_a_slider_crank(tmp_path, run):
 
 def test_degrees_and_what_is_wrong(run, capsys):
     text = run("range", "builtin:four_bar", "rocker_joint", "--degrees")
-    reach = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
+    reach = lw.linkages.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
     assert f"{math.degrees(reach.lower):.6g}" in text and "range" in text
-    (singular, *_) = lw.closed.singular_positions(lw.mechanisms.four_bar(), "rocker_joint")
+    (singular, *_) = lw.linkages.singular_positions(lw.mechanisms.four_bar(), "rocker_joint")
     assert all(f"{x:.6g}" in text for x in np.degrees(singular.q)) and "singular positions (degrees)" in text
     assert "singular positions (rad)" in run("range", "builtin:four_bar", "rocker_joint")
     assert main(["range", "builtin:four_bar", "rocker"]) == 2
@@ -58,7 +58,7 @@ def test_commands_draw_in_the_unit_of_their_tables(run, monkeypatch):
     text = run("range", "builtin:four_bar", "rocker_joint", "--degrees", "--plot", "range.png")
     (axes,) = drawn[0].axes
     assert axes.get_xlabel() == "rocker_joint (deg)" and axes.get_ylabel() == "angle (deg)"
-    reach = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
+    reach = lw.linkages.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
     low = f"{math.degrees(reach.lower):.6g}"
     assert low in text and f"rocker_joint from {low} " in axes.get_title(loc="left")
     run("simulate", "builtin:planar_arm:2", "--q", "joint1=30", "--duration", 0.1, "--degrees", "--plot", "motion.png")

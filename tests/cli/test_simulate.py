@@ -92,7 +92,7 @@ def test_a_closed_mechanism_is_assembled_around_the_joints_given(run):
     found = json.loads(run("simulate", "builtin:four_bar", "--q", "crank_joint=0.8", "--duration", 0.3, "--json"))
     mech = lw.mechanisms.four_bar()
     assert found["start"]["q"][mech.q_index("crank_joint")][0] == pytest.approx(0.8, abs=1e-14)
-    assert np.linalg.norm(lw.closed.position_error(mech, found["start"]["q"])) < 1e-10
+    assert np.linalg.norm(lw.constraints.position_error(mech, found["start"]["q"])) < 1e-10
     assert found["loop_gap"] < 1e-9 and found["energy"]["largest_change"] < 1e-6
 
 

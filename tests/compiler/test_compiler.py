@@ -45,8 +45,8 @@ def test_public_functions_compile_to_what_they_compute(function):
     kernel = lw.compile(function, mech, target="numpy", **({"link": mech.link_names[-1]} if options else {}))
     arrays = arguments(kernel, mech)
     assert list(inspect.signature(function).parameters)[1 : 1 + len(arrays)] == list(kernel.inputs)
-    if function is lw.closed.inverse_dynamics:  # of accelerations that loops allow
-        arrays[2] = lw.closed.forward_dynamics(mech, *arrays)
+    if named(function).endswith("closed.inverse.inverse_dynamics"):  # of accelerations that loops allow
+        arrays[2] = lw.forward_dynamics(mech, *arrays)
     found, expected = kernel(*arrays), function(mech, *arrays, **options)
     same = functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
     if function is lw.denoc.matrices:
@@ -104,6 +104,8 @@ def test_every_array_function_compiles():
             "simulate",
             "step_derivatives",
         ),  # of many calls
+        *("activation_rates", "actuator_forces", "joint_force_derivatives", "joint_forces"),  # of force elements
+        *("forward_dynamics_second_derivatives", "joint_wrenches_derivatives"),
     }
 
 
@@ -118,7 +120,7 @@ def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
         ".*diagonal.forward_dynamics .*: compile linkwise.diagonal.motion,",
     )
     refused(lw.diagonal.all_forces, "linkwise.dynamics.diagonal.all_forces .*: compile 'diagonal_forces_of_all'$")
-    refused(lw.closed.project, "linkwise.dynamics.closed.assembly.project .*: compile 'closed_projection'")
+    refused(lw.constraints.project, "linkwise.dynamics.closed.assembly.project .*: compile 'closed_projection'")
     for function in (lw.simulate, lw.neutral, lw.diagonal.curvature, lw.jacobian_of):
         refused(
             function, rf"{named(function)} is no algorithm that can be compiled: available: inverse_dynamics, .* all$"
@@ -128,7 +130,9 @@ def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
 def test_what_is_named_instead_exists():
     assert len(INSTEAD) >= 3
     for advice in INSTEAD.values():
-        assert any(algorithm in advice for algorithm in (*ALGORITHMS, "diagonal.motion", "momenta.motion"))
+        assert any(
+            algorithm in advice for algorithm in (*ALGORITHMS, "diagonal.motion", "momenta.motion", "lw.step_kernel")
+        )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_arrays_that_are_missing_are_named():
     arm = lw.mechanisms.planar_arm(3)
     for call, message in (
         (lambda: lw.diagonal.rates(arm, np.zeros(3), None), r"diagonal_rates: v is missing.* must be \(\.\.\., 3\)"),
-        (lambda: lw.forward_dynamics(arm, np.zeros(3), np.zeros(3), None), "forward_dynamics: tau is missing"),
+        (lambda: lw.link_velocities(arm, np.zeros(3), None), "link_velocities: v is missing"),
         (lambda: lw.mass_matrix(arm, None), "mass_matrix: q is missing"),
         (
             lambda: lw.static_forces(arm, np.zeros(3), {"link1": np.zeros(6)}),

@@ -92,9 +92,9 @@ def test_controllers_and_coordinates_of_functions():
     control = lw.computed_torque(arm, reference)
     again, state = pickle.loads(pickle.dumps(control)), (np.array([0.1, 0.2]), np.zeros(2))
     np.testing.assert_allclose(again(0.3, *state), control(0.3, *state), rtol=1e-12)
-    q = lw.closed.assemble(linkage, linkage.initial)
-    for coordinates in (["crank_joint"], lw.closed.implicit_coordinates(linkage, first_angle, [q[0]])):
-        chart = lw.closed.local_parametrization(linkage, q, coordinates)
+    q = lw.constraints.assemble(linkage, linkage.initial)
+    for coordinates in (["crank_joint"], lw.constraints.implicit_coordinates(linkage, first_angle, [q[0]])):
+        chart = lw.constraints.local_parametrization(linkage, q, coordinates)
         y = chart.coordinates.value(q) + 0.01
         copy = pickle.loads(pickle.dumps(chart))
         np.testing.assert_allclose(copy.configuration(y), chart.configuration(y), rtol=1e-12)

@@ -285,14 +285,14 @@ def test_refusals_of_zeros_are_not_lost():
 
 def test_closed_mechanisms(compiled):
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, lw.neutral(mech))
-    v = lw.closed.project(mech, q, np.ones(mech.nv))[1]
+    q = lw.constraints.assemble(mech, lw.neutral(mech))
+    v = lw.constraints.project(mech, q, np.ones(mech.nv))[1]
     tau = np.zeros(mech.nv)
     link = mech.link_names[-1]
 
     def results(variant):
         model = lw.linearize(variant, q, v, tau)
-        return lw.closed.forward_dynamics(variant, q, v, tau), model.A, lw.bias_force(variant.spanning_tree, q, v)
+        return lw.forward_dynamics(variant, q, v, tau), model.A, lw.bias_force(variant.spanning_tree, q, v)
 
     counts = []
     for mass in (1.0, 2.0, 3.0, 4.0, 5.0):

@@ -16,7 +16,7 @@ from linkwise.compiler.runtime.gufunc import owners_are_known
 
 ARM, LOOP = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
 X = np.array([0.3, 0.4])
-CLOSED = lw.closed.assemble(LOOP, lw.neutral(LOOP))
+CLOSED = lw.constraints.assemble(LOOP, lw.neutral(LOOP))
 REST = np.zeros(LOOP.nv)
 MASS_TIMES = op.H @ op.phi @ op.M @ op.phi.T @ op.H.T @ op.joint_vector("a")
 
@@ -29,7 +29,7 @@ USES = {
     "rollouts": (ARM, lambda mech: lw.rollout(mech, X, X, None, 0.01, 2)),
     "motions": (ARM, lambda mech: lw.simulate(mech, X, X, 0.01, method="rk4", step=0.005)),
     "linear models": (ARM, lambda mech: lw.linearize(mech, X, X).modes()),
-    "loops": (LOOP, lambda mech: lw.closed.forward_dynamics(mech, CLOSED, REST, REST)),
+    "loops": (LOOP, lambda mech: lw.forward_dynamics(mech, CLOSED, REST, REST)),
     "expressions": (ARM, lambda mech: lw.compile(MASS_TIMES, mech)(X, X)),
     "plans": (ARM, lambda mech: lw.compile("mass_matrix", mech).plan()),
     "dense operators": (ARM, lambda mech: op.dense(op.H @ op.phi, mech, X)),

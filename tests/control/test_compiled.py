@@ -157,11 +157,11 @@ def test_a_pole_is_balanced_at_the_least_cost():
 @pytest.mark.slow
 def test_a_mechanism_with_a_loop_is_held_by_one_motor():
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, {"crank_joint": 0.9})
+    q = lw.constraints.assemble(mech, {"crank_joint": 0.9})
     held = lw.find_equilibrium(mech, q, solve_for="tau", actuated=("crank_joint",))
     model = lw.linearize(mech, held.q, None, held.tau, independent=("crank_joint",), inputs=("crank_joint",))
     control = lw.lqr(model, [1e4, 1.0], 0.01)
-    start = lw.closed.follow(mech, held.q, {"crank_joint": float(held.q[0]) + 0.1})
+    start = lw.linkages.follow(mech, held.q, {"crank_joint": float(held.q[0]) + 0.1})
     run = lw.simulate(mech, start, np.zeros(mech.nv), 3.0, control=control)
     np.testing.assert_allclose(run.q[-1], held.q, atol=1e-3)
     q, _ = lw.rollout(mech, start, None, None, 5e-3, 600, feedback=control, final_only=True)

@@ -67,7 +67,7 @@ def test_gains_targets_and_limits_by_joint():
 def test_a_target_by_joint_closes_loops():
     mech = lw.mechanisms.four_bar()
     control = lw.joint_feedback(mech, {"crank_joint": 0.3}, kp={"crank_joint": 10.0})
-    assert control.target[0] == 0.3 and np.linalg.norm(lw.closed.position_error(mech, control.target)) < 1e-11
+    assert control.target[0] == 0.3 and np.linalg.norm(lw.constraints.position_error(mech, control.target)) < 1e-11
     assert control.actuated_joints == ("crank_joint",)
 
 

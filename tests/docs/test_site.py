@@ -148,5 +148,5 @@ def test_every_example_is_on_its_page():
 
 
 def test_uses_find_names_by_whatever_they_are_imported():
-    assert "docs/closed.md" in uses()["closed.assemble"]
+    assert "docs/closed.md" in uses()["constraints.assemble"]
     assert "examples/05_operators.py" in uses()["operators.psi"] and "README.md" in uses()["rollout"]

@@ -25,7 +25,7 @@ def test_every_public_name_has_a_docstring(name):
 
 
 def test_uses_find_names_by_whatever_they_are_imported():
-    assert "docs/closed.md" in uses()["closed.assemble"]
+    assert "docs/closed.md" in uses()["constraints.assemble"]
     assert "examples/05_operators.py" in uses()["operators.psi"] and "README.md" in uses()["rollout"]
     assert "docs/coming_from/pinocchio.md" in uses()["static_forces"]
 

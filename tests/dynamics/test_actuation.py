@@ -16,7 +16,7 @@ def assembled(mech: lw.Mechanism, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     for _ in range(50):
         try:
-            return lw.closed.assemble(mech, lw.random_state(mech, rng)[0])
+            return lw.constraints.assemble(mech, lw.random_state(mech, rng)[0])
         except MechanismError:
             continue
     raise AssertionError(f"{mech.name} was not assembled")
@@ -38,14 +38,18 @@ def test_closed_mechanisms_are_held_by_their_motors_alone(name):
     """The default names the motors one would build in, and they hold the mechanism: by the equations of motion, and as
     the inverse dynamics with the same motors says."""
     mech = getattr(lw.mechanisms, name)()
-    q = lw.closed.assemble(mech, lw.neutral(mech)) if name in ("stewart_platform", "delta_robot") else assembled(mech)
+    q = (
+        lw.constraints.assemble(mech, lw.neutral(mech))
+        if name in ("stewart_platform", "delta_robot")
+        else assembled(mech)
+    )
     control = lw.joint_feedback(mech, q, kp=100.0, kd=10.0)
     assert control.actuated_joints == DRIVEN[name]
     rest = np.zeros(mech.nv)
     tau = control(0.0, q, rest)
     assert not tau[~control.actuated].any() and np.abs(tau).max() > 0.01
-    np.testing.assert_allclose(lw.closed.forward_dynamics(mech, q, rest, tau), 0.0, atol=1e-8)
-    expected = lw.closed.inverse_dynamics(mech, q, rest, rest, actuated=DRIVEN[name])
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, rest, tau), 0.0, atol=1e-8)
+    expected = lw.inverse_dynamics(mech, q, rest, rest, actuated=DRIVEN[name])
     np.testing.assert_allclose(tau, expected, atol=1e-8 * np.abs(expected).max())
     # Springs and dampers pull at the motors too, and nowhere else; a batch is many states.
     pulled = control(0.0, np.stack([q, q]), np.ones((2, mech.nv)))
@@ -76,7 +80,7 @@ def test_loops_on_a_floating_base():
         builder.joint(f"{link}_joint", lw.Revolute((0, 1, 0)), parent, link, (None, (at, 0, 0)))
     builder.loop("pin", lw.Revolute((0, 1, 0)), "coupler", (None, (0.6, 0, 0)), "rocker", (None, (0.5, 0, 0)))
     mech = builder.build()
-    q = lw.closed.assemble(mech, [1.0, 0, 0, 0, 0, 0, 0, -1.0, 0.8, -1.2], hold=("free",))
+    q = lw.constraints.assemble(mech, [1.0, 0, 0, 0, 0, 0, 0, -1.0, 0.8, -1.2], hold=("free",))
     control = lw.joint_feedback(mech, q)
     assert control.actuated_joints == ("crank_joint",)
     fixed = mech.with_locked(free=q[:7])

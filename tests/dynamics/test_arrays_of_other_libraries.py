@@ -105,10 +105,10 @@ def arguments(function, mech, batch, dtype):
             options.setdefault("link", mech.link_names[-1])
         else:
             assert one.default is not one.empty or one.kind is one.VAR_KEYWORD, one
-    if function is lw.closed.inverse_dynamics:  # of accelerations that loops allow
-        arrays[0] = lw.closed.assemble(mech, mech.initial)
+    if named(function).endswith("closed.inverse.inverse_dynamics"):  # of accelerations that loops allow
+        arrays[0] = lw.constraints.assemble(mech, mech.initial)
         arrays[1] = 0.0 * arrays[1]
-        arrays[2] = lw.closed.forward_dynamics(mech, *arrays)
+        arrays[2] = lw.forward_dynamics(mech, *arrays)
     return arrays, options
 
 
@@ -174,10 +174,10 @@ def test_rollout(make, dtype):
 def test_simulate_and_linearize(make, dtype, mechanism):
     """One motion and its linear model are float64, whatever goes in, as with NumPy arrays."""
     mech = LOOP if mechanism == "four_bar" else ARM
-    q = lw.closed.assemble(mech, lw.neutral(mech)) if mech.loops else np.array([0.4, -0.2])
+    q = lw.constraints.assemble(mech, lw.neutral(mech)) if mech.loops else np.array([0.4, -0.2])
     q, v = q.astype(dtype), np.zeros(mech.nv, dtype)
     if mech.loops:  # closed to the precision of what is given
-        q = lw.closed.assemble(mech, q)
+        q = lw.constraints.assemble(mech, q)
     push, t = np.full((mech.n_links, 6), 0.1, dtype), np.linspace(0.0, 0.05, 3)
     one, other = (lw.simulate(mech, f(q), f(v), 0.05, wrenches=f(push), t_eval=f(t)) for f in (make, np.asarray))
     same((one.q, one.v), (other.q, other.v))
@@ -188,11 +188,11 @@ def test_simulate_and_linearize(make, dtype, mechanism):
 @MAKERS
 def test_closed_mechanisms(make):
     mech = LOOP
-    q = lw.closed.assemble(mech, lw.neutral(mech))
+    q = lw.constraints.assemble(mech, lw.neutral(mech))
     v, tau = np.zeros(mech.nv), np.ones(mech.nv)
-    same(lw.closed.assemble(mech, make(q)), lw.closed.assemble(mech, q))
-    same(lw.closed.forward_dynamics(mech, make(q), make(v), make(tau)), lw.closed.forward_dynamics(mech, q, v, tau))
-    same(lw.closed.null_space(mech, make(q)), lw.closed.null_space(mech, q))
+    same(lw.constraints.assemble(mech, make(q)), lw.constraints.assemble(mech, q))
+    same(lw.forward_dynamics(mech, make(q), make(v), make(tau)), lw.forward_dynamics(mech, q, v, tau))
+    same(lw.constraints.null_space(mech, make(q)), lw.constraints.null_space(mech, q))
 
 
 @pytest.mark.parametrize("array", [OnDevice([0.1, 0.2]), OnDeviceToo()], ids=["DLPack", "CUDA array interface"])

@@ -95,13 +95,13 @@ def test_wrong_lengths_say_what_they_may_be():
     spinning = lw.mechanisms.planar_arm(2)
     assert "Pinocchio has cosine and sine of unlimited joints" in only(*lw.check_state(spinning, np.zeros(4)))
     with pytest.raises(lw.MechanismError, match="expected .* that is the length of v; q has four numbers"):
-        lw.closed.forward_dynamics(MECH, np.zeros((2, 8)), np.zeros(8), np.zeros(8), method="svd")
+        lw.forward_dynamics(MECH, np.zeros((2, 8)), np.zeros(8), np.zeros(8), method="svd")
 
 
 def test_loops():
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, mech.initial)
-    v = lw.closed.null_space(mech, q)[:, 0]
+    q = lw.constraints.assemble(mech, mech.initial)
+    v = lw.constraints.null_space(mech, q)[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lw.check_state(mech, q, v) == ()

@@ -100,7 +100,7 @@ def test_balls_and_capsules_touch_boxes():
         steps = 1e-6 * np.eye(mech.nv)
         there = [[lw.contact_energy(elastic, lw.integrate(mech, q[k], s * d, 1.0)) for s in (1, -1)] for d in steps]
         slope = [(b - a) / 2e-6 for a, b in there]
-        found = lw.acting.forces(elastic, q[k], still)
+        found = lw.joint_forces(elastic, q[k], still)
         np.testing.assert_allclose(found, slope, atol=2e-5 * (1.0 + np.abs(found).max()))
     inside = lw.Builder().link("b", 1.0, inertia=(0.1, 0.1, 0.1)).joint("f", lw.Floating(), "ground", "b").build()
     inside = inside.with_shape("s", "b", "sphere", 0.1).with_shape("t", "ground", "box", (1, 1, 1))

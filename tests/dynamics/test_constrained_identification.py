@@ -25,8 +25,8 @@ def excited(mech: lw.Mechanism, drives: tuple[str, ...], size: float, count: int
             motion += share * np.array(
                 [np.sin(rate * t + phase), rate * np.cos(rate * t + phase), -(rate**2) * np.sin(rate * t + phase)]
             )
-    q = lw.closed.follow_path(mech, None, {name: motion[0] for name, motion in values.items()})
-    driven = lw.closed.driven_motion(
+    q = lw.linkages.follow_path(mech, None, {name: motion[0] for name, motion in values.items()})
+    driven = lw.linkages.driven_motion(
         mech, q, {name: motion[1] for name, motion in values.items()}, {name: x[2] for name, x in values.items()}
     )
     return driven.q, driven.v, driven.a
@@ -115,5 +115,5 @@ def test_a_four_bar_in_closed_form():
 def test_coordinates_that_do_not_describe_the_motion_are_refused():
     with pytest.raises(lw.MechanismError, match="degrees of freedom"):
         linkage = lw.mechanisms.five_bar()
-        q = lw.closed.assemble(linkage)
+        q = lw.constraints.assemble(linkage)
         lw.regressor(linkage, q, np.zeros(4), np.zeros(4), independent=("joint1",))

@@ -98,10 +98,10 @@ def test_accelerations_of_linkages(name):
     mech = getattr(lw.mechanisms, name)().with_gravity((1.0, -9.81, 0.0))
     rng = np.random.default_rng(3)
     formulas = lw.symbolic(mech, "forward_dynamics")
-    q = lw.closed.assemble(mech, {mech.joint_names[0]: 0.9})
-    v = lw.closed.project(mech, q, rng.normal(size=mech.nv))[1]
+    q = lw.constraints.assemble(mech, {mech.joint_names[0]: 0.9})
+    v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))[1]
     tau = rng.normal(size=mech.nv)
-    expected = lw.closed.forward_dynamics(mech, q, v, tau)
+    expected = lw.forward_dynamics(mech, q, v, tau)
     np.testing.assert_allclose(formulas(q, v, tau), expected, atol=1e-9 * np.abs(expected).max())
     given = {f"{letter}{k + 1}": x for letter, xs in (("q", q), ("v", v), ("tau", tau)) for k, x in enumerate(xs)}
     printed = as_printed(formulas, {**formulas.values, **given})
@@ -266,14 +266,14 @@ def test_all_lengths_of_a_linkage_are_symbols_and_parameters():
         bars = given["l1"] * np.exp(1j * q[:, 0]) + given["l2"] * np.exp(1j * (q[:, 0] + q[:, 1]))
         gap = (given["p3"] + given["l3"] * np.exp(1j * q[:, 2]) - bars) * np.exp(-1j * (q[:, 0] + q[:, 1]))
         close(closure(q, **given)[:, :2], np.stack([gap.real, gap.imag], axis=-1), 1e-14)
-    close(closure(q), lw.closed.position_error(mech, q), 1e-14)
+    close(closure(q), lw.constraints.position_error(mech, q), 1e-14)
     sides = lw.pose((0.8, 0.1, 0.0), rpy=(0.0, 0.0, 0.3)), lw.pose((0.6, -0.2, 0.0))
     other = mech.spanning_tree.with_loops(lw.Loop("C", z, "coupler", sides[0], "rocker", sides[1]))
     kernel = lw.compile("position_error", mech, parameters=("C.pose_a", "C.pose_b"))
-    close(kernel(q, *sides), lw.closed.position_error(other, q), 1e-14)
-    at, still = lw.closed.assemble(other, {"A": 0.4}, hold="A"), np.zeros(3)
+    close(kernel(q, *sides), lw.constraints.position_error(other, q), 1e-14)
+    at, still = lw.constraints.assemble(other, {"A": 0.4}, hold="A"), np.zeros(3)
     moving = lw.compile("closed_forward_dynamics", mech, parameters=("C.pose_a", "C.pose_b"))
-    close(moving(at, still, still, *sides), lw.closed.forward_dynamics(other, at), 1e-9)
+    close(moving(at, still, still, *sides), lw.forward_dynamics(other, at), 1e-9)
     for name, says in (
         ("C.pose", "unknown parameter of loop 'C' 'pose'.*'pose_a'"),
         ("D.pose_a", "no loop 'D': known: 'C'"),

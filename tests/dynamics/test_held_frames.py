@@ -34,30 +34,30 @@ def test_steps_of_a_leg_share_code_and_are_warned_of_by_name(compiled):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = [
-                lw.closed.forward_dynamics(held, q, v, tau),
-                lw.closed.inverse_dynamics(held, q, v, v, actuated=("hip", "knee")),
-                lw.closed.loop_reactions(held, q, v, tau)[0],
-                np.array([lw.closed.degrees_of_freedom(held)]),
+                lw.forward_dynamics(held, q, v, tau),
+                lw.inverse_dynamics(held, q, v, v, actuated=("hip", "knee")),
+                lw.constraints.loop_reactions(held, q, v, tau)[0],
+                np.array([lw.constraints.degrees_of_freedom(held)]),
             ]
         if step > 1:
             continue
         alone = copy.deepcopy(held)  # without a family: its numbers folded in
         expected = [
-            lw.closed.forward_dynamics(alone, q, v, tau, method="svd"),
-            lw.closed.inverse_dynamics(alone, q, v, v, actuated=("hip", "knee")),
-            lw.closed.loop_reactions(alone, q, v, tau)[0],
+            lw.forward_dynamics(alone, q, v, tau, method="svd"),
+            lw.inverse_dynamics(alone, q, v, v, actuated=("hip", "knee")),
+            lw.constraints.loop_reactions(alone, q, v, tau)[0],
             [1],
         ]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-10)
     assert not compiled
     heavy = lw.hold_frames(robot.with_payload("body", 2.0), "foot", q, points=True)
-    a = lw.closed.forward_dynamics(heavy, q, v, tau)
-    np.testing.assert_allclose(a, lw.closed.forward_dynamics(copy.deepcopy(heavy), q, v, tau), atol=1e-10)
+    a = lw.forward_dynamics(heavy, q, v, tau)
+    np.testing.assert_allclose(a, lw.forward_dynamics(copy.deepcopy(heavy), q, v, tau), atol=1e-10)
     with pytest.warns(
         lw.MechanismWarning, match=r"'foot' of mechanism 'leg' is held 0\.287.*hold_frames.*active="
     ) as told:
-        lw.closed.forward_dynamics(held, q + (0.4, 0, 0), v, tau)
+        lw.forward_dynamics(held, q + (0.4, 0, 0), v, tau)
     assert len(told) == 1
     with pytest.raises(lw.MechanismError, match="'foot' is held already.*before it was"):
         lw.hold_frames(held, "foot", q)
@@ -75,8 +75,8 @@ def test_frames_of_one_name_and_orders_of_elimination_are_told_apart():
     for mech, frame, angle in (*turning, (aside, "tool", 0.0), (ahead, "tool", 0.1), (aside, "tool", 0.7)):
         q = np.array([0.2 * angle, np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
         held = lw.hold_frames(mech, frame, q, points=True)
-        found = lw.closed.forward_dynamics(held, q, v, tau)
-        expected = lw.closed.forward_dynamics(copy.deepcopy(held), q, v, tau, method="svd")
+        found = lw.forward_dynamics(held, q, v, tau)
+        expected = lw.forward_dynamics(copy.deepcopy(held), q, v, tau, method="svd")
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -86,18 +86,18 @@ def test_the_ground_carries_what_stands():
     toes = [name for name in robot.frame_names if name.endswith("_toe")]
     q = lw.integrate(robot, robot.initial, np.r_[0.3, -0.2, 0.5, np.zeros(15)], 1.0)  # on a slope
     held, rest = lw.hold_frames(robot, toes, q, points=True), np.zeros(robot.nv)
-    torques = lw.closed.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
-    ground = lw.closed.loop_reactions(held, q, rest, torques, frame="world_aligned")
+    torques = lw.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
+    ground = lw.constraints.loop_reactions(held, q, rest, torques, frame="world_aligned")
     np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.masses.sum()), atol=1e-8)
     with pytest.warns(
         lw.MechanismWarning, match=r"'trunk_joint' among them, which floats.*unactuated=\['trunk_joint'\]"
     ):
-        lw.closed.static_forces(held, q)
+        lw.static_forces(held, q)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_allclose(lw.closed.static_forces(held, q, unactuated=["trunk_joint"]), torques, atol=1e-9)
-    own = lw.closed.loop_reactions(held, q, rest, torques)
+        np.testing.assert_allclose(lw.static_forces(held, q, unactuated=["trunk_joint"]), torques, atol=1e-9)
+    own = lw.constraints.loop_reactions(held, q, rest, torques)
     for toe, one, other in zip(toes, own, ground, strict=True):
         np.testing.assert_allclose(lw.frame_pose(robot, q, toe)[:3, :3] @ one[3:], other[3:], atol=1e-9)
     with pytest.raises(ValueError, match="unknown frame 'world': known: 'loop', 'world_aligned'"):
-        lw.closed.loop_reactions(held, q, rest, torques, frame="world")
+        lw.constraints.loop_reactions(held, q, rest, torques, frame="world")

@@ -74,7 +74,7 @@ def test_hints(tree):
         tree.with_frame("tool", tree.link_names[1], ((0, 0, 0.1), (0.2, 0, 0)))
     with pytest.raises(lw.MechanismError, match=r"comes before q, range_of_motion\(mech, 'crank_joint', q\)"):
         mech = lw.mechanisms.four_bar()
-        lw.closed.range_of_motion(mech, mech.initial, "crank_joint")
+        lw.linkages.range_of_motion(mech, mech.initial, "crank_joint")
 
 
 def test_modules_of_other_libraries_are_attributes():

@@ -80,7 +80,7 @@ def test_derivatives_and_potential(seed):
 
 def test_energy_is_conserved_on_a_loop():
     mech = lw.mechanisms.five_bar()
-    q = lw.closed.assemble(mech, [2.2, 1.8, 1.5, 1.9])
+    q = lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
     first, last = mech.link_names[0], mech.link_names[-1]
     passive = lw.Passive.spring_between(first, (0.2, 0.1, 0.0), last, (0.1, 0.3, 0.0), 40.0, 0.5)
     passive += lw.Passive.cylinder_between("ground", (0.0, 2.0, 0.0), first, (0.4, 0.0, 0.0), force=3.0)
@@ -124,7 +124,7 @@ def test_linear_models_and_equilibria_of_loops():
     assert model.is_equilibrium and found.stable
     (pace,) = model.modes().frequencies
     start, _ = model.joint_motion(np.array([1e-5, 0.0]))
-    start = lw.closed.assemble(mech, start)
+    start = lw.constraints.assemble(mech, start)
     motion = lw.simulate(mech, start, np.zeros(mech.nv), 2.0 * np.pi / pace, passive=passive, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=2e-9)  # back after one period, but for second order
     half = motion.at(np.pi / pace)[0]

@@ -1,4 +1,7 @@
-"""What acts, as functions of JAX: numbers of ``lw.acting``, derivatives against differences and ``lw.acting``'s own."""
+"""Force elements, as functions of JAX: numbers of ``lw.joint_forces`` and the like, derivatives against differences and
+their own."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,21 +16,45 @@ from jax.test_util import check_grads  # noqa: E402
 import linkwise.jax as lwj  # noqa: E402
 
 
+def _dynamics(function):
+    """With arguments in the order of JAX's functions."""
+
+    def call(mech, q, v=None, third=None, ctrl=None, activation=None, wrenches=None):
+        return function(mech, q, v, third, wrenches, ctrl=ctrl, activation=activation, forces="all")
+
+    return call
+
+
+def _elements(function):
+    return lambda mech, q, v=None, ctrl=None, activation=None: function(mech, q, v, ctrl=ctrl, activation=activation)
+
+
+IN_NUMPY = SimpleNamespace(
+    acting=SimpleNamespace(
+        forward_dynamics=_dynamics(lw.forward_dynamics),
+        inverse_dynamics=_dynamics(lw.inverse_dynamics),
+        forces=_elements(lw.joint_forces),
+        activation_rates=_elements(lw.activation_rates),
+        actuator_forces=_elements(lw.actuator_forces),
+    )
+)
+
+
 def test_numbers_are_those_of_linkwise():
     assert (lw.contact_points(ARM, Q, V).gap.min(axis=-1) < 0).tolist() == [False, True, True]
     driving = CTRL, ACTIVATION
     for name in ("forces", "activation_rates", "actuator_forces"):
-        found, expected = (getattr(where.acting, name)(ARM, Q, V, *driving) for where in (lwj, lw))
+        found, expected = (getattr(where.acting, name)(ARM, Q, V, *driving) for where in (lwj, IN_NUMPY))
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     for name in ("forward_dynamics", "inverse_dynamics"):
         for given in ((Q, V, TAU, *driving), (Q,)):
-            found, expected = (getattr(where.acting, name)(ARM, *given) for where in (lwj, lw))
+            found, expected = (getattr(where.acting, name)(ARM, *given) for where in (lwj, IN_NUMPY))
             np.testing.assert_allclose(found, expected, rtol=1e-12)
     mapped = jax.jit(jax.vmap(lambda q: lwj.acting.forward_dynamics(ARM, q, V, TAU, *driving)))(Q)
-    np.testing.assert_allclose(mapped, lw.acting.forward_dynamics(ARM, Q, V, TAU, *driving), rtol=1e-12)
+    np.testing.assert_allclose(mapped, lw.forward_dynamics(ARM, Q, V, TAU, *driving, forces="all"), rtol=1e-12)
     assert lwj.acting.forward_dynamics(ARM, Q.astype(np.float32)).dtype == np.float32
     push = np.random.default_rng(0).normal(size=(2, 6))
-    found, expected = (where.acting.forward_dynamics(ARM, Q, V, TAU, *driving, push) for where in (lwj, lw))
+    found, expected = (where.acting.forward_dynamics(ARM, Q, V, TAU, *driving, push) for where in (lwj, IN_NUMPY))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -37,7 +64,7 @@ def test_derivatives():
         by_q, by_v, by_ctrl, by_activation = jax.jacfwd(lambda *x: lwj.acting.forces(ARM, *x), (0, 1, 2, 3))(
             q, V, CTRL, ACTIVATION
         )
-        known = lw.acting.derivatives(ARM, q, V, CTRL, ACTIVATION)
+        known = lw.joint_force_derivatives(ARM, q, V, ctrl=CTRL, activation=ACTIVATION)
         for found, expected in zip((by_q, by_v, by_ctrl, by_activation), known, strict=True):
             np.testing.assert_allclose(found, expected[:2], rtol=1e-10, atol=1e-10)
     check_grads(lambda *x: lwj.acting.inverse_dynamics(ARM, *x), (Q[0], V, TAU, CTRL, ACTIVATION), 2, rtol=1e-3)
@@ -45,7 +72,7 @@ def test_derivatives():
 
 def test_variants_have_their_own_numbers():
     for variant in (ARM.with_damping(shoulder=3.0), ARM.with_payload("fore", 2.0), ARM.with_acting("actuators")):
-        found, expected = (where.acting.forward_dynamics(variant, Q, V, ctrl=CTRL) for where in (lwj, lw))
+        found, expected = (where.acting.forward_dynamics(variant, Q, V, ctrl=CTRL) for where in (lwj, IN_NUMPY))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -53,9 +80,9 @@ def test_mechanisms_on_which_nothing_acts_and_closed_ones():
     bare, bars = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
     np.testing.assert_array_equal(lwj.acting.forces(bare, Q, V, jnp.zeros(0)), 0.0 * Q)
     assert lwj.acting.activation_rates(bare, Q).shape == (3, 0)
-    q = lw.closed.assemble(bars, {bars.joint_names[0]: 0.4})
+    q = lw.constraints.assemble(bars, {bars.joint_names[0]: 0.4})
     np.testing.assert_allclose(
-        lwj.acting.forward_dynamics(bars, q), lw.acting.forward_dynamics(bars, q), rtol=1e-9, atol=1e-9
+        lwj.acting.forward_dynamics(bars, q), lw.forward_dynamics(bars, q, forces="all"), rtol=1e-9, atol=1e-9
     )
     for refused, message in (
         (lambda: lwj.acting.forces(bare, Q, V, CTRL), "no actuator of mechanism 'planar_arm_2' acts"),

@@ -61,11 +61,11 @@ def test_other_axes_no_frames_loops_and_what_is_out_of_reach(humanoid):
     far = lw.inverse_kinematics(arm, {}, center_of_mass=(9.0, 0.0, 0.0), attempts=2)
     assert not far.converged and far.error == pytest.approx(9.0 - np.linalg.norm(center(arm, np.zeros(3))), rel=1e-3)
     linkage = lw.mechanisms.five_bar()
-    start = lw.closed.assemble(linkage, linkage.initial)
+    start = lw.constraints.assemble(linkage, linkage.initial)
     aside = center(linkage, start) + (0.02, 0.03, 0.0)
     moved = lw.inverse_kinematics(linkage, {}, start, center_of_mass=aside).require()
     np.testing.assert_allclose(center(linkage, moved), aside, atol=2e-8)
-    assert np.abs(lw.closed.position_error(linkage, moved)).max() < 1e-10
+    assert np.abs(lw.constraints.position_error(linkage, moved)).max() < 1e-10
 
 
 @pytest.mark.parametrize(

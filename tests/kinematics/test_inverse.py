@@ -164,14 +164,14 @@ def test_weights_share_what_cannot_be_reached():
 def test_loops_are_closed(make):
     mech = make()
     rng = np.random.default_rng(3)
-    q = lw.closed.assemble(mech, mech.initial)
-    moved = lw.closed.null_space(mech, q) @ (0.1 * rng.normal(size=lw.closed.degrees_of_freedom(mech, q)))
-    there = lw.closed.project(mech, lw.integrate(mech, q, moved, 1.0), np.zeros(mech.nv))[0]
+    q = lw.constraints.assemble(mech, mech.initial)
+    moved = lw.constraints.null_space(mech, q) @ (0.1 * rng.normal(size=lw.constraints.degrees_of_freedom(mech, q)))
+    there = lw.constraints.project(mech, lw.integrate(mech, q, moved, 1.0), np.zeros(mech.nv))[0]
     frame = mech.link_names[-1]
     goal = lw.frame_pose(mech, there, frame)
     target = goal if make is lw.mechanisms.stewart_platform else goal[:3, 3]
     found = lw.inverse_kinematics(mech, {frame: target}, q)
-    assert found.converged and np.abs(lw.closed.position_error(mech, found.q)).max() < 1e-10
+    assert found.converged and np.abs(lw.constraints.position_error(mech, found.q)).max() < 1e-10
     np.testing.assert_allclose(lw.frame_pose(mech, found.q, frame)[:3, 3], goal[:3, 3], atol=2e-8)
 
 

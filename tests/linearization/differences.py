@@ -20,13 +20,13 @@ class Neighbourhood:
     """States of a mechanism near (q, v) by their independent coordinates: y = R difference(q, there), z = R v.
 
     Independent of the linearization: configurations by Newton's iteration of a chart (or, for trees, by ``integrate``),
-    velocities by solving [R; G] v = [z; 0], accelerations by ``closed.forward_dynamics`` or ``forward_dynamics``.
+    velocities by solving [R; G] v = [z; 0], accelerations by ``forward_dynamics`` or ``forward_dynamics``.
     """
 
     def __init__(self, mech, q, v, tau, rows, passive=None, wrenches=None):
         self.mech, self.q, self.v, self.tau, self.rows = mech, q, v, tau, np.asarray(rows, dtype=float)
         self.passive, self.wrenches = passive, wrenches
-        self.chart = lw.closed.local_parametrization(mech, q, self.rows) if mech.loops else None
+        self.chart = lw.constraints.local_parametrization(mech, q, self.rows) if mech.loops else None
         self.jacobian = lw.compile("difference_jacobian", mech)
 
     def state(self, y, z):
@@ -35,7 +35,7 @@ class Neighbourhood:
             steps = np.linalg.solve(self.rows, np.stack([y, z], axis=1))
             return lw.integrate(self.mech, self.q, steps[:, 0], 1.0), steps[:, 1]
         q = self.chart.configuration(y, tolerance=1e-14)
-        stacked = np.vstack([self.rows, lw.closed.constraint_jacobian(self.mech, q)])
+        stacked = np.vstack([self.rows, lw.constraints.constraint_jacobian(self.mech, q)])
         right = np.concatenate([z, np.zeros(self.mech.n_constraints)])
         return q, np.linalg.lstsq(stacked, right, rcond=None)[0]
 
@@ -44,7 +44,7 @@ class Neighbourhood:
         if self.passive is not None:
             tau = tau + self.passive.forces(self.mech, q, v)
         if self.mech.loops:
-            a = lw.closed.forward_dynamics(self.mech, q, v, tau, wrenches=self.wrenches, tolerance=1e-6)
+            a = lw.forward_dynamics(self.mech, q, v, tau, wrenches=self.wrenches, tolerance=1e-6)
         else:
             a = lw.forward_dynamics(self.mech, q, v, tau, *(() if self.wrenches is None else (self.wrenches,)))
         return np.concatenate([self.jacobian(self.q, q) @ v, a])

@@ -58,9 +58,9 @@ def test_an_arm_of_eight_links_on_springs(stable):
 def test_every_start_round_a_crank_rocker(stable):
     mech = crank_rocker()
     spring = lw.Passive.springs({"rocker_joint": 30.0}, rest={"rocker_joint": 1.2})
-    q, positions, energies = lw.closed.assemble(mech, [0.0, 1.0, 1.5]), [], []
+    q, positions, energies = lw.constraints.assemble(mech, [0.0, 1.0, 1.5]), [], []
     for angle in np.linspace(0.0, 2.0 * np.pi, 31):
-        q = lw.closed.follow(mech, q, {"crank_joint": angle})
+        q = lw.linkages.follow(mech, q, {"crank_joint": angle})
         found = lw.find_equilibrium(mech, q, passive=spring, stable=stable)
         at_rest(mech, found, spring)
         positions.append(found.q[0] % (2.0 * np.pi))
@@ -84,7 +84,7 @@ def test_closed_mechanisms_come_to_rest_at_a_minimum(name):
         assert found.stable is not False and found.residual < 1e-6
         here = lw.potential_energy(mech, found.q)
         for _ in range(5):
-            near = lw.closed.assemble(mech, lw.integrate(mech, found.q, 0.02 * rng.normal(size=mech.nv), 1.0))
+            near = lw.constraints.assemble(mech, lw.integrate(mech, found.q, 0.02 * rng.normal(size=mech.nv), 1.0))
             assert lw.potential_energy(mech, near) >= here - 1e-9 * abs(here)
 
 
@@ -104,7 +104,7 @@ def test_tops_are_left():
 
 def test_held_joints_stay_on_the_way_down():
     mech = crank_rocker()
-    q = lw.closed.assemble(mech, [0.7, 1.0, 1.5])
+    q = lw.constraints.assemble(mech, [0.7, 1.0, 1.5])
     held = lw.find_equilibrium(mech, q, hold=("crank_joint",), stable=True)
     np.testing.assert_allclose(held.q, q, atol=1e-9)
     arm = lw.mechanisms.planar_arm(3)

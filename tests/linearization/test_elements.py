@@ -54,7 +54,7 @@ def test_models_against_differences(make):
     def rates(q=q, v=v, tau=tau, u=u, x=x):
         given = (u, x if w else None)
         return np.concatenate(
-            [lw.acting.forward_dynamics(mech, q, v, tau, *given), lw.acting.activation_rates(mech, q, v, *given)]
+            [lw.forward_dynamics(mech, q, v, tau, *given, forces="all"), lw.activation_rates(mech, q, v, *given)]
         )
 
     scale = np.abs(model.A).max()
@@ -84,12 +84,12 @@ def test_models_of_loops():
     first, second, *_ = mech.joint_names
     servo = lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1)
     mech = mech.with_damping({first: 2.0}).with_elements(servo)
-    q = lw.closed.assemble(mech, [2.2, 1.8, 1.5, 1.9])
+    q = lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
     model = lw.linearize(mech, q, ctrl=[0.4], activation=[0.1])
     size = 1e-4
     x = size * np.array([0.3, -0.2, 0.5, 0.4, 0.6])
     start, speed = model.joint_motion(x)
-    start, speed = lw.closed.project(mech, start, speed)
+    start, speed = lw.constraints.project(mech, start, speed)
     step = 1e-3
     both = [
         lw.simulate(mech, *state, step, ctrl=[0.4], activation=w, rtol=1e-12, atol=1e-13)
@@ -154,11 +154,11 @@ def test_one_sided_slopes_at_kinks():
     mech = lw.mechanisms.planar_arm(1)
     (joint,) = mech.joint_names
     stop = mech.with_limits({joint: lw.Limits(-1.0, 0.5, stiffness=100.0)})
-    assert not lw.acting.derivatives(stop, [0.5], [0.0]).by_q.any()
-    assert lw.acting.derivatives(stop, [0.5 + 1e-9], [0.0]).by_q[0, 0] == -100.0
+    assert not lw.joint_force_derivatives(stop, [0.5], [0.0]).by_q.any()
+    assert lw.joint_force_derivatives(stop, [0.5 + 1e-9], [0.0]).by_q[0, 0] == -100.0
     motor = mech.with_elements(lw.Actuator("m", joint, ctrl_range=(-1.0, 1.0)))
-    assert lw.acting.derivatives(motor, [0.0], [0.0], ctrl=[1.0]).by_ctrl[0, 0] == 0.0
-    assert lw.acting.derivatives(motor, [0.0], [0.0], ctrl=[1.0 - 1e-9]).by_ctrl[0, 0] == 1.0
+    assert lw.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0]).by_ctrl[0, 0] == 0.0
+    assert lw.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0 - 1e-9]).by_ctrl[0, 0] == 1.0
     slack = mech.with_elements(lw.Tendon("t", ((joint, 1.0),), stiffness=7.0, rest=(-0.1, 0.1)))
-    assert not lw.acting.derivatives(slack, [0.1], [0.0]).by_q.any()
-    assert lw.acting.derivatives(slack, [0.1 + 1e-9], [0.0]).by_q[0, 0] == -7.0
+    assert not lw.joint_force_derivatives(slack, [0.1], [0.0]).by_q.any()
+    assert lw.joint_force_derivatives(slack, [0.1 + 1e-9], [0.0]).by_q[0, 0] == -7.0

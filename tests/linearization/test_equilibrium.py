@@ -17,8 +17,8 @@ def at_rest(mech, found, passive=None, wrenches=None) -> None:
     still = np.zeros(mech.nv)
     tau = found.tau if passive is None else found.tau + passive.forces(mech, found.q, still)
     if mech.loops:
-        assert np.abs(lw.closed.position_error(mech, found.q)).max() < 1e-9
-        a = lw.closed.forward_dynamics(mech, found.q, still, tau, wrenches=wrenches, tolerance=1e-7)
+        assert np.abs(lw.constraints.position_error(mech, found.q)).max() < 1e-9
+        a = lw.forward_dynamics(mech, found.q, still, tau, wrenches=wrenches, tolerance=1e-7)
     else:
         a = lw.forward_dynamics(mech, found.q, still, tau, *(() if wrenches is None else (wrenches,)))
     np.testing.assert_allclose(a, 0.0, atol=1e-6)
@@ -103,7 +103,7 @@ def test_forces_that_hold_a_configuration():
         at_rest(mech, found)
         np.testing.assert_array_equal(found.q, q)
     still = np.zeros(4)
-    expected = lw.closed.inverse_dynamics(mech, q, still, still, actuated=("joint1", "joint4"))
+    expected = lw.inverse_dynamics(mech, q, still, still, actuated=("joint1", "joint4"))
     np.testing.assert_allclose(two.tau, expected, atol=1e-9)
     assert np.linalg.norm(every.tau) < np.linalg.norm(two.tau)
     # Forces given at other joints stay, and springs help.
@@ -118,8 +118,8 @@ def test_forces_that_hold_a_configuration():
 def test_multipliers_are_the_loop_forces():
     mech = built("five_bar")
     found = lw.find_equilibrium(mech, random_state("five_bar", 1)[0], solve_for="tau")
-    expected = lw.closed.constraint_forces(mech, found.q, np.zeros(4), found.tau)
-    reaction = -lw.closed.constraint_jacobian(mech, found.q).T @ found.multipliers
+    expected = lw.constraints.constraint_forces(mech, found.q, np.zeros(4), found.tau)
+    reaction = -lw.constraints.constraint_jacobian(mech, found.q).T @ found.multipliers
     np.testing.assert_allclose(reaction, expected, atol=1e-8)
 
 

@@ -44,10 +44,10 @@ def test_more_actuators_than_needed_share():
 
 def test_a_closed_mechanism():
     mech = lw.mechanisms.five_bar()
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     two = [lw.Actuator(f"motor{i}", mech.joint_names[i]) for i in (0, 1)]
     found = lw.find_equilibrium(mech.with_elements(*two), q, solve_for="ctrl")
-    a = lw.acting.forward_dynamics(mech.with_elements(*two), q, np.zeros(mech.nv), ctrl=found.ctrl)
+    a = lw.forward_dynamics(mech.with_elements(*two), q, np.zeros(mech.nv), ctrl=found.ctrl, forces="all")
     np.testing.assert_allclose(a, 0.0, atol=1e-7)
 
 

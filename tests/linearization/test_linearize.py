@@ -84,7 +84,7 @@ def test_loops_of_every_kind_with_joints_that_turn_freely(kind):
     rng = np.random.default_rng(4)
     q, _ = lw.random_state(tree, rng)
     mech = with_loops(tree, closed_at(tree, q, kind, "ground", tree.link_names[-1], seed=3))
-    q, v = lw.closed.project(mech, q, 0.5 * rng.normal(size=mech.nv))
+    q, v = lw.constraints.project(mech, q, 0.5 * rng.normal(size=mech.nv))
     check(mech, q, v, rng.normal(size=mech.nv), tolerance=1e-7)
 
 
@@ -175,12 +175,12 @@ def test_a_coordinate_at_its_dead_centre_is_refused():
     builder.loop("pin", lw.Revolute((0, 0, 1)), "rod", (None, (0.7, 0, 0)), "slider", (None, (0, 0, 0)))
     mech = builder.build("slider_crank", gravity=(0.0, -9.81, 0.0))
     for angle in (0.0, 1e-10):
-        q = lw.closed.assemble(mech, [angle, -angle * 0.3 / 0.7, 1.0], hold=("crank",))
+        q = lw.constraints.assemble(mech, [angle, -angle * 0.3 / 0.7, 1.0], hold=("crank",))
         with pytest.raises(MechanismError, match="'slider' do not describe the motion.*2.28.*'rod' would do"):
             lw.linearize(mech, q, independent=("slider",))
         lw.linearize(mech, q, independent=("crank",))
-    q = lw.closed.assemble(mech, [0.4, -0.2, 0.9], hold=("crank",))
-    v = lw.closed.null_space(mech, q)[:, 0]
+    q = lw.constraints.assemble(mech, [0.4, -0.2, 0.9], hold=("crank",))
+    v = lw.constraints.null_space(mech, q)[:, 0]
     model = check(mech, q, v, np.zeros(3), ("slider",), tolerance=1e-6)
     for unit in (1e-12, 1e12):  # of a coordinate: no reason to refuse it
         close(lw.linearize(mech, q, v, independent=unit * model.rows).A, model.A, 1e-9)
@@ -263,7 +263,7 @@ def test_what_cannot_be_linearized_says_why():
     with pytest.raises(MechanismError, match="from 2 to 3 degrees of freedom"):
         lw.linearize(five, np.stack([q, STRETCHED]))
     with pytest.raises(MechanismError, match="linear in q"):
-        lw.linearize(five, q, v, None, lw.closed.Coordinates(None, None, None))
+        lw.linearize(five, q, v, None, lw.constraints.Coordinates(None, None, None))
     weightless = dataclasses.replace(
         lw.mechanisms.planar_arm(1),
         bodies=tuple(
@@ -327,17 +327,17 @@ def test_states_that_kernels_cannot_be_relied_on_for_are_told_without_warnings_o
     lying = 0.5 * np.pi * np.array([1.0, 1.0, 1.0, -1.0, -1.0])
     for shape in (5,), (2, 5):
         q = np.broadcast_to(lying, shape).copy()
-        assert np.isfinite(lw.closed.forward_dynamics(lw.mechanisms.n_four_bar(2), q, 0 * q, 0 * q + 1)).all()
+        assert np.isfinite(lw.forward_dynamics(lw.mechanisms.n_four_bar(2), q, 0 * q, 0 * q + 1)).all()
 
 
 def test_redundant_constraints_are_told_from_singular_positions():
     """Three parallelograms: nine of fifteen constraints are redundant where the posts stand, more where they lie."""
     mech = lw.mechanisms.n_four_bar(3)
-    q = lw.closed.follow(mech, lw.neutral(mech), {"post0_joint": 1.2})
+    q = lw.linkages.follow(mech, lw.neutral(mech), {"post0_joint": 1.2})
     check(mech, q, np.zeros(7), np.zeros(7), ("post0_joint",))
     lying = lw.neutral(mech)
     lying[:4], lying[4:] = np.pi / 2, -np.pi / 2
-    np.testing.assert_allclose(lw.closed.position_error(mech, lying), 0.0, atol=1e-12)
+    np.testing.assert_allclose(lw.constraints.position_error(mech, lying), 0.0, atol=1e-12)
     for choice in (None, ("post0_joint",), ("post0_joint", "post1_joint")):  # however many: no number would do
         with pytest.raises(MechanismError, match="is at a singular position"):
             lw.linearize(mech, lying, independent=choice)
@@ -347,7 +347,7 @@ def test_rate_jacobian_of_states_with_loops_a_little_open():
     """For implicit integration: given the rank, states between the steps need not be on the manifold."""
     mech = built("loader")
     q, v = random_state("loader", 1)
-    rank = lw.closed.generic_rank(mech, q)
+    rank = lw.constraints.generic_rank(mech, q)
     exact = rate_jacobian(mech, q, v)
     close(rate_jacobian(mech, q, v, rank=rank), exact, 1e-9)
     rng = np.random.default_rng(0)

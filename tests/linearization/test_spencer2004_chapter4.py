@@ -147,7 +147,7 @@ def test_derivatives_of_k_against_differences(form):
     near = Neighbourhood(form.mech, form.q, form.v, form.tau, form.rows)
 
     def k_at(q):
-        stacked = np.vstack([form.rows, lw.closed.constraint_jacobian(form.mech, q)])
+        stacked = np.vstack([form.rows, lw.constraints.constraint_jacobian(form.mech, q)])
         return np.linalg.pinv(stacked)[:, :2]
 
     def along(y_rate, y_acceleration=0.0):
@@ -171,8 +171,8 @@ def test_derivatives_of_k_against_differences(form):
 def k_bias(form: LocalForm, y_v: np.ndarray) -> np.ndarray:
     """dK/dt y_v at other velocities: the acceleration with y_v constant."""
     v = form.k @ y_v
-    stacked = np.vstack([form.rows, lw.closed.constraint_jacobian(form.mech, form.q)])
-    right = np.concatenate([np.zeros(2), -lw.closed.constraint_bias(form.mech, form.q, v)])
+    stacked = np.vstack([form.rows, lw.constraints.constraint_jacobian(form.mech, form.q)])
+    right = np.concatenate([np.zeros(2), -lw.constraints.constraint_bias(form.mech, form.q, v)])
     return np.linalg.lstsq(stacked, right, rcond=None)[0]
 
 
@@ -187,11 +187,11 @@ class Underlying:
         q, v = np.split(x, 2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.MechanismWarning)  # loops are opened on purpose
-            return np.concatenate([v, lw.closed.forward_dynamics(self.mech, q, v, self.tau, rank=self.rank)])
+            return np.concatenate([v, lw.forward_dynamics(self.mech, q, v, self.tau, rank=self.rank)])
 
     def h(self, x) -> np.ndarray:
         q, v = np.split(x, 2)
-        error, jacobian = lw.closed.position_error(self.mech, q), lw.closed.constraint_jacobian(self.mech, q)
+        error, jacobian = lw.constraints.position_error(self.mech, q), lw.constraints.constraint_jacobian(self.mech, q)
         return np.concatenate([error, jacobian @ v])
 
     def jacobian(self, function) -> np.ndarray:
@@ -236,8 +236,8 @@ def test_the_linearized_underlying_ode():
 def representations(name: str, q, v, tau, passive=None):
     """Local forms in different coordinates."""
     mech, rng = built(name), np.random.default_rng(7)
-    free = lw.closed.degrees_of_freedom(mech, q)
-    choices = [None, "null_space", rng.normal(size=(free, mech.nv)), lw.closed.null_space(mech, q).T * 3.0]
+    free = lw.constraints.degrees_of_freedom(mech, q)
+    choices = [None, "null_space", rng.normal(size=(free, mech.nv)), lw.constraints.null_space(mech, q).T * 3.0]
     if name == "loader":
         choices += [PISTONS, CORNERS]
     return [lw.linearize(mech, q, v, tau, choice, passive=passive) for choice in choices]
@@ -298,7 +298,7 @@ def test_the_underlying_and_the_local_form_away_from_equilibria():
 def test_the_loader_in_two_choices_of_coordinates():
     """Released at rest without forces of the cylinders it is no equilibrium: the eigenvalues depend on the choice."""
     mech = built("loader")
-    assert (mech.n_links, len(mech.loops), lw.closed.degrees_of_freedom(mech, lw.neutral(mech))) == (8, 3, 2)
+    assert (mech.n_links, len(mech.loops), lw.constraints.degrees_of_freedom(mech, lw.neutral(mech))) == (8, 3, 2)
     q, still = lw.neutral(mech), np.zeros(8)
     models = [lw.linearize(mech, q, still, None, choice) for choice in (CORNERS, PISTONS)]
     for model, choice in zip(models, (CORNERS, PISTONS), strict=True):

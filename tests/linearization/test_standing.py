@@ -40,7 +40,7 @@ def standing():
 def test_a_walker_is_brought_back_on_compliant_ground():
     mech, q = standing()
     held = lw.hold_contacts(mech, q)
-    assert lw.closed.degrees_of_freedom(held, q) == mech.nv - 4
+    assert lw.constraints.degrees_of_freedom(held, q) == mech.nv - 4
     assert not held.contact_pairs
     balance = lw.find_equilibrium(held, q, solve_for="tau", actuated=MOTORS)
     model = lw.linearize(held, balance.q, None, balance.tau, independent=("x", "z", "pitch"), inputs=MOTORS)
@@ -84,7 +84,7 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
     dropped = lw.find_equilibrium(mech, above)
     for one in (found, dropped, lw.find_equilibrium(mech, q, stable=True)):
         assert one.distance < 0.05 and one.stable is not False
-        forces = lw.acting.inverse_dynamics(mech, one.q, np.zeros(mech.nv), np.zeros(mech.nv))
+        forces = lw.inverse_dynamics(mech, one.q, np.zeros(mech.nv), np.zeros(mech.nv), forces="all")
         assert np.abs(forces).max() < 1e-7
         load = lw.contact_points(mech, one.q, np.zeros(mech.nv)).force
         assert load[..., 2].sum() == pytest.approx(9.81 * mech.masses.sum(), rel=1e-9)
@@ -100,13 +100,13 @@ def test_frames_are_held_where_they_are():
     built_in, held = lw.mechanisms.quadruped(), lw.hold_frames(robot, toes, points=True)
     assert [loop.name for loop in held.loops] == [f"held:{toe}" for toe in toes]
     stand, rest, motors = robot.initial, np.zeros(robot.nv), robot.joint_names[1:]
-    torques = [lw.closed.inverse_dynamics(one, stand, rest, rest, actuated=motors) for one in (held, built_in)]
+    torques = [lw.inverse_dynamics(one, stand, rest, rest, actuated=motors) for one in (held, built_in)]
     np.testing.assert_allclose(*torques, atol=1e-9)
     flat = lw.hold_frames(lw.mechanisms.humanoid(held=()), ("left_sole", "right_sole"))
-    assert lw.closed.degrees_of_freedom(flat, flat.initial) == flat.nv - 12
+    assert lw.constraints.degrees_of_freedom(flat, flat.initial) == flat.nv - 12
     bent = {"front_left_knee_joint": 0.3}
     leg = lw.hold_frames(robot, "front_left_toe", bent, points=True)
-    assert np.abs(lw.closed.position_error(leg, lw.configuration(robot, bent))).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(leg, lw.configuration(robot, bent))).max() < 1e-12
     with pytest.raises(lw.MechanismError, match=r"has no contacts: lw\.hold_frames"):
         lw.hold_contacts(robot)
     with pytest.raises(lw.MechanismError, match="no link or frame 'toe'"):

@@ -34,7 +34,7 @@ def test_modes_are_those_of_a_and_keep_loops_closed(model):
     np.testing.assert_allclose(2.0 * np.pi * modes.frequencies_hz, modes.frequencies)
     first_column = [float(line.split()[0]) for line in str(modes).splitlines()[1:]]
     np.testing.assert_allclose(first_column, modes.frequencies_hz, rtol=1e-3, atol=1e-12)  # the table is in Hz
-    jacobian = lw.closed.constraint_jacobian(model.mechanism, model.q)
+    jacobian = lw.constraints.constraint_jacobian(model.mechanism, model.q)
     np.testing.assert_allclose(jacobian @ modes.shapes, 0.0, atol=1e-12)
     np.testing.assert_allclose(np.abs(modes.shapes).max(axis=0), 1.0)
     # A mode solves the model: eigenvalue times the coordinates of its shape.
@@ -83,8 +83,8 @@ def test_states_for_feedback(model):
     x = np.array([1e-4, -2e-4, 3e-4, 1e-4])
     q, v = model.joint_motion(x)
     np.testing.assert_allclose(model.state_at(q, v), x, atol=1e-15)
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-6  # of second order
-    assert np.abs(lw.closed.constraint_jacobian(mech, q) @ v).max() < 1e-6
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-6  # of second order
+    assert np.abs(lw.constraints.constraint_jacobian(mech, q) @ v).max() < 1e-6
     batch = model.state_at(np.stack([q, model.q]), np.stack([v, model.v]))
     np.testing.assert_allclose(batch, [x, np.zeros(4)], atol=1e-15)
 

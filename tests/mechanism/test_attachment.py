@@ -114,14 +114,14 @@ def test_loops_mimic_joints_and_relations_are_those_of_each():
     )
     both = five.with_mechanism(cam, "ground", prefix="cam_")
     assert [loop.name for loop in both.loops] == [*(loop.name for loop in five.loops), "cam_cam"]
-    q, more = lw.closed.assemble(five, [2.1, 1.9, 1.5, 1.9]), lw.closed.assemble(cam, [0.4, 0.1])
+    q, more = lw.constraints.assemble(five, [2.1, 1.9, 1.5, 1.9]), lw.constraints.assemble(cam, [0.4, 0.1])
     still = np.zeros(both.nv)
-    found = lw.closed.forward_dynamics(both, np.r_[q, more], still, still + 0.3)
-    expected = [lw.closed.forward_dynamics(m, x, 0 * x, 0 * x + 0.3) for m, x in ((five, q), (cam, more))]
+    found = lw.forward_dynamics(both, np.r_[q, more], still, still + 0.3)
+    expected = [lw.forward_dynamics(m, x, 0 * x, 0 * x + 0.3) for m, x in ((five, q), (cam, more))]
     np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-9)
     moved = lw.mechanisms.planar_arm(1).with_mechanism(five, "link1", prefix="bar_")
-    assert lw.closed.degrees_of_freedom(moved, np.r_[0.3, q]) == 3
-    assert np.abs(lw.closed.position_error(moved, np.r_[0.3, q])).max() < 1e-12
+    assert lw.constraints.degrees_of_freedom(moved, np.r_[0.3, q]) == 3
+    assert np.abs(lw.constraints.position_error(moved, np.r_[0.3, q])).max() < 1e-12
 
 
 def test_names_that_are_there_and_what_is_no_mechanism_are_refused():

@@ -38,11 +38,11 @@ def test_it_is_one_constraint_among_those_of_loops():
     at = [mech.q_index(name).start for name in ("shoulder", "elbow", "slide")]
     expected = q[:, at] @ [0.1, 0.1, -1.0] - 0.05
     assert mech.n_constraints == 1 and mech.constraint_index("belt") == slice(0, 1)
-    assert np.allclose(lw.closed.position_error(mech, q)[:, 0], expected, atol=1e-15)
+    assert np.allclose(lw.constraints.position_error(mech, q)[:, 0], expected, atol=1e-15)
     row = np.zeros(mech.nv)
     row[[mech.v_index(name).start for name in ("shoulder", "elbow", "slide")]] = 0.1, 0.1, -1.0
-    assert np.array_equal(lw.closed.constraint_jacobian(mech, q), np.broadcast_to(row, (7, 1, mech.nv)))
-    assert not lw.closed.constraint_bias(mech, q, v).any()
+    assert np.array_equal(lw.constraints.constraint_jacobian(mech, q), np.broadcast_to(row, (7, 1, mech.nv)))
+    assert not lw.constraints.constraint_bias(mech, q, v).any()
     assert mech.spanning_tree.n_constraints == 0 and mech.spanning_tree == builder().build()
 
 
@@ -50,8 +50,8 @@ def test_own_coordinates_of_mimic_joints_count():
     mech = builder().coupling("gear", {"elbow": 2.0, "roll": 1.0}, 0.2).build()
     q = np.zeros(mech.nq)
     q[mech.q_index("elbow")], q[mech.q_index("slide")] = 0.3, 0.7
-    assert lw.closed.position_error(mech, q) == pytest.approx([2.0 * 0.3 + (-10.0 * 0.7 + 0.5) - 0.2])
-    row = lw.closed.constraint_jacobian(mech, q)[0]
+    assert lw.constraints.position_error(mech, q) == pytest.approx([2.0 * 0.3 + (-10.0 * 0.7 + 0.5) - 0.2])
+    row = lw.constraints.constraint_jacobian(mech, q)[0]
     assert row[mech.v_index("elbow")] == 2.0 and row[mech.v_index("slide")] == -10.0
 
 
@@ -68,7 +68,7 @@ def test_a_coupling_of_two_joints_moves_as_a_mimic_joint():
     of_tied[shoulder] += 3.0 * tau[elbow]
     expected = lw.forward_dynamics(tied, q, v, of_tied)
     for method in ("svd", "lagrange", "tangent"):
-        found = lw.closed.forward_dynamics(free, whole_q, whole_v, tau, method=method)
+        found = lw.forward_dynamics(free, whole_q, whole_v, tau, method=method)
         assert np.allclose(found, np.insert(expected, elbow, 3.0 * expected[0]), rtol=1e-9, atol=1e-9)
 
 
@@ -77,9 +77,9 @@ def test_beside_a_loop():
     first, *_, last = mech.joint_names
     geared = mech.with_loops(lw.Coupling("gear", {first: 1.0, last: 1.0}, 0.3))
     assert geared.n_constraints == mech.n_constraints + 1 and "1 loop, 1 coupling" in repr(geared)
-    q = lw.closed.assemble(geared, [2.0, 2.0, 1.4, 2.0])
-    assert abs(q[0] + q[-1] - 0.3) < 1e-9 and lw.closed.degrees_of_freedom(geared, q) == 1
-    reactions = lw.closed.loop_reactions(geared, q, np.zeros(4), np.zeros(4))
+    q = lw.constraints.assemble(geared, [2.0, 2.0, 1.4, 2.0])
+    assert abs(q[0] + q[-1] - 0.3) < 1e-9 and lw.constraints.degrees_of_freedom(geared, q) == 1
+    reactions = lw.constraints.loop_reactions(geared, q, np.zeros(4), np.zeros(4))
     assert reactions.shape == (2, 6) and reactions[0].any() and not reactions[1].any()
     motion = lw.simulate(geared, q, np.zeros(4), 0.2)
     assert motion.constraint_error.max() < 1e-8 and np.ptp(motion.energy) < 1e-6
@@ -100,9 +100,12 @@ def test_locked_joints_become_a_constant():
         mech.with_locked(shoulder=0.0, slide=0.0)
 
 
-def test_functions_of_trees_refuse_it():
-    with pytest.raises(lw.MechanismError, match="would ignore the loops 'belt'.*closed"):
-        lw.forward_dynamics(winch(), *np.zeros((3, winch().nq)))
+def test_dynamics_keeps_it_and_the_inverse_of_the_mass_matrix_refuses_it():
+    q = lw.constraints.assemble(winch(), lw.neutral(winch()))
+    a = lw.forward_dynamics(winch(), q)
+    assert np.abs(lw.constraints.constraint_jacobian(winch(), q) @ a).max() < 1e-9 < np.abs(a).max()
+    with pytest.raises(lw.MechanismError, match="would ignore the loops .belt.*spanning_tree"):
+        lw.mass_matrix_inverse(winch(), q)
 
 
 def test_motors_stay_away_from_what_others_determine():
@@ -173,7 +176,7 @@ def test_forces_of_teeth_are_added_to_bearings(mimic):
         across = (lw.joint_wrenches(mech, q, v, a, load)[1, 2]) / 0.2
     else:
         q, v, tau = np.array([0.7, -0.35]), np.array([4.0, -2.0]), np.array([5.0, 0.0])
-        across = -lw.closed.multipliers(mech, q, v, tau, wrenches=load)[0]
+        across = -lw.constraints.multipliers(mech, q, v, tau, wrenches=load)[0]
     assert across == pytest.approx(rates[2])
     apart = abs(across) * np.tan(angle)
     on = {"pinion": [0, 0, 0.1 * across, -apart, across, 0], "wheel": [0, 0, 0.2 * across, apart, -across, 0]}
@@ -182,8 +185,8 @@ def test_forces_of_teeth_are_added_to_bearings(mimic):
         np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, torques[:1], both), a, rtol=1e-12)
         found = lw.joint_wrenches(mech, q, v, a, both)
     else:
-        assert lw.closed.multipliers(mech, q, v, tau, wrenches=both)[0] == pytest.approx(0.0, abs=1e-9)
-        a = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=both)
+        assert lw.constraints.multipliers(mech, q, v, tau, wrenches=both)[0] == pytest.approx(0.0, abs=1e-9)
+        a = lw.forward_dynamics(mech, q, v, tau, wrenches=both)
         np.testing.assert_allclose(a, rates[:2], rtol=1e-9)
-        found = lw.closed.joint_wrenches(mech, q, v, tau, both)
+        found = lw.joint_wrenches(mech, q, v, tau=tau, wrenches=both)
     np.testing.assert_allclose(np.linalg.norm(found[:, 3:], axis=1), abs(rates[2]) / np.cos(angle), rtol=1e-9)

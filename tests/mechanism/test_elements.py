@@ -64,7 +64,7 @@ def test_effort_ranges_are_no_actuators_and_act_with_them():
     assert mech.acting["actuators"] == ("motor", "pull")
     alone = mech.with_acting("actuators").with_acting(actuators=("motor",))
     for u, force in ((0.5, 1.0), (9.0, 2.0)):
-        assert lw.acting.forces(alone, still, still, [u])[0] == force
+        assert lw.joint_forces(alone, still, still, ctrl=[u])[0] == force
 
 
 def test_effort_limits_that_act_follow_those_of_the_joint():
@@ -73,12 +73,12 @@ def test_effort_limits_that_act_follow_those_of_the_joint():
     def most(limits: lw.Limits) -> float:
         changed = mech.with_limits(joint1=limits)
         assert changed.effort_limit[0] == limits.effort
-        return lw.acting.forces(changed, still, still, [500.0])[0]
+        return lw.joint_forces(changed, still, still, ctrl=[500.0])[0]
 
     assert most(lw.Limits(effort=7.0)) == 7.0 and most(lw.Limits(effort=0.0)) == 0.0
     assert most(lw.Limits(-1.0, 1.0)) == 2.0  # the joint had no limit and has none: the range of its motor stays
     bounded = mech.with_limits(joint1=lw.Limits(effort=7.0))
-    assert lw.acting.forces(bounded.with_limits(joint1=lw.Limits()), still, still, [500.0])[0] == 1000.0
+    assert lw.joint_forces(bounded.with_limits(joint1=lw.Limits()), still, still, ctrl=[500.0])[0] == 1000.0
     assert mech.with_limits(joint3=lw.Limits(effort=1.0)).elements == mech.elements  # no actuator is at this joint
 
 
@@ -102,8 +102,8 @@ def test_forces_when_joints_are_locked():
     locked = mech.with_locked(joint2=0.7)
     assert locked.actuator_names == ("motor", "pull") and locked.tendons[0].offset == 0.7
     q, v = np.array([0.2, 0.7, 0.4]), np.array([0.3, 0.0, -0.5])
-    whole = lw.acting.forces(mech.with_acting(limits=False), q, v, [0.5, 0.1], [0.3])
-    found = lw.acting.forces(locked, q[[0, 2]], v[[0, 2]], [0.5, 0.1], [0.3])
+    whole = lw.joint_forces(mech.with_acting(limits=False), q, v, ctrl=[0.5, 0.1], activation=[0.3])
+    found = lw.joint_forces(locked, q[[0, 2]], v[[0, 2]], ctrl=[0.5, 0.1], activation=[0.3])
     np.testing.assert_allclose(found, whole[[0, 2]], atol=1e-13)
     gone = mech.with_locked(joint2=0.2, joint3=0.0)
     assert gone.actuator_names == ("motor",) and not gone.tendons
@@ -117,9 +117,9 @@ def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
     point, mass = (0.1, -0.2, 0.3), 0.7
     held = mech.with_elements(lw.GravityCompensation(link, mass, point))
     lighter = lw.gravity_force(mech.with_payload(link, mass, point), q) - lw.gravity_force(mech, q)
-    np.testing.assert_allclose(lw.acting.forces(held, q, v), lighter, atol=1e-12)
+    np.testing.assert_allclose(lw.joint_forces(held, q, v), lighter, atol=1e-12)
     moon = held.with_gravity((0.0, 0.0, -1.62))
-    np.testing.assert_allclose(lw.acting.forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
+    np.testing.assert_allclose(lw.joint_forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
 
 
 def test_fluids_only_take_energy_away_and_survive_files():
@@ -131,11 +131,11 @@ def test_fluids_only_take_energy_away_and_survive_files():
     wet, rng = mech.with_elements(*parts), np.random.default_rng(0)
     assert wet.acting == {"fluid": (mech.link_names[0], mech.link_names[-1])}
     q, v = lw.random_state(wet, rng, (50,))
-    assert (np.sum(lw.acting.forces(wet, q, v) * v, axis=-1) < 0.0).all()
+    assert (np.sum(lw.joint_forces(wet, q, v) * v, axis=-1) < 0.0).all()
     again = from_data(json.loads(json.dumps(to_data(wet))))
     assert again == wet
-    np.testing.assert_array_equal(lw.acting.forces(again, q[0], v[0]), lw.acting.forces(wet, q[0], v[0]))
-    still = lw.acting.forces(
+    np.testing.assert_array_equal(lw.joint_forces(again, q[0], v[0]), lw.joint_forces(wet, q[0], v[0]))
+    still = lw.joint_forces(
         mech.with_elements(*(dataclasses.replace(x, wind=(1, 2, 3)) for x in parts)), q[0], 0 * v[0]
     )
     assert np.abs(still).max() > 1.0

@@ -11,7 +11,7 @@ QUADRUPED_FEET = ("front_left", "front_right", "rear_left", "rear_right")
 
 
 def opening(mech: lw.Mechanism) -> float:
-    return float(np.abs(lw.closed.position_error(mech, lw.neutral(mech))).max())
+    return float(np.abs(lw.constraints.position_error(mech, lw.neutral(mech))).max())
 
 
 @pytest.mark.parametrize("branches, loops", [(1, 1), (1, 4), (3, 2)])
@@ -20,7 +20,7 @@ def test_each_four_bar_of_a_branch_has_one_degree_of_freedom(branches, loops, fl
     mech = lw.mechanisms.four_bar_branches(branches, loops, floating)
     assert len(mech.loops) == branches * loops
     assert mech.n_links == 3 * branches * loops + floating
-    assert lw.closed.degrees_of_freedom(mech, lw.neutral(mech)) == branches * loops + 6 * floating
+    assert lw.constraints.degrees_of_freedom(mech, lw.neutral(mech)) == branches * loops + 6 * floating
     assert opening(mech) < 1e-15
 
 
@@ -37,7 +37,7 @@ def test_feet_of_the_quadruped_are_held_like_balls(held):
     names = (held,) if isinstance(held, str) else held
     assert [loop.name for loop in mech.loops] == [f"{foot}_foot" for foot in names]
     assert mech.nv == 18
-    assert lw.closed.degrees_of_freedom(mech, lw.neutral(mech)) == 18 - 3 * len(names)
+    assert lw.constraints.degrees_of_freedom(mech, lw.neutral(mech)) == 18 - 3 * len(names)
     assert opening(mech) < 1e-15 if names else mech.loops == ()
     for foot in QUADRUPED_FEET:
         assert abs(lw.frame_pose(mech, lw.neutral(mech), f"{foot}_toe")[2, 3]) < 1e-15
@@ -47,7 +47,7 @@ def test_feet_of_the_quadruped_are_held_like_balls(held):
 def test_feet_of_the_humanoid_are_welded(held):
     mech = lw.mechanisms.humanoid(held)
     assert mech.nv == 27
-    assert lw.closed.degrees_of_freedom(mech, lw.neutral(mech)) == 27 - 6 * len(held)
+    assert lw.constraints.degrees_of_freedom(mech, lw.neutral(mech)) == 27 - 6 * len(held)
     assert opening(mech) < 1e-15
     sole = lw.frame_pose(mech, lw.neutral(mech), "left_sole")
     np.testing.assert_allclose(sole[:3, 3], (0.0, 0.1, 0.0), atol=1e-15)

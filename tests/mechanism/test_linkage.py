@@ -27,11 +27,11 @@ def test_pins_and_points_are_where_they_are_drawn():
     assert mech.joint_names == ("A", "D", "G", "B", "E")  # what is pinned to the ground first
     assert [loop.name for loop in mech.loops] == ["C", "F"]
     zero = np.zeros(mech.nq)
-    assert np.abs(lw.closed.position_error(mech, zero)).max() < 1e-15
+    assert np.abs(lw.constraints.position_error(mech, zero)).max() < 1e-15
     for point, place in WATT.items():
         np.testing.assert_allclose(lw.frame_pose(mech, zero, point)[:3, 3], [*place, 0.0], atol=1e-15)
-    assert lw.closed.degrees_of_freedom(mech, zero) == 1
-    q = lw.closed.follow(mech, zero, {"A": 1.0})
+    assert lw.constraints.degrees_of_freedom(mech, zero) == 1
+    q = lw.linkages.follow(mech, zero, {"A": 1.0})
     for link, points in LINKS.items():  # they keep their lengths
         first, *others = (lw.frame_pose(mech, q, point)[:2, 3] for point in points)
         for other, name in zip(others, points[1:], strict=True):
@@ -163,11 +163,11 @@ def test_a_load_at_a_pin_acts_on_the_link_that_is_named(at):
         mech = lw.Builder().linkage(WATT, LINKS, masses=masses).build("watt", strict=False)
     link, point = at.split(".")
     assert mech.frame(at).link == link and repr(mech.frame(at)).startswith(f"<Frame {at!r} on {link!r}: position=(")
-    q = lw.closed.follow_path(mech, lw.neutral(mech), {"A": np.array([0.3, 1.1, 2.5])})
+    q = lw.linkages.follow_path(mech, lw.neutral(mech), {"A": np.array([0.3, 1.1, 2.5])})
     push = lw.wrenches_at(mech, {at: [0.0, 0.0, 0.0, -20.0, 7.0, 0.0]}, q, frame="world_aligned")
-    tau = lw.closed.static_forces(mech, q, actuated="A", wrenches=push)
-    joints = lw.closed.joint_wrenches(mech, q, tau=tau, wrenches=push)
-    loops = lw.closed.loop_reactions(mech, q, tau=tau, wrenches=push)
+    tau = lw.static_forces(mech, q, actuated="A", wrenches=push)
+    joints = lw.joint_wrenches(mech, q, tau=tau, wrenches=push)
+    loops = lw.constraints.loop_reactions(mech, q, tau=tau, wrenches=push)
     for k, one in enumerate(q):
         expected, torque = pin_loads(mech, WATT, LINKS, one, (link, point, (-20.0, 7.0)))
         found = dict(zip(mech.joint_names, joints[k], strict=True)) | {"C": loops[k, 0], "F": loops[k, 1]}
@@ -183,15 +183,15 @@ def test_the_wrist_pin_of_a_piston():
     masses = dict.fromkeys(("crank", "rod", "piston"), 0.0)
     with pytest.warns(lw.MechanismWarning, match="inertia"):
         mech = lw.Builder().linkage(points, links, slides=slides, masses=masses).build("engine", strict=False)
-    q = lw.closed.follow_path(mech, lw.neutral(mech), {"O": angles})
+    q = lw.linkages.follow_path(mech, lw.neutral(mech), {"O": angles})
     lean = np.arcsin(crank * np.cos(angles) / rod)
     through, wall = 1000 / np.cos(lean), 1000 * np.tan(lean)
     for at, carried in {"piston.B": through, "piston": through, "rod.B": wall, "B": wall}.items():
         push = lw.wrenches_at(mech, {at: [0, 0, 0, -1000, 0, 0]}, q, frame="world_aligned")
-        tau = lw.closed.static_forces(mech, q, actuated="O", wrenches=push)
-        pin = lw.closed.loop_reactions(mech, q, tau=tau, wrenches=push)[:, 0, 3:]
+        tau = lw.static_forces(mech, q, actuated="O", wrenches=push)
+        pin = lw.constraints.loop_reactions(mech, q, tau=tau, wrenches=push)[:, 0, 3:]
         np.testing.assert_allclose(np.linalg.norm(pin, axis=1), np.abs(carried), rtol=1e-9)
-        side = lw.closed.joint_wrenches(mech, q, tau=tau, wrenches=push)[:, 1, 4]
+        side = lw.joint_wrenches(mech, q, tau=tau, wrenches=push)[:, 1, 4]
         np.testing.assert_allclose(np.abs(side), np.abs(wall), rtol=1e-9)
 
 
@@ -203,7 +203,7 @@ def test_which_link_a_point_is_on():
         assert {name for name in mech.frames if name.endswith(f".{point}")} == {
             f"{link}.{point}" for link in holders if len(holders) > 1
         }
-    q = lw.closed.follow(mech, lw.neutral(mech), {"A": 0.7})
+    q = lw.linkages.follow(mech, lw.neutral(mech), {"A": 0.7})
     for name in (name for name in mech.frames if "." in name):  # all at the pin, wherever that is
         place = lw.frame_pose(mech, q, name.split(".")[1])[:3, 3]
         np.testing.assert_allclose(lw.frame_pose(mech, q, name)[:3, 3], place, atol=1e-12)
@@ -230,12 +230,12 @@ def test_slots_of_the_ground_and_of_links():
     q = lw.configuration(mech, O=0.7)
     expected = crank * np.cos(0.7) + np.sqrt(rod**2 - (crank * np.sin(0.7)) ** 2)
     np.testing.assert_allclose(lw.frame_pose(mech, q, "B")[:2, 3], [expected, 0.0], atol=1e-10)
-    found = lw.closed.range_of_motion(mech, "B.x", lw.configuration(mech, O=0.7))
+    found = lw.linkages.range_of_motion(mech, "B.x", lw.configuration(mech, O=0.7))
     assert (found.lower, found.upper) == pytest.approx((rod - crank, rod + crank))
     points = {"O": (0.0, 0.0), "A": (0.1, 0.0), "M": (0.0, -0.3), "T": (0.2, 0.3)}
     links = {"ground": "OM", "crank": "OA", "lever": "MT"}
     quick = lw.Builder().linkage(points, links, {"A": ("lever", (0.1, 0.3))}).build("quick_return", DOWN)
-    found = lw.closed.range_of_motion(quick, "M")
+    found = lw.linkages.range_of_motion(quick, "M")
     assert found.upper - found.lower == pytest.approx(2.0 * np.arcsin(1.0 / 3.0))
 
 
@@ -246,14 +246,14 @@ def test_a_scotch_yoke_slides_and_has_a_slot():
     mech = lw.Builder().linkage(points, links, guides, slides=sliding, masses={"yoke": 0.5}).build("yoke", DOWN)
     assert mech.joint_names == ("O", "yoke_slide") and mech.bodies[1].mass == 0.5
     angles = np.linspace(0.0, 6.0, 7)
-    motion = lw.closed.driven_motion(mech, {"O": angles}, {"O": 10.0})
+    motion = lw.linkages.driven_motion(mech, {"O": angles}, {"O": 10.0})
     np.testing.assert_allclose(motion.position("T")[:, 0], 0.25 + 0.1 * np.cos(angles), atol=1e-12)
     np.testing.assert_allclose(motion.acceleration("T")[:, 0], -10.0 * np.cos(angles), atol=1e-9)
     # Guided by two points in slots of the ground instead of a slide, it moves the same way.
     points = {"O": (0, 0), "A": (0.1, 0), "S": (0.2, 0), "T": (0.35, 0)}
     guides |= {"S": ("ground", (1, 0)), "T": ("ground", (1, 0))}
     mech = lw.Builder().linkage(points, {**links, "yoke": "ST"}, guides).build("yoke", DOWN)
-    again = lw.closed.driven_motion(mech, {"O": angles}, {"O": 10.0})
+    again = lw.linkages.driven_motion(mech, {"O": angles}, {"O": 10.0})
     np.testing.assert_allclose(again.position("T"), motion.position("T"), atol=1e-9)
 
 
@@ -261,8 +261,8 @@ def test_links_that_only_slots_guide():
     slots = {"A": ("ground", (1, 0)), "B": ("ground", (0, 1))}
     points = {"A": (0.3, 0), "B": (0, 0.4), "P": (0.6, -0.4)}
     mech = lw.Builder().linkage(points, {"bar": "ABP"}, slots).build("ellipsograph", DOWN)
-    assert lw.closed.degrees_of_freedom(mech, lw.neutral(mech)) == 1
-    q = lw.closed.range_of_motion(mech, "P.x").path.q
+    assert lw.constraints.degrees_of_freedom(mech, lw.neutral(mech)) == 1
+    q = lw.linkages.range_of_motion(mech, "P.x").path.q
     x, y = lw.frame_pose(mech, q, "P")[:, :2, 3].T
     np.testing.assert_allclose((x / 1.0) ** 2 + (y / 0.5) ** 2, 1.0, atol=1e-9)
 
@@ -272,7 +272,7 @@ def test_an_oldham_coupling_slides_in_two_disks():
     links = {"ground": "OQ", "first": "Oa", "second": "Qb", "cross": "c"}
     slides = {"cross": [("first", (1, 0)), ("second", (0, 1))]}
     mech = lw.Builder().linkage(points, links, slides=slides, masses={"cross": 0.1}).build("oldham", DOWN)
-    motion = lw.closed.driven_motion(mech, {"O": np.linspace(0.0, 3.0, 4)}, {"O": 10.0})
+    motion = lw.linkages.driven_motion(mech, {"O": np.linspace(0.0, 3.0, 4)}, {"O": 10.0})
     np.testing.assert_allclose(motion.angular_velocity("second")[:, 2], 10.0)  # velocities are the same
     # The cross goes around a circle through both centres twice as fast.
     away = motion.position("c") - [0.015, 0.0, 0.0]

@@ -186,17 +186,17 @@ CALLS = {
     "rollout": lambda m, q, v: lw.rollout(m, q, v, v, 0.01, 2),
     "rollout_derivatives": lambda m, q, v: lw.rollout_derivatives(m, np.stack([q] * 3), np.stack([v] * 3), None, 0.01),
     "step_kernel": lambda m, q, v: lw.step_kernel(m),
-    "acting": lambda m, q, v: lw.acting.forward_dynamics(m, q, v),
+    "acting": lambda m, q, v: lw.forward_dynamics(m, q, v, forces="all"),
     "diagonal": lambda m, q, v: lw.diagonal.velocities(m, q, v),
     "diagonal factor": lambda m, q, v: lw.diagonal.factor(m, q),
     "denoc": lambda m, q, v: lw.denoc.forward_dynamics(m, q, v, v),
     "denoc udu": lambda m, q, v: lw.denoc.udu(m, q),
     "control": lambda m, q, v: lw.operational_space_control(m, m.link_names[-1], (0.1, 0.2, 0.3)),
     "momenta": lambda m, q, v: lw.momenta.velocities(m, q, v),
-    "closed": lambda m, q, v: lw.closed.forward_dynamics(m, q, v, v),
-    "closed by svd": lambda m, q, v: lw.closed.forward_dynamics(m, q, v, v, method="svd"),
-    "closed derivatives": lambda m, q, v: lw.closed.forward_dynamics_derivatives(m, q, v, v),
-    "closed impact": lambda m, q, v: lw.closed.impact(m, q, v),
+    "closed": lambda m, q, v: lw.forward_dynamics(m, q, v, v),
+    "closed by svd": lambda m, q, v: lw.forward_dynamics(m, q, v, v, method="svd"),
+    "closed derivatives": lambda m, q, v: lw.forward_dynamics_derivatives(m, q, v, v),
+    "closed impact": lambda m, q, v: lw.constraints.impact(m, q, v),
     "compile": lambda m, q, v: lw.compile("forward_dynamics", m),
     "compile float32": lambda m, q, v: lw.compile("mass_matrix_inverse", m, dtype="float32", target="numpy"),
     "compile closed": lambda m, q, v: lw.compile("closed_rk4_step", m),
@@ -229,7 +229,7 @@ def weightless_four_bar(coupler: float) -> lw.Mechanism:
 )
 def test_loops_carry_links_without_mass_or_all_refuse(call):
     light, heavy = weightless_four_bar(0.0), weightless_four_bar(1.0)
-    q = lw.closed.assemble(heavy, {"A": 1.0, "D": 1.6}, hold="A")
+    q = lw.constraints.assemble(heavy, {"A": 1.0, "D": 1.6}, hold="A")
     assert heavy.singular_joints == ("D",) and heavy._loops_resist
     CALLS[call](heavy, q, np.zeros(3))
     with pytest.raises(

@@ -62,29 +62,29 @@ def test_place():
 
 def test_follow_drives_the_named_joint():
     mech = four_bar()
-    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("wheel_joint",))
+    q = lw.constraints.assemble(mech, [0.5, 0.5, 1.0], hold=("wheel_joint",))
     assert q[0] == 0.5  # holding the wheel holds the crank
-    there = lw.closed.follow(mech, q, {"wheel_joint": RATIO * 0.8 + OFFSET})
-    np.testing.assert_allclose(there, lw.closed.follow(mech, q, {"crank_joint": 0.8}), atol=1e-10)
+    there = lw.linkages.follow(mech, q, {"wheel_joint": RATIO * 0.8 + OFFSET})
+    np.testing.assert_allclose(there, lw.linkages.follow(mech, q, {"crank_joint": 0.8}), atol=1e-10)
     assert there[0] == pytest.approx(0.8, abs=1e-15)
     with pytest.raises(MechanismError, match="two values"):
-        lw.closed.follow(mech, q, {"crank_joint": 0.8, "wheel_joint": 0.1})
+        lw.linkages.follow(mech, q, {"crank_joint": 0.8, "wheel_joint": 0.1})
 
 
 def test_independent_coordinates_of_a_closed_mechanism():
     mech = four_bar()
-    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
-    by_crank = lw.closed.null_space(mech, q, independent=("crank_joint",))
-    np.testing.assert_allclose(lw.closed.null_space(mech, q, independent=("wheel_joint",)), by_crank / RATIO)
-    chart = lw.closed.local_parametrization(mech, q, ("wheel_joint",))
-    y, rate = chart.independent_state(lw.closed.follow(mech, q, {"crank_joint": 0.6}), by_crank[:, 0])
+    q = lw.constraints.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
+    by_crank = lw.constraints.null_space(mech, q, independent=("crank_joint",))
+    np.testing.assert_allclose(lw.constraints.null_space(mech, q, independent=("wheel_joint",)), by_crank / RATIO)
+    chart = lw.constraints.local_parametrization(mech, q, ("wheel_joint",))
+    y, rate = chart.independent_state(lw.linkages.follow(mech, q, {"crank_joint": 0.6}), by_crank[:, 0])
     np.testing.assert_allclose([*y, *rate], [RATIO * 0.1, RATIO], atol=1e-9)
-    a = lw.closed.inverse_dynamics(mech, q, 0.0 * q, [0.7], independent=("crank_joint",))
+    a = lw.inverse_dynamics(mech, q, 0.0 * q, [0.7], independent=("crank_joint",))
     np.testing.assert_allclose(
-        lw.closed.inverse_dynamics(mech, q, 0.0 * q, [RATIO * 0.7], independent=("wheel_joint",)), a, atol=1e-12
+        lw.inverse_dynamics(mech, q, 0.0 * q, [RATIO * 0.7], independent=("wheel_joint",)), a, atol=1e-12
     )
     with pytest.raises(MechanismError, match="mimics 'crank_joint' and has no force of its own"):
-        lw.closed.inverse_dynamics(mech, q, 0.0 * q, 0.0 * q, actuated=("wheel_joint",))
+        lw.inverse_dynamics(mech, q, 0.0 * q, 0.0 * q, actuated=("wheel_joint",))
 
 
 def test_linearize_names_followers():
@@ -104,7 +104,7 @@ def test_linearize_names_followers():
 
 def test_linearize_in_the_coordinate_of_a_follower():
     mech = four_bar()
-    q = lw.closed.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
+    q = lw.constraints.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
     crank, wheel = (lw.linearize(mech, q, independent=(name,)) for name in ("crank_joint", "wheel_joint"))
     assert wheel.independent == ("wheel_joint",)
     np.testing.assert_allclose(wheel.A, crank.A, atol=1e-9)

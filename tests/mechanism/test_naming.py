@@ -76,7 +76,7 @@ def test_loops_are_closed_with_them_held():
     """One number of a universal joint or of a position stays as it is given."""
     platform = lw.mechanisms.stewart_platform()
     place = platform.q_names.index("leg1_joint.1")
-    start = lw.closed.assemble(platform, platform.initial)
+    start = lw.constraints.assemble(platform, platform.initial)
     motion = lw.simulate(platform, {"leg1_joint.1": start[place] + 0.05}, None, 1e-3, method="rk4")
     assert motion.q[0, place] == pytest.approx(start[place] + 0.05, abs=1e-12)
     assert motion.constraint_error[0] < 1e-10

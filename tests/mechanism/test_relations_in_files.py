@@ -58,9 +58,11 @@ def test_a_cam_is_saved_and_read(tmp_path):
         mech.save(tmp_path / "cam.urdf")
     again = lw.load(tmp_path / "cam.urdf")
     q = np.random.default_rng(0).uniform(-2.0, 2.0, (5, 2))
-    np.testing.assert_allclose(lw.closed.position_error(again, q), lw.closed.position_error(mech, q), atol=1e-14)
     np.testing.assert_allclose(
-        lw.closed.constraint_jacobian(again, q), lw.closed.constraint_jacobian(mech, q), atol=1e-14
+        lw.constraints.position_error(again, q), lw.constraints.position_error(mech, q), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        lw.constraints.constraint_jacobian(again, q), lw.constraints.constraint_jacobian(mech, q), atol=1e-14
     )
     with pytest.warns(lw.MechanismWarning, match="cam2.loops.toml"):
         again.save(tmp_path / "cam2.urdf")
@@ -85,14 +87,18 @@ def test_text_in_place_of_a_function_and_in_files(tmp_path):
     plain = cam("lift - 0.01*(1 - cos(2*cam))")
     same = cam(lambda q: q["lift"] - 0.01 * (1 - cos(2 * q["cam"])))
     q = np.array([0.7, 0.3])
-    np.testing.assert_allclose(lw.closed.position_error(plain, q), lw.closed.position_error(same, q), atol=1e-16)
+    np.testing.assert_allclose(
+        lw.constraints.position_error(plain, q), lw.constraints.position_error(same, q), atol=1e-16
+    )
     named = cam("""q["the lift"] - 0.01*q['turn-table']**2""", ("turn-table", "the lift"))
-    np.testing.assert_allclose(lw.closed.position_error(named, q), [0.3 - 0.01 * 0.49 - 0.001], atol=1e-16)
+    np.testing.assert_allclose(lw.constraints.position_error(named, q), [0.3 - 0.01 * 0.49 - 0.001], atol=1e-16)
     table = 'joints = ["cam", "lift"]\nformula = "lift - 0.01*(1 - cos(2*cam))"\noffset = 0.001\n'
     read = plain.spanning_tree.with_loops(*plain.loops)
     assert read == plain
     again = lw.load(_urdf(plain, tmp_path), loops=f'[[coupling]]\nname = "profile"\n{table}')
-    np.testing.assert_allclose(lw.closed.position_error(again, q), lw.closed.position_error(plain, q), atol=1e-16)
+    np.testing.assert_allclose(
+        lw.constraints.position_error(again, q), lw.constraints.position_error(plain, q), atol=1e-16
+    )
 
 
 def _urdf(mech: lw.Mechanism, folder) -> str:
@@ -114,7 +120,7 @@ def _urdf(mech: lw.Mechanism, folder) -> str:
 )
 def test_what_is_no_formula_is_told(text: str, told: str):
     with pytest.raises(lw.MechanismError, match=told):
-        lw.closed.position_error(cam(text), np.zeros(2))
+        lw.constraints.position_error(cam(text), np.zeros(2))
 
 
 @pytest.mark.parametrize(

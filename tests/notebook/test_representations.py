@@ -171,13 +171,13 @@ def test_proofs_are_chains_with_reasons():
 def test_results_of_other_questions():
     pose = lw.frame_pose(ARM, [0.4, 0.6], "link2")
     assert "solved" in shown(lw.inverse_kinematics(ARM, {"link2": pose}, q0=[0.3, 0.5])).text
-    loader = lw.closed.redundancy(lw.mechanisms.four_bar())
+    loader = lw.constraints.redundancy(lw.mechanisms.four_bar())
     assert shown(loader).text == str(loader)
 
 
 def test_ranges_of_motion_have_ends_and_curves():
     pytest.importorskip("matplotlib")
-    found = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
+    found = lw.linkages.range_of_motion(lw.mechanisms.four_bar(), "rocker_joint")
     page = shown(found)
     assert page.pictures == 1 and page.rows[1][:3] == ["lowest", f"{found.lower:.4g}", "dead centre"]
 

@@ -110,9 +110,9 @@ class Beside:
             ctrl, activation = self.controls(rng)
             mujoco.mj_forward(self.model, self.data)
             ours = {
-                "passive": lw.acting.forces(passive, q, v),
-                "actuators": lw.acting.forces(
-                    driven, q, v, ctrl if ctrl.size else None, activation if activation.size else None
+                "passive": lw.joint_forces(passive, q, v),
+                "actuators": lw.joint_forces(
+                    driven, q, v, ctrl=ctrl if ctrl.size else None, activation=activation if activation.size else None
                 ),
             }
             theirs = {"passive": self.data.qfrc_passive, "actuators": self.data.qfrc_actuator}
@@ -121,7 +121,7 @@ class Beside:
                 size = max(1.0, np.abs(expected).max(initial=0.0))
                 largest[name] = max(largest[name], np.abs(found - expected).max(initial=0.0) / size)
             if activation.size:
-                rates = lw.acting.activation_rates(driven, q, v, ctrl, activation)
+                rates = lw.activation_rates(driven, q, v, ctrl=ctrl, activation=activation)
                 adr = [self.model.actuator_actadr[self.actuator_names.index(n)] for n in self.mech.actuator_names]
                 expected = self.data.act_dot[[a for a in adr if a >= 0]]
                 largest["activations"] = max(largest["activations"], np.abs(rates - expected).max())

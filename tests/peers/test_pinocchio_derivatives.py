@@ -94,8 +94,8 @@ def test_constrained_derivatives_of_a_humanoid_on_two_feet():
     feet = ["left_sole_link", "right_sole_link"]
     rng = np.random.default_rng(0)
     mech = lw.hold_frames(free, feet, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
-    q = lw.closed.assemble(mech, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
-    v = lw.closed.project(mech, q, rng.normal(size=mech.nv))[1]
+    q = lw.constraints.assemble(mech, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
+    v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))[1]
     tau = 20.0 * rng.normal(size=mech.nv)
 
     peer = from_file(file, free, True)
@@ -118,15 +118,15 @@ def test_constrained_derivatives_of_a_humanoid_on_two_feet():
     assert sum(kernel.op_counts.values()) < 190_000
     d_q, d_v, d_tau, _, consistency = kernel(q, v, tau)
     assert consistency > 1.0
-    np.testing.assert_allclose(lw.closed.forward_dynamics(mech, q, v, tau), tie.T @ a, atol=1e-9 * np.abs(a).max())
-    basis = lw.closed.null_space(mech, q)
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), tie.T @ a, atol=1e-9 * np.abs(a).max())
+    basis = lw.constraints.null_space(mech, q)
     for ours, other in ((d_tau, theirs[2]), (d_v @ basis, theirs[1] @ basis)):
         np.testing.assert_allclose(ours, other, atol=1e-8 * np.abs(other).max())
     # Steps of q that the feet allow, with the least changes of v that keep them there.
     bending = lw.jacobian_of(lw.compile("constraint_motion", mech, target="numpy"), "q")
     still = np.zeros(mech.nv)
     along = bending(q, v, still, np.zeros(mech.n_constraints))[-mech.n_constraints :] @ basis
-    change = -np.linalg.pinv(lw.closed.constraint_jacobian(mech, q)) @ along
+    change = -np.linalg.pinv(lw.constraints.constraint_jacobian(mech, q)) @ along
     expected = theirs[0] @ basis + theirs[1] @ change
     found = d_q @ basis + d_v @ change
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())

@@ -149,10 +149,10 @@ def test_loops_are_not_ignored():
 def test_reactions_of_loops_go_along_as_wrenches():
     """Then the joints of the spanning tree feel along their freedoms the forces that drive the closed mechanism."""
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, lw.neutral(mech) + 0.3)
-    v = lw.closed.project(mech, q, np.full(mech.nv, 0.7))[1]
+    q = lw.constraints.assemble(mech, lw.neutral(mech) + 0.3)
+    v = lw.constraints.project(mech, q, np.full(mech.nv, 0.7))[1]
     tau = np.array([0.4, -0.3, 0.2])
-    a = lw.closed.forward_dynamics(mech, q, v, tau)
+    a = lw.forward_dynamics(mech, q, v, tau)
     wrenches = np.zeros((mech.n_links, 6))
     poses = lw.link_poses(mech, q)
 
@@ -162,13 +162,13 @@ def test_reactions_of_loops_go_along_as_wrenches():
             turn, origin = poses[body][:3, :3], poses[body][:3, 3]
             wrenches[body] += np.r_[turn.T @ (moment + np.cross(place - origin, force)), turn.T @ force]
 
-    for loop, reaction in zip(mech.loops, lw.closed.loop_reactions(mech, q, v, tau), strict=True):
+    for loop, reaction in zip(mech.loops, lw.constraints.loop_reactions(mech, q, v, tau), strict=True):
         at_b = lw.frame_pose(mech, q, loop.link_b)
         turn, place = at_b[:3, :3] @ loop.pose_b[0], at_b[:3, 3] + at_b[:3, :3] @ loop.pose_b[1]
         moment, force = turn @ reaction[:3], turn @ reaction[3:]
         push(loop.link_b, place, moment, force)
         push(loop.link_a, place, -moment, -force)
     found = lw.joint_wrenches(mech.spanning_tree, q, v, a, wrenches)
-    close(lw.closed.joint_wrenches(mech, q, v, tau), found, 1e-12)
+    close(lw.joint_wrenches(mech, q, v, tau=tau), found, 1e-12)
     along = op.dense(op.H, mech.spanning_tree, q) @ found.ravel()
     np.testing.assert_allclose(along, tau, rtol=0, atol=1e-9 * np.abs(found).max())

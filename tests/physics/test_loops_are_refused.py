@@ -17,14 +17,14 @@ def test_manipulability_of_a_closed_mechanism_is_refused():
 def test_terms_are_those_of_the_tree_and_answers_those_of_the_loops():
     """M a + c = tau - G* lambda holds with the terms of the tree; what holds still is that of the loops alone."""
     mech = lw.mechanisms.five_bar()
-    q = lw.closed.assemble(mech, [2.1, 1.9, 1.5, 1.9])
+    q = lw.constraints.assemble(mech, [2.1, 1.9, 1.5, 1.9])
     rest = np.zeros(mech.nv)
     rng = np.random.default_rng(0)
-    v = lw.closed.null_space(mech, q) @ rng.normal(size=2)
+    v = lw.constraints.null_space(mech, q) @ rng.normal(size=2)
     tau = rng.normal(size=mech.nv)
     a = lw.forward_dynamics(mech, q, v, tau)
     forces = lw.mass_matrix(mech, q) @ a + lw.bias_force(mech, q, v) - tau
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     np.testing.assert_allclose(forces, jacobian.T @ np.linalg.lstsq(jacobian.T, forces, rcond=None)[0], atol=1e-10)
     np.testing.assert_array_equal(lw.gravity_force(mech, q), lw.gravity_force(mech.spanning_tree, q))
     assert np.abs(lw.forward_dynamics(mech.spanning_tree, q, v, tau) - a).max() > 1.0

@@ -310,7 +310,7 @@ def test_motions_of_loops_in_independent_coordinates(units):
     """From rest the first steps are so accurate that rounding decides by how much the next is longer: another choice of
     steps in every system, and motions that differ by errors of integration (3e-10 by default)."""
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     other = units.mechanism(mech)
     here = lw.simulate(mech, q, None, 0.2, coordinates="independent", rtol=1e-11)
     there = lw.simulate(other, units.q(mech, q), None, 0.2 * units.time, coordinates="independent", rtol=1e-11)

@@ -176,7 +176,7 @@ def _driven(rng: np.random.Generator) -> Case:
     crank = five_bar.joint_names[0]
     mech = five_bar.with_loops(lw.Coupling("motor", {crank: 1.0}, drive=drive)).at_time(0.1)
     start = np.array([2 * np.pi / 3, np.pi / 3 + np.arccos(2 / 3), 2 * np.arcsin(2 / 3), np.pi / 3 + np.arccos(2 / 3)])
-    q, v = lw.closed.project(mech, lw.closed.assemble(mech, start), rng.normal(size=mech.nv))
+    q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, start), rng.normal(size=mech.nv))
     return Case("driven", mech, q, v, rng.normal(size=mech.nv))
 
 
@@ -194,7 +194,7 @@ def _springs(rng: np.random.Generator) -> Case:
     mech = lw.mechanisms.four_bar()
     bodies = tuple(replace(body, stiffness=(2.0 + k,), damping=(0.3,)) for k, body in enumerate(mech.bodies))
     mech = replace(mech, bodies=bodies)
-    return _on_constraints("springs", mech, lw.closed.assemble(mech, mech.initial), rng)
+    return _on_constraints("springs", mech, lw.constraints.assemble(mech, mech.initial), rng)
 
 
 def _singular(rng: np.random.Generator) -> Case:

@@ -56,12 +56,12 @@ def test_motors_alone_push():
     mech = lw.mechanisms.five_bar()
     this = case("driven")
     control = lw.computed_torque(mech, this.q, actuated=mech.joint_names[:2])
-    q = lw.closed.assemble(mech, this.q + 0.05)
+    q = lw.constraints.assemble(mech, this.q + 0.05)
     tau = control(0.0, q, np.zeros(mech.nv))
     assert (tau[2:] == 0.0).all()
-    K = lw.closed.null_space(mech, q)
+    K = lw.constraints.null_space(mech, q)
     wanted = 100.0 * lw.difference(mech, q, this.q)
-    a = lw.closed.forward_dynamics(mech, q, np.zeros(mech.nv), tau)
+    a = lw.forward_dynamics(mech, q, np.zeros(mech.nv), tau)
     np.testing.assert_allclose(K.T @ lw.mass_matrix(mech, q) @ (a - wanted), 0.0, atol=1e-8)
     path = lw.rollout(mech, q, np.zeros(mech.nv), None, 1e-3, 1500, feedback=control)
     np.testing.assert_allclose(path[0][-1], this.q, atol=1e-4)
@@ -71,11 +71,11 @@ def test_motors_alone_push():
 
 def _crank_path(mech, angles, count=60):
     crank = mech.joint_names[0]
-    q, start = [], lw.closed.assemble(mech, {crank: angles[0]})
+    q, start = [], lw.constraints.assemble(mech, {crank: angles[0]})
     for angle in np.linspace(*angles, count):
         guess = start.copy()
         guess[mech.q_index(crank)] = angle
-        start = lw.closed.assemble(mech, guess, [crank])
+        start = lw.constraints.assemble(mech, guess, [crank])
         q.append(start)
     return lw.trajectories.spline(mech, np.array(q))
 
@@ -87,8 +87,8 @@ def test_fastest_motion_of_a_four_bar():
     crank = mech.joint_names[0]
     motion = lw.trajectories.time_optimal(path, effort={crank: 60.0}, velocity=np.inf, actuated=[crank])
     t, q, v, a = motion.sample(301)
-    tau = lw.closed.inverse_dynamics(mech, q, None, None, actuated=[crank])
-    jacobian, K = lw.closed.constraint_jacobian(mech, q), lw.closed.null_space(mech, q)
+    tau = lw.inverse_dynamics(mech, q, None, None, actuated=[crank])
+    jacobian, K = lw.constraints.constraint_jacobian(mech, q), lw.constraints.null_space(mech, q)
     assert np.abs(jacobian @ v[..., None]).max() < 1e-2
     load = lw.inverse_dynamics(mech.spanning_tree, q, v, a)
     motor = (np.swapaxes(K, -1, -2) @ load[..., None])[..., 0, 0] / K[:, 0, 0]

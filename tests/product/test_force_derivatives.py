@@ -20,7 +20,7 @@ def nearby(this: Case, s: float, sizes: tuple[float, ...] = (1, 1, 1)) -> tuple[
     q, v = lw.integrate(this.mech, this.q, step, s), this.v + s * change
     if this.mech.loops:
         held = [loop for k, loop in enumerate(this.mech.loops) if this.active is None or this.active[k]]
-        q, v = lw.closed.project(this.mech.spanning_tree.with_loops(*held), q, v, aim=1e-16)
+        q, v = lw.constraints.project(this.mech.spanning_tree.with_loops(*held), q, v, aim=1e-16)
     return q, v, this.tau + s * push
 
 
@@ -67,29 +67,29 @@ CONSTRAINED = NAMES[3:]
 QUANTITIES = [
     Quantity(
         "constraint_forces_derivatives",
-        along(lw.closed.constraint_forces_derivatives, 1),
+        along(lw.constraints.constraint_forces_derivatives, 1),
         differences(dense_forces),
         1e-7,
         CONSTRAINED,
     ),
     Quantity(
         "multipliers_derivatives",
-        along(lw.closed.multipliers_derivatives, 1),
-        differences(of(lw.closed.multipliers)),
+        along(lw.constraints.multipliers_derivatives, 1),
+        differences(of(lw.constraints.multipliers)),
         1e-7,
         CONSTRAINED,
     ),
     Quantity(
         "loop_reactions_derivatives",
-        along(lw.closed.loop_reactions_derivatives, 2),
-        differences(of(lw.closed.loop_reactions)),
+        along(lw.constraints.loop_reactions_derivatives, 2),
+        differences(of(lw.constraints.loop_reactions)),
         1e-7,
         CONSTRAINED,
     ),
     Quantity(
         "loop_reactions_derivatives_in_the_world",
-        along(lambda *a, **o: lw.closed.loop_reactions_derivatives(*a, **o, frame="world_aligned"), 2),
-        differences(lambda c, *s: lw.closed.loop_reactions(c.mech, *s, **given(c), frame="world_aligned")),
+        along(lambda *a, **o: lw.constraints.loop_reactions_derivatives(*a, **o, frame="world_aligned"), 2),
+        differences(lambda c, *s: lw.constraints.loop_reactions(c.mech, *s, **given(c), frame="world_aligned")),
         1e-7,
         CONSTRAINED,
     ),

@@ -100,11 +100,11 @@ def projected_regressors(this: Case, count: int, rng: np.random.Generator):
         mech = this.mech.at_time(rng.uniform(0.0, 2.0)) if this.mech.driven else this.mech
         if mech.loops:
             basis = oracle.null_space(mech, oracle.constraint_jacobian(mech, q))
-            q = lw.closed.assemble(mech, lw.integrate(mech, q, basis @ rng.normal(size=basis.shape[1]), 0.2))
-            v = lw.closed.project(mech, q, rng.normal(size=mech.nv))[1]
+            q = lw.constraints.assemble(mech, lw.integrate(mech, q, basis @ rng.normal(size=basis.shape[1]), 0.2))
+            v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))[1]
             jacobian = oracle.constraint_jacobian(mech, q)
             basis = oracle.null_space(mech, jacobian)
-            a = -np.linalg.pinv(jacobian, rcond=oracle.RANK) @ lw.closed.constraint_bias(mech, q, v)
+            a = -np.linalg.pinv(jacobian, rcond=oracle.RANK) @ lw.constraints.constraint_bias(mech, q, v)
         else:
             q, v = lw.random_state(mech, rng)
             basis, a = np.eye(mech.nv), np.zeros(mech.nv)

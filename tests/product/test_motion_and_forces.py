@@ -53,7 +53,7 @@ class Curve:
         q = lw.integrate(self.t.mech, self.t.q, self.way, s)
         for _ in range(5 if len(self.rows) else 0):
             rows = constraint_jacobian(self.t.mech, q, self.t.active)[self.of_positions]
-            error = lw.closed.position_error(self.t.mech, q)[self.rows]
+            error = lw.constraints.position_error(self.t.mech, q)[self.rows]
             q = lw.integrate(self.t.mech, q, -np.linalg.pinv(rows, rcond=RANK) @ error, 1.0)
         rows, rates = constraint_jacobian(self.t.mech, q, self.t.active), self.t.jacobian @ self.t.v
         back = np.linalg.pinv(rows, rcond=RANK) @ (rows @ self.t.v - rates) if len(rows) else 0.0

@@ -12,8 +12,8 @@ from .refusals import PROPERTIES, REFUSALS
 QUANTITIES = [
     Quantity(
         "local_parametrization",
-        lambda c: lw.closed.local_parametrization(c.mech, c.q).configuration(
-            np.zeros(lw.closed.degrees_of_freedom(c.mech, c.q))
+        lambda c: lw.constraints.local_parametrization(c.mech, c.q).configuration(
+            np.zeros(lw.constraints.degrees_of_freedom(c.mech, c.q))
         ),
         lambda t: t.q,
         1e-7,

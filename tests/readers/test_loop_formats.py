@@ -56,18 +56,20 @@ def write(here, yaml, text, mimic=""):
 def assert_equal_motions(read, made):
     """Closures, degrees of freedom and accelerations; joints are matched by name."""
     assert set(read.joint_names) == set(made.joint_names)
-    q = lw.closed.assemble(read)
-    assert lw.closed.degrees_of_freedom(read, q) == lw.closed.degrees_of_freedom(made, matched(read, made, q, "q"))
+    q = lw.constraints.assemble(read)
+    assert lw.constraints.degrees_of_freedom(read, q) == lw.constraints.degrees_of_freedom(
+        made, matched(read, made, q, "q")
+    )
     rng = np.random.default_rng(0)
     for _ in range(3):
         v = rng.normal(size=read.nv)
-        v = lw.closed.project(read, q, v)[1]
-        q, v = lw.closed.project(read, lw.integrate(read, q, v, 0.02), v)
+        v = lw.constraints.project(read, q, v)[1]
+        q, v = lw.constraints.project(read, lw.integrate(read, q, v, 0.02), v)
         tau = rng.normal(size=read.nv)
         there = [matched(read, made, x, of) for x, of in ((q, "q"), (v, "v"), (tau, "v"))]
-        assert np.abs(lw.closed.position_error(made, there[0])).max() < 1e-8
-        expected = lw.closed.forward_dynamics(made, *there)
-        found = matched(read, made, lw.closed.forward_dynamics(read, q, v, tau), "v")
+        assert np.abs(lw.constraints.position_error(made, there[0])).max() < 1e-8
+        expected = lw.forward_dynamics(made, *there)
+        found = matched(read, made, lw.forward_dynamics(read, q, v, tau), "v")
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
@@ -130,7 +132,9 @@ def test_joints_that_gepetto_fixes(tmp_path):
     read = lw.load(file, loops=loops)
     assert read.joint_names == made.joint_names == ("drive", "elbow")
     q, v = lw.random_state(read.spanning_tree, np.random.default_rng(0))
-    np.testing.assert_allclose(lw.closed.position_error(read, q), lw.closed.position_error(made, q), atol=1e-12)
+    np.testing.assert_allclose(
+        lw.constraints.position_error(read, q), lw.constraints.position_error(made, q), atol=1e-12
+    )
     trees = read.spanning_tree, made.spanning_tree
     found, expected = (lw.forward_dynamics(tree, q, v, v) for tree in trees)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -155,9 +159,9 @@ def test_hinges_of_solidworks(tmp_path):
     made = by_hand((lw.Revolute((0.0, 0.0, 1.0)), "coupler", (EYE, TIP), "rocker", (EYE, at_rocker)))
     assert_equal_motions(read, made)
     assert read.independent_joints == ("drive",) and read.nv == 3  # the elbow mimics no other
-    assert np.abs(lw.closed.position_error(read, lw.neutral(read))).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(read, lw.neutral(read))).max() < 1e-12
     floating = lw.load(file, loops=loops, floating_base=True)
-    assert np.abs(lw.closed.position_error(floating, lw.neutral(floating))).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(floating, lw.neutral(floating))).max() < 1e-12
 
 
 # -- Drake --------------------------------------------------------------------------------------------
@@ -335,15 +339,15 @@ def test_robots_of_gepetto_against_pinocchio(name):
         return np.concatenate([a - b for a, b in sides])
 
     rng = np.random.default_rng(0)
-    q = lw.closed.assemble(mech, lw.integrate(mech, lw.neutral(mech), 0.2 * rng.normal(size=mech.nv), 1.0))
-    q, v = lw.closed.project(mech, q, rng.normal(size=mech.nv))
+    q = lw.constraints.assemble(mech, lw.integrate(mech, lw.neutral(mech), 0.2 * rng.normal(size=mech.nv), 1.0))
+    q, v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))
     inertias = np.diag(lw.mass_matrix(mech.spanning_tree, q))  # from 1e-11 to 1e5: forces that suit them
     tau = inertias * rng.normal(size=mech.nv)
     there = to_pinocchio(mech, model, q)
     rates, forces = (by_name(mech, model, x) for x in (v, tau))
     G = jacobian(there)
     assert np.abs(G @ rates).max() < 1e-7 * max(1.0, np.abs(rates).max())
-    assert np.linalg.matrix_rank(G, tol=1e-7) == mech.nv - lw.closed.degrees_of_freedom(mech, q)
+    assert np.linalg.matrix_rank(G, tol=1e-7) == mech.nv - lw.constraints.degrees_of_freedom(mech, q)
     step = 1e-5
     ahead, behind = (jacobian(pin.integrate(model, there, s * rates)) @ rates for s in (step, -step))
     M = pin.crba(model, data, there)
@@ -356,7 +360,7 @@ def test_robots_of_gepetto_against_pinocchio(name):
     drift = -(ahead - behind) / (2.0 * step) - A @ free
     multipliers = np.linalg.lstsq(flexibility, drift, rcond=1e-10)[0]
     expected = scale * (free + np.linalg.solve(S, A.T @ multipliers))
-    found = by_name(mech, model, lw.closed.forward_dynamics(mech, q, v, tau))
+    found = by_name(mech, model, lw.forward_dynamics(mech, q, v, tau))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 

@@ -73,13 +73,13 @@ def test_a_file_text_dicts_and_loops_say_the_same(tmp_path):
 def test_the_loop_closes_the_four_bar():
     """Assembled against the law of cosines: the distance from the crank's end to the rocker's pivot."""
     mech = lw.load(FOUR_BAR, loops=LOOP)
-    q = lw.closed.assemble(mech, [0.6, 0.4, 2.0], hold=("crank_joint",))
+    q = lw.constraints.assemble(mech, [0.6, 0.4, 2.0], hold=("crank_joint",))
     tip = np.array([0.2 * np.cos(q[0]) + 0.4 * np.cos(q[0] + q[1]), 0.2 * np.sin(q[0]) + 0.4 * np.sin(q[0] + q[1])])
     np.testing.assert_allclose(tip, [0.5 + 0.3 * np.cos(q[2]), 0.3 * np.sin(q[2])], atol=1e-11)
     reach = np.hypot(0.5 - 0.2 * np.cos(q[0]), 0.2 * np.sin(q[0]))
     at_tip = np.arccos((0.4**2 + 0.3**2 - reach**2) / (2 * 0.4 * 0.3))
     assert np.isclose(abs(np.sin(q[2] - q[0] - q[1])), np.sin(at_tip), atol=1e-10)
-    assert lw.closed.degrees_of_freedom(mech, q) == 1
+    assert lw.constraints.degrees_of_freedom(mech, q) == 1
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_effort_ranges_bound_the_sum_of_actuators(tmp_path):
     assert pair.differences(states=8)["actuators"] < 1e-12
     still = np.zeros(pair.mech.nv)
     for ctrl, force in ((9.0, 1.0), (-9.0, -2.0), (0.1, 0.5)):
-        found = lw.acting.forces(pair.mech.with_acting("actuators"), pair.mech.initial, still, ctrl=[ctrl, ctrl, 0.0])
+        found = lw.joint_forces(pair.mech.with_acting("actuators"), pair.mech.initial, still, ctrl=[ctrl, ctrl, 0.0])
         assert found[pair.mech.v_index("j")] == pytest.approx(force)
 
 

@@ -59,8 +59,8 @@ def test_loops_hold_what_mujoco_holds(equality, kind):
     assert type(loop.kind).__name__ == kind
     q = reference(pair)
     tie, _ = pair.set(q, np.zeros(pair.mech.nv))
-    np.testing.assert_allclose(lw.closed.position_error(pair.mech, q), 0, atol=1e-12)
-    ours = lw.closed.constraint_jacobian(pair.mech, q)
+    np.testing.assert_allclose(lw.constraints.position_error(pair.mech, q), 0, atol=1e-12)
+    ours = lw.constraints.constraint_jacobian(pair.mech, q)
     theirs = pair.data.efc_J.reshape(-1, pair.model.nv) @ tie
     np.testing.assert_allclose(row_space(ours), row_space(theirs), rtol=0, atol=1e-9)
 
@@ -77,11 +77,11 @@ POSED = {
 def test_loops_that_are_open_in_the_pose_of_the_file(equality):
     """What we assemble, MuJoCo sees assembled."""
     pair = Pair(model(equality))
-    assert np.abs(lw.closed.position_error(pair.mech, reference(pair))).max() > 0.1
+    assert np.abs(lw.constraints.position_error(pair.mech, reference(pair))).max() > 0.1
     free = f"<body name='left2'><freejoint/>{BODY}<site name='left_end' pos='0.5 0 0' euler='10 20 30'/></body>"
     others = f"<body name='plate'><freejoint/>{BODY}<site name='right_end' pos='-0.3 0.1 0'/></body>"
     pair = Pair(model(equality, free + others))
-    q = lw.closed.assemble(pair.mech, lw.neutral(pair.mech))
+    q = lw.constraints.assemble(pair.mech, lw.neutral(pair.mech))
     pair.set(q, np.zeros(12))
     np.testing.assert_allclose(pair.data.efc_pos, 0, atol=1e-8)
 
@@ -112,8 +112,8 @@ def test_a_four_bar_moves():
     )
     pair = Pair(model('<connect body1="coupler" body2="rocker" anchor="2 0 0"/>', bodies))
     q = reference(pair)
-    np.testing.assert_allclose(lw.closed.position_error(pair.mech, q), 0, atol=1e-12)
-    assert lw.closed.degrees_of_freedom(pair.mech, q) == 1
+    np.testing.assert_allclose(lw.constraints.position_error(pair.mech, q), 0, atol=1e-12)
+    assert lw.constraints.degrees_of_freedom(pair.mech, q) == 1
 
 
 # -- joints -------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ def test_fixed_tendons_couple_joints_as_in_mujoco(equality):
     assert pair.mech.n_constraints == equality.count("<tendon") and pair.mech.nv == 3
     q = np.array([0.7, -0.4, 0.2])
     tie, _ = pair.set(q, np.zeros(3))
-    np.testing.assert_allclose(lw.closed.position_error(pair.mech, q), pair.data.efc_pos, atol=1e-14)
-    ours = lw.closed.constraint_jacobian(pair.mech, q)
+    np.testing.assert_allclose(lw.constraints.position_error(pair.mech, q), pair.data.efc_pos, atol=1e-14)
+    ours = lw.constraints.constraint_jacobian(pair.mech, q)
     np.testing.assert_allclose(ours, pair.data.efc_J.reshape(-1, 3) @ tie, atol=1e-14)
     assert not load(model(equality, SITES).replace("</mujoco>", f"{FINGERS}</mujoco>"), mimic=False).loops
 

@@ -57,8 +57,8 @@ def test_a_loop():
     expected = builder.build("bars", (0.0, -9.81, 0.0))
     assert_same_dynamics(expected, mech)
     # In the file's pose the two sides of the pin need not meet; assembled they do, and the linkage has one degree.
-    q = lw.closed.assemble(mech, [0.4, -0.9, 0.2])
-    assert lw.closed.degrees_of_freedom(mech, q) == 1
+    q = lw.constraints.assemble(mech, [0.4, -0.9, 0.2])
+    assert lw.constraints.degrees_of_freedom(mech, q) == 1
 
 
 @pytest.mark.smoke

@@ -309,15 +309,15 @@ def test_motors_keep_to_effort_and_velocity_limits():
     """Torque times reduction, cut off at the effort limit, and none that drives a joint beyond its velocity limit."""
     mech = load(chain_of_motors(transmission("j0", 50)))  # 10 N m, 1 rad/s
     still, fast = np.zeros(5), np.array([0.95, 0.0, 0.0, 0.0, 0.0])
-    assert lw.acting.forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
-    assert lw.acting.forces(mech, still, still, ctrl=[1.0])[0] == 10.0
-    assert lw.acting.forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
+    assert lw.joint_forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
+    assert lw.joint_forces(mech, still, still, ctrl=[1.0])[0] == 10.0
+    assert lw.joint_forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
     assert mech.acting["actuators"] == mech.actuator_names and len(mech.actuator_names) == 1
-    assert lw.acting.forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
-    assert lw.acting.forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
-    assert lw.acting.forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
-    assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
-    assert lw.acting.forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
+    assert lw.joint_forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
+    assert lw.joint_forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
+    assert lw.joint_forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
+    assert lw.joint_forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
+    assert lw.joint_forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
     motion = lw.simulate(mech.with_gravity((0, 0, 0)), still, None, 20.0, ctrl=[1.0], rtol=1e-6, atol=1e-6)
     assert motion.v[-1, 0] == pytest.approx(1.0, abs=1e-3) and motion.v[:, 0].max() < 1.0 + 1e-6
 

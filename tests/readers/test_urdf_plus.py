@@ -153,7 +153,7 @@ def test_a_belt_over_several_joints_is_a_coupling():
     assert mech.mimic_joints == ("hip_motor",) and mech.n_constraints == 1
     assert "1 mimic joint, 1 coupling" in repr(mech)
     q = np.array([0.1, 0.2, -0.5, 9.0 * (0.2 - 0.5)])
-    assert lw.closed.position_error(mech, q).tolist() == pytest.approx([0.0], abs=1e-12)
+    assert lw.constraints.position_error(mech, q).tolist() == pytest.approx([0.0], abs=1e-12)
     with pytest.warns(lw.InertiaWarning):
         assert not lw.load(BELT_LEG, mimic=False).loops
 
@@ -170,7 +170,7 @@ def test_joints_on_one_side_only_keep_a_link_parallel():
     assert dict(belt.ratios) == {"hip": -1.0, "ankle": -1.0}
     with pytest.warns(lw.MechanismWarning, match="holds joint 'hip' at zero: one of its links carries the other"):
         held = lw.load(text.replace('successor link="foot"', 'successor link="thigh"'))
-    assert lw.closed.degrees_of_freedom(held, np.zeros(2)) == 1
+    assert lw.constraints.degrees_of_freedom(held, np.zeros(2)) == 1
 
 
 def test_couplings_in_a_chain_and_in_a_circle():
@@ -188,7 +188,7 @@ def test_couplings_in_a_chain_and_in_a_circle():
     assert [body.mimic for body in loaded(robot(*backwards)).bodies] == [Mimic("j2", 0.5 / 3), Mimic("j2", 1 / 3), None]
     contradicting = loaded(robot(*parts, coupling("r0", "r2", 5.0, "c")))
     assert dict(contradicting.loops[0].ratios) == {"j0": 5.0, "j2": -1.0}
-    assert lw.closed.degrees_of_freedom(contradicting, [0.0]) == 0
+    assert lw.constraints.degrees_of_freedom(contradicting, [0.0]) == 0
     with pytest.raises(lw.MechanismError, match="coupling 'c' of 'j0', 'j2' constrains nothing"):
         loaded(robot(*parts, coupling("r0", "r2", 6.0, "c")))
 
@@ -209,7 +209,7 @@ def test_nothing_is_lost_on_the_way_to_a_file_and_back(text):
 
 def test_linear_models_have_the_independent_coordinates_of_the_file():
     mech = loaded(FOUR_BAR)
-    q = lw.closed.assemble(mech, [0.8, -0.5, 1.2])
+    q = lw.constraints.assemble(mech, [0.8, -0.5, 1.2])
     assert lw.linearize(mech, q).independent == ("drive",)
     other = loaded(FOUR_BAR.replace(DEPENDENT, "").replace(INDEPENDENT, DEPENDENT))
     assert other.independent_joints == ("elbow", "swing")  # one too many: others are chosen
@@ -219,7 +219,7 @@ def test_linear_models_have_the_independent_coordinates_of_the_file():
 def test_a_floating_base_is_independent():
     mech = loaded(FOUR_BAR.replace('<link name="base"/>', link("base")), floating_base=True)
     assert mech.independent_joints == ("floating_base", "drive")
-    q = lw.closed.assemble(mech, [*lw.neutral(mech)[:7], 0.8, -0.5, 1.2])
+    q = lw.constraints.assemble(mech, [*lw.neutral(mech)[:7], 0.8, -0.5, 1.2])
     assert lw.linearize(mech, q).independent[-1] == "drive" and len(lw.linearize(mech, q).independent) == 7
 
 
@@ -300,15 +300,15 @@ def test_closed_chains_move_as_pinocchio_says(text, a, at_a, b, at_b):
     """Of what a revolute joint demands in planar chains, that its two sides meet is all that is not redundant."""
     mech = loaded(text, gravity=(0.0, -9.81, 0.0))
     rng = np.random.default_rng(1)
-    q = lw.closed.assemble(mech, rng.normal(0.0, 0.4, mech.nq) + 0.5)
-    q, v = lw.closed.project(mech, q, rng.normal(size=mech.nv))
+    q = lw.constraints.assemble(mech, rng.normal(0.0, 0.4, mech.nq) + 0.5)
+    q, v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))
     tau = rng.normal(size=mech.nv)
     tree = Tree(text, positions(mech, q), by_joint(mech, v))
     tree.bias += _other_gravity(tree, (0.0, -9.81, 0.0))
     (here, rows_a, bias_a), (there, rows_b, bias_b) = tree.point(a, at_a), tree.point(b, at_b)
     assert np.allclose(here, there, atol=1e-10) and np.allclose((rows_a - rows_b) @ tree.v, 0.0, atol=1e-10)
     expected = tree.accelerations(by_joint(mech, tau), rows_a - rows_b, bias_a - bias_b)
-    found = by_joint(mech, lw.closed.forward_dynamics(mech, q, v, tau))
+    found = by_joint(mech, lw.forward_dynamics(mech, q, v, tau))
     assert np.linalg.norm(v) > 0.1 and found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -340,7 +340,7 @@ def test_a_leg_with_belts_moves_as_pinocchio_says(method):
     tree = Tree(BELT_LEG, positions(mech, q), by_joint(mech, v))
     rows = [tree.row(hip=6.0, hip_motor=-1.0), tree.row(hip=9.0, knee=9.0, knee_motor=-1.0)]
     expected = tree.accelerations(tau, rows, np.zeros(2))
-    found = lw.closed.forward_dynamics(mech, q, v, list(tau.values()), method=method)
+    found = lw.forward_dynamics(mech, q, v, list(tau.values()), method=method)
     assert by_joint(mech, found) == pytest.approx(expected, rel=1e-9)
 
 

@@ -83,7 +83,7 @@ def test_setting_the_scene_is_not_asking_the_library(request):
         return operators_of
 
     def within():
-        return lambda q: lw.closed.null_space(None, q)
+        return lambda q: lw.constraints.null_space(None, q)
 
     for function, expected in ((scene, False), (through_helpers, True), (within, True)):
         item = pytest.Function.from_parent(request.node.parent, name="test_it", callobj=function)

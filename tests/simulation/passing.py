@@ -36,7 +36,7 @@ def _spread(mech: lw.Mechanism, names) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _moving(mech: lw.Mechanism, q, speeds: dict[str, float]) -> np.ndarray:
-    basis = lw.closed.null_space(mech, q, independent=tuple(speeds))
+    basis = lw.constraints.null_space(mech, q, independent=tuple(speeds))
     return basis @ np.array(list(speeds.values()))
 
 
@@ -136,7 +136,7 @@ def spherical(speed: float, duration: float = 1.5) -> Passing:
     guess = np.zeros(3)
     for name, value in (("left", 1.3), ("right", 1.3), ("coupler", -1.3)):
         guess[mech.q_index(name)] = value
-    q = lw.closed.assemble(mech, guess, hold=("left",))
+    q = lw.constraints.assemble(mech, guess, hold=("left",))
     right, middle = (mech.q_index(name).start for name in ("right", "coupler"))
     v = _moving(mech, q, {"left": speed})
     return Passing(mech, q, v, duration, lambda q: q[..., right] + q[..., middle])
@@ -158,11 +158,11 @@ def tumbling(duration: float = 2.0) -> Passing:
     builder.loop("pin", TURN, "bar", (np.eye(3), (2.0, 0, 0)), "right", (np.eye(3), (1.0, 0, 0)))
     mech = builder.build("tumbling", (0.0, 0.0, 0.0))
     q, v = lw.neutral(mech), 0.3 * np.random.default_rng(0).normal(size=mech.nv)
-    v = lw.closed.project(mech, q, v)[1]
+    v = lw.constraints.project(mech, q, v)[1]
     for name, sense in (("left", 1.0), ("right", 1.0), ("bar", -1.0)):
         q[mech.q_index(name)] = 1.2 * sense
         v[mech.v_index(name)] = -4.0 * sense
-    q, v = lw.closed.project(mech, lw.closed.assemble(mech, q), v)
+    q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, q), v)
     return Passing(mech, q, v, duration, _spread(mech, ("left", "right")))
 
 
@@ -223,7 +223,7 @@ def _four_bar(name: str, crank: float, coupler: float, rocker: float, ground: fl
     q = np.zeros(mech.nq)
     for joint, value in guess.items():
         q[mech.q_index(joint)] = value
-    return mech, lw.closed.assemble(mech, q, hold=("crank",)), [mech.q_index(x).start for x in ("crank", "rocker")]
+    return mech, lw.constraints.assemble(mech, q, hold=("crank",)), [mech.q_index(x).start for x in ("crank", "rocker")]
 
 
 def antiparallelogram(speed: float, duration: float = 1.2) -> Passing:

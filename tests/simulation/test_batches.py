@@ -27,11 +27,11 @@ def on_a_line() -> lw.Mechanism:
 
 
 def two_states(mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    free = lw.closed.assemble(mech, [0.7, 0.5, 0.0, 1.0, 0.0, 0.0, 0.0], hold=("yaw", "pitch", "length"))
+    free = lw.constraints.assemble(mech, [0.7, 0.5, 0.0, 1.0, 0.0, 0.0, 0.0], hold=("yaw", "pitch", "length"))
     along = np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0])
     q = np.stack([free, along])
     rng = np.random.default_rng(0)
-    v = np.stack([lw.closed.project(mech, one, rng.normal(size=mech.nv))[1] for one in q])
+    v = np.stack([lw.constraints.project(mech, one, rng.normal(size=mech.nv))[1] for one in q])
     return q, v
 
 
@@ -40,7 +40,7 @@ def two_states(mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
 def test_every_state_has_its_own_rank(order, stabilization):
     mech = on_a_line()
     q, v = (x[list(order)] for x in two_states(mech))
-    np.testing.assert_array_equal(lw.closed.generic_rank(mech, q), np.array([3, 4])[list(order)])
+    np.testing.assert_array_equal(lw.constraints.generic_rank(mech, q), np.array([3, 4])[list(order)])
     options = {"method": "rk4", "step": 5e-3, "stabilization": stabilization}
     both = lw.simulate(mech, q, v, 0.1, **options)
     assert both.constraint_error.max() < 1e-6

@@ -35,7 +35,7 @@ def test_gradients_are_those_of_differences(case):
     mech = make()
     rng, n = np.random.default_rng(0), mech.nv
     q0, tau = lw.configuration(mech, named), 0.3 * rng.normal(size=(2, STEPS, n))
-    moving = lw.closed.null_space(mech, q0)[:, 0]
+    moving = lw.constraints.null_space(mech, q0)[:, 0]
     masses, w, u = mech.masses.copy(), rng.normal(size=n), rng.normal(size=n)
 
     def value(q0=q0, v0=None, tau=tau, masses=masses):
@@ -45,7 +45,7 @@ def test_gradients_are_those_of_differences(case):
     path, _ = value()
     found = lw.rollout_vjp(mech, *path, tau, DT, STEPS, (w, u), method, parameters={"mass": masses})
     step, push, heavier = 1e-6, rng.normal(size=tau.shape), rng.normal(size=mech.n_links)
-    near = [lw.closed.project(mech, q0 + side * step * moving, np.zeros(n))[0] for side in (1, -1)]
+    near = [lw.constraints.project(mech, q0 + side * step * moving, np.zeros(n))[0] for side in (1, -1)]
     for got, ends in (
         (np.sum(found["tau"] * push, axis=(1, 2)), [{"tau": tau + side * step * push} for side in (1, -1)]),
         (found["v0"] @ moving, [{"v0": side * step * moving} for side in (1, -1)]),
@@ -59,8 +59,8 @@ def test_gradients_are_those_of_differences(case):
 def test_motions_that_pass_singular_positions_are_refused():
     """A parallelogram, which can go two ways where all its links are in one line."""
     mech = lw.mechanisms.n_four_bar(1)
-    q0 = lw.closed.assemble(mech, [1.3, 1.3, -1.3])
-    v0 = lw.closed.project(mech, q0, [5.0, 5.0, -5.0])[1]
+    q0 = lw.constraints.assemble(mech, [1.3, 1.3, -1.3])
+    v0 = lw.constraints.project(mech, q0, [5.0, 5.0, -5.0])[1]
     with pytest.warns(lw.MechanismWarning):
         q, v = lw.rollout(mech, q0, v0, None, 0.02, 30)
     with pytest.raises(lw.MechanismError, match="near singular positions rollout takes other ways"):

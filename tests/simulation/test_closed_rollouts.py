@@ -56,8 +56,8 @@ def states(name: str, count: int = 3):
         start = SYMMETRIC if name == "coupling in a loop" else mech.initial
         if name == "mimic joint in a loop":
             start = case("general", 13).states[0].q
-        q = np.tile(lw.closed.assemble(mech, start), (count, 1))
-        q, v = lw.closed.project(mech, q, 0.5 * rng.normal(size=(count, mech.nv)))
+        q = np.tile(lw.constraints.assemble(mech, start), (count, 1))
+        q, v = lw.constraints.project(mech, q, 0.5 * rng.normal(size=(count, mech.nv)))
     return mech, q, v, rng.normal(size=(count, STEPS, mech.nv))
 
 
@@ -98,8 +98,8 @@ def test_every_step_is_that_of_simulate(name, by_decompositions, quiet):
         expected = by_decompositions(mech, q[i], v[i], tau[i])
         same((found[0][i], found[1][i]), (expected.q, expected.v), 1e-10)
         assert np.abs(expected.q[-1] - q[i]).max() > 1e-4
-    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-13
-    opening = lw.closed.constraint_jacobian(mech, found[0]) @ found[1][..., None]
+    assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-13
+    opening = lw.constraints.constraint_jacobian(mech, found[0]) @ found[1][..., None]
     assert np.abs(opening).max() < 1e-11 * np.abs(found[1]).max()
 
 
@@ -110,7 +110,7 @@ def test_the_method_of_first_order(name, by_decompositions, quiet):
     for i in range(3):
         expected = by_decompositions(mech, q[i], v[i], tau[i], "semi_implicit")
         same((found[0][i], found[1][i]), (expected.q, expected.v), 1e-10)
-    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-13
+    assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-13
 
 
 def test_a_method_of_the_user(by_decompositions):
@@ -136,7 +136,7 @@ def test_energy_and_gaps_over_a_second(by_decompositions, quiet):
         expected = by_decompositions(mech, q[0], v[0], np.zeros((steps, 4)), step=step)
         assert np.ptp(energy) < 1.01 * np.ptp(expected.energy) + 1e-9 and np.ptp(energy) < most
         same(found, (expected.q, expected.v), 1e-9)
-        assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-14
+        assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-14
 
 
 # -- what trees can -------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_single_precision(quiet):
     found = lw.rollout(mech, *(x.astype(np.float32) for x in (q, v, tau)), DT, STEPS)
     assert found[0].dtype == found[1].dtype == np.float32
     same(found, lw.rollout(mech, q, v, tau, DT, STEPS), 1e-4)
-    assert np.abs(lw.closed.position_error(mech, found[0].astype(float))).max() < 1e-5
+    assert np.abs(lw.constraints.position_error(mech, found[0].astype(float))).max() < 1e-5
 
 
 def test_numbers_of_the_mechanism_as_inputs(quiet):
@@ -235,7 +235,7 @@ def test_small_gaps_are_closed_at_the_start(quiet):
     mech, q, v, _ = states("five_bar")
     off = q + 1e-7
     found = lw.rollout(mech, off, v, None, DT, 2)
-    same((found[0][:, 0], found[1][:, 0]), lw.closed.project(mech, off, v), 1e-12)
+    same((found[0][:, 0], found[1][:, 0]), lw.constraints.project(mech, off, v), 1e-12)
     assert np.array_equal(lw.rollout(mech, q, v, None, DT, 2)[0][:, 0], q)  # what is closed stays as it is
 
 
@@ -243,11 +243,11 @@ def test_open_loops_are_refused():
     mech, q, v, _ = states("five_bar")
     q[1, 2] += 0.1
     with pytest.raises(
-        lw.closed.AssemblyError, match=r"loop 'support' .* in state \(1,\): .*closed.assemble"
+        lw.constraints.AssemblyError, match=r"loop 'support' .* in state \(1,\): .*constraints.assemble"
     ) as caught:
         lw.rollout(mech, q, v, None, DT, 2)
     assert caught.value.loop == "support"
-    with pytest.raises(lw.closed.AssemblyError, match=r"is open by .* \(metres or radians\): close it"):
+    with pytest.raises(lw.constraints.AssemblyError, match=r"is open by .* \(metres or radians\): close it"):
         lw.rollout(mech, mech.initial, None, None, DT, 2)
 
 
@@ -255,7 +255,7 @@ def test_velocities_that_loops_do_not_allow():
     mech, q, _, _ = states("five_bar")
     with pytest.warns(lw.MechanismWarning, match="v0 violates the constraints of loop 'support'"):
         found = lw.rollout(mech, q[0], [1.0, 0.0, 0.0, 0.0], None, DT, 2)
-    same([found[1][0]], [lw.closed.project(mech, q[0], [1.0, 0.0, 0.0, 0.0])[1]], 1e-12)
+    same([found[1][0]], [lw.constraints.project(mech, q[0], [1.0, 0.0, 0.0, 0.0])[1]], 1e-12)
 
 
 def test_not_a_number_stays_in_its_state(quiet):
@@ -340,7 +340,7 @@ def test_through_singular_positions(by_decompositions):
     assert cranks[-1, 0] > 1.7
     energy = lw.kinetic_energy(mech, *found) + lw.potential_energy(mech, found[0])
     assert np.ptp(energy) < 1e-6 and np.ptp(expected.energy) < 1e-6
-    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-12
     assert np.abs(found[0][0] - expected.q).max() < 1e-6
 
 
@@ -364,7 +364,7 @@ def test_a_start_in_a_singular_position():
     q, v = STRETCHED[None], np.zeros((1, 4))
     with pytest.warns(lw.MechanismWarning, match=r"at t = 0 s in state \(0,\), .* is at rest in a singular position"):
         found = lw.rollout(mech, q, v, np.array([[[0.3, 0.0, 0.0, 0.0]]]), DT, 5)
-    assert np.isfinite(found[0]).all() and np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-11
+    assert np.isfinite(found[0]).all() and np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-11
 
 
 def test_long_steps_are_divided_near_singular_positions(quiet):
@@ -373,7 +373,7 @@ def test_long_steps_are_divided_near_singular_positions(quiet):
     found = lw.rollout(mech, q, 30.0 * v, None, np.array([1e-5, 0.05, 1e-5]), 20)
     exact = lw.simulate(mech, q[1], 30.0 * v[1], 1.0, t_eval=np.linspace(0.0, 1.0, 21), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found[0][1], exact.q, atol=1e-5)
-    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-12
     kept = lw.rollout(mech, q[1], 30.0 * v[1], None, 0.05, 20, every=4)
     same(kept, [x[1, ::4] for x in found], 1e-12)
 
@@ -385,14 +385,14 @@ def test_states_and_times_are_named_where_there_are_no_arcs():
         found = lw.rollout(mech, np.array([q, q]), np.array([0.1 * v, -v]), None, np.array([-1e-5, -DT]), 450)
     message = " ".join(str(one.message) for one in caught)
     assert "in state (1,), at t = -0." in message and "(1 of 2 states)" in message and "take smaller steps" in message
-    assert np.isfinite(found[0]).all() and np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-11
+    assert np.isfinite(found[0]).all() and np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-11
 
 
 def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     """Energies are kept, each is what it is alone, and after a singular position compiled steps take over."""
     mech = built("five_bar")
-    start = lw.closed.assemble(mech, SYMMETRIC)
-    basis = lw.closed.null_space(mech, start)
+    start = lw.constraints.assemble(mech, SYMMETRIC)
+    basis = lw.constraints.null_space(mech, start)
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
@@ -410,7 +410,7 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     assert 0 < len(through) <= 3 and sum(map(len, counted)) < 200  # of 32,000 steps
     energy = lw.kinetic_energy(mech, *found) + lw.potential_energy(mech, found[0])
     assert np.ptp(energy, axis=1).max() < 1e-6 * np.abs(energy).max()
-    assert np.abs(lw.closed.position_error(mech, found[0])).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-12
     np.testing.assert_allclose(found[0][0, :, 1], found[0][0, :, 3], atol=1e-8)  # symmetric beyond
     for k, one in enumerate(alone):
         same(one, [x[k, ::10] for x in found], 1e-9)
@@ -442,7 +442,7 @@ def test_projection_is_that_by_decompositions(name, by_decompositions):
     mech, q, v, _ = states(name)
     rng = np.random.default_rng(2)
     off = lw.integrate(mech, q, 1e-6 * rng.normal(size=v.shape), 1.0), v + 0.01 * rng.normal(size=v.shape)
-    expected = lw.closed.project(mech, *off)
+    expected = lw.constraints.project(mech, *off)
     state, reliability = lw.compile("closed_projection", mech)(*off)
     assert np.all(reliability > 1.0)
     same((state[..., : mech.nq], state[..., mech.nq :]), expected, 1e-10)
@@ -453,16 +453,16 @@ def test_project_takes_the_quick_way_where_it_can(monkeypatch):
     asked = []
     quick = assembly.projected_by_elimination
     monkeypatch.setattr(assembly, "projected_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
-    near = lw.closed.project(mech, q + 1e-6, v)
+    near = lw.constraints.project(mech, q + 1e-6, v)
     assert asked[-1] is not None
-    assert np.abs(lw.closed.position_error(mech, near[0])).max() < 1e-14
-    far = lw.closed.project(mech, q + 5e-3, v)
-    assert asked[-1] is None and np.abs(lw.closed.position_error(mech, far[0])).max() < 1e-12
-    same([lw.closed.project(mech, q, v)[0]], [q], 1e-14)
+    assert np.abs(lw.constraints.position_error(mech, near[0])).max() < 1e-14
+    far = lw.constraints.project(mech, q + 5e-3, v)
+    assert asked[-1] is None and np.abs(lw.constraints.position_error(mech, far[0])).max() < 1e-12
+    same([lw.constraints.project(mech, q, v)[0]], [q], 1e-14)
     assert asked[-1] is not None
-    lw.closed.project(mech, STRETCHED, np.zeros(4))
+    lw.constraints.project(mech, STRETCHED, np.zeros(4))
     assert asked[-1] is None  # singular
-    lw.closed.project(mech, q, v, rank=1)
+    lw.constraints.project(mech, q, v, rank=1)
     assert asked[-1] is None
 
 
@@ -475,7 +475,7 @@ def parallelogram():
 def test_steps_that_resolve_the_motion_beside_a_singular_position_are_not_warned_of():
     mech = parallelogram()
     q = lw.neutral(mech)
-    v = 14.0 * lw.closed.null_space(mech, q, independent="A")[:, 0]
+    v = 14.0 * lw.constraints.null_space(mech, q, independent="A")[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found_q, found_v = lw.rollout(mech, q, v, None, 1e-3, 300)
@@ -492,7 +492,7 @@ def test_steps_that_resolve_the_motion_beside_a_singular_position_are_not_warned
 def test_wrenches_that_vary_act_in_every_step():
     """Constant joint forces and a wrench on one link, beside the same rolled out with the wrench as joint forces."""
     mech = lw.mechanisms.five_bar()
-    q0 = lw.closed.assemble(mech, mech.initial)
+    q0 = lw.constraints.assemble(mech, mech.initial)
     v0, tau = np.zeros(mech.nv), np.zeros(mech.nv)
     wrenches = np.zeros((mech.n_links, 6))
     wrenches[0, 2] = 0.3  # about the axis of the first joint: a torque there

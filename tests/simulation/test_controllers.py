@@ -122,7 +122,7 @@ def test_feedback_by_a_matrix():
 
 def test_feedback_by_a_matrix_of_a_closed_mechanism():
     mech = lw.mechanisms.five_bar()
-    q0 = lw.closed.assemble(mech, mech.initial)
+    q0 = lw.constraints.assemble(mech, mech.initial)
     gain = np.hstack([5.0 * np.eye(mech.nv), 0.5 * np.eye(mech.nv)])
     by_matrix, by_joint = (
         lw.rollout(mech, q0, None, None, 1e-3, 30, feedback={"target": q0, **gains})

@@ -53,7 +53,7 @@ def test_total_rates_under_a_controller_and_springs(method):
 def test_independent_coordinates_of_a_four_bar(method):
     mech = lw.mechanisms.four_bar()
     q = np.zeros(3)
-    v = 5.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
+    v = 5.0 * lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0]
     options = {"t_eval": np.linspace(0.0, 0.3, 5), "method": method, "step": 5e-3, "rtol": 1e-8, "atol": 1e-8}
     expected = lw.simulate(mech, q, v, 0.3, **options)
     found = lw.simulate(mech, q, v, 0.3, coordinates="independent", independent=("crank_joint",), **options)
@@ -111,8 +111,8 @@ def test_a_closed_mechanism_that_turns_over():
     builder.joint("c", lw.Revolute((0, 0, 1)), "base", "rocker", pose=(None, (0.6, 0, 0)))
     builder.loop("d", lw.Revolute((0, 0, 1)), "coupler", (None, (0.5, 0, 0)), "rocker", (None, (0.4, 0, 0)))
     mech = builder.build("floating four-bar", (0, 0, 0))
-    q = lw.closed.assemble(mech, [1, 0, 0, 0, 0, 0, 0, 1.0, -0.8, 1.2], hold=("free", "a"))
-    null = lw.closed.null_space(mech, q)
+    q = lw.constraints.assemble(mech, [1, 0, 0, 0, 0, 0, 0, 1.0, -0.8, 1.2], hold=("free", "a"))
+    null = lw.constraints.null_space(mech, q)
     v = 2.0 * null @ np.random.default_rng(0).normal(size=null.shape[1])
     expected = lw.simulate(mech, q, v, 2.0, rtol=1e-11, atol=1e-11)
     found = lw.simulate(mech, q, v, 2.0, coordinates="independent", rtol=1e-7, atol=1e-7)

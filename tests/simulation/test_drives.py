@@ -68,7 +68,7 @@ def test_work_of_drives_and_other_methods(mech):
     weights = np.where(np.arange(101) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0
     forces = [
-        lw.closed.constraint_forces(mech.at_time(t), q, v, np.zeros(2)) @ v
+        lw.constraints.constraint_forces(mech.at_time(t), q, v, np.zeros(2)) @ v
         for t, q, v in zip(fine.t, fine.q, fine.v, strict=True)
     ]
     assert weights @ forces / 300.0 == pytest.approx(fine.energy[-1] - fine.energy[0], abs=1e-6)
@@ -79,19 +79,19 @@ def test_work_of_drives_and_other_methods(mech):
 
 
 def test_one_moment(mech):
-    """At a time, a driven mechanism is one with constraints that move: all of lw.closed answers."""
+    """At a time, a driven mechanism is one with constraints that move: all of lw.constraints answers."""
     now = mech.at_time(0.3)
-    q, v = lw.closed.project(now, [0.1, 0.4], [0.0, 1.0])
+    q, v = lw.constraints.project(now, [0.1, 0.4], [0.0, 1.0])
     assert q[0] == pytest.approx(0.2 * np.sin(0.9)) and v[0] == pytest.approx(0.6 * np.cos(0.9))
-    assert lw.closed.degrees_of_freedom(now, q) == 1
+    assert lw.constraints.degrees_of_freedom(now, q) == 1
     tau = np.array([0.3, -0.2])
     expected = (0.5 * (np.cos(q[1]) * -1.8 * np.sin(0.9) - 9.81 * np.sin(q[1])) - 0.2) / 0.26
     for method in ("elimination", "svd", "lagrange"):
-        a = lw.closed.forward_dynamics(now, q, v, tau, method=method)
+        a = lw.forward_dynamics(now, q, v, tau, method=method)
         assert a == pytest.approx([-1.8 * np.sin(0.9), expected])
     whole = lw.inverse_dynamics(now.spanning_tree, q, v, a)
-    assert lw.closed.constraint_forces(now, q, v, tau) == pytest.approx(whole - tau)
-    assert lw.closed.inverse_dynamics(now, q, v, a) == pytest.approx([0.0, whole[1]], abs=1e-12)
+    assert lw.constraints.constraint_forces(now, q, v, tau) == pytest.approx(whole - tau)
+    assert lw.inverse_dynamics(now, q, v, a) == pytest.approx([0.0, whole[1]], abs=1e-12)
     kernel = lw.compile("closed_forward_dynamics", mech, parameters=("drive",))
     assert kernel(q, v, tau, mech.drives_at(0.3)) == pytest.approx(a)
     # Linear: with the cart's motion given, the pendulum alone.
@@ -124,8 +124,8 @@ def test_driven_length():
     assert x * motion.v[:, 1] - y * motion.v[:, 0] == pytest.approx(2.0, abs=1e-8)
     still = lw.Builder().link("bob", 2.0, inertia=(1.0,) * 3).joint("base", lw.Floating(), "ground", "bob", (0, 0, -1))
     pendulum = still.distance("rod", "ground", (0, 0, 0), "bob", (0, 0, 0), 1.0).build("rod")
-    assert lw.closed.degrees_of_freedom(pendulum, lw.neutral(pendulum)) == 5
-    (wrench,) = lw.closed.loop_reactions(pendulum, lw.neutral(pendulum), np.zeros(6), np.zeros(6))
+    assert lw.constraints.degrees_of_freedom(pendulum, lw.neutral(pendulum)) == 5
+    (wrench,) = lw.constraints.loop_reactions(pendulum, lw.neutral(pendulum), np.zeros(6), np.zeros(6))
     assert wrench == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * 9.81])
 
 
@@ -138,13 +138,13 @@ def test_snakeboard_moves_by_its_gait():
         for joint, (a, w) in gait.items()
     ]
     mech = board.with_loops(*drives)
-    assert lw.closed.degrees_of_freedom(mech.at_time(0.0), np.zeros(6)) == 1
+    assert lw.constraints.degrees_of_freedom(mech.at_time(0.0), np.zeros(6)) == 1
     motion = lw.simulate(mech, None, None, 4.0 * np.pi, rtol=1e-10, atol=1e-10, output_step=0.1)
     assert motion.q[:, 3:] == pytest.approx(np.outer(np.sin(motion.t), [a for a, _ in gait.values()]), abs=1e-12)
     assert np.abs(motion.q[-1, :2]).max() > 0.05  # where two periods have led
     for k in range(0, len(motion.t), 40):
         q, v = motion.q[k], motion.v[k]
-        multipliers = lw.closed.multipliers(mech.at_time(motion.t[k]), q, v, np.zeros(6))
+        multipliers = lw.constraints.multipliers(mech.at_time(motion.t[k]), q, v, np.zeros(6))
         torque = np.array([0.0, 0.0, 0.0, *-multipliers[2:]])
         rates = rolling.snakeboard_rates(
             6.0, 0.016 + 2 * 0.1 * 0.2**2, 0.072, 0.0013, 0.2, lambda t, torque=torque: torque
@@ -174,7 +174,7 @@ def test_given_derivatives_and_what_can_be_kept():
         (lambda: shaken(lambda t: [1.0, 2.0]).at_time(1.0), "must be one number"),
         (lambda: shaken(lambda t: 1.0, lambda t: np.nan, 0.0).at_time(1.0), "must be finite"),
         (lambda: shaken(lambda t: t).at_time("noon"), "the time"),
-        (lambda: lw.closed.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
+        (lambda: lw.constraints.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
         (lambda: lw.rollout(shaken(lambda t: t), None, None, None, 1e-3, 3), "use lw.simulate"),
         (lambda: lw.simulate(shaken(lambda t: t).at_time(0.0), None, None, 1.0), "simulate the mechanism itself"),
         (lambda: to_data(shaken(lambda t: t)), "files do not hold"),
@@ -244,8 +244,8 @@ def test_peaks_of_a_motor_are_found_between_the_steps():
     driven = drawn[1].drive("motor", "A", velocity=20.0).build("driven", (0.0, -9.81, 0.0))
     motion = lw.simulate(driven, duration=0.35)
     times = np.linspace(0.0, 0.35, 1501)
-    exact = lw.closed.driven_motion(free, {"A": 20.0 * times}, {"A": 20.0})
-    torque = lw.closed.inverse_dynamics(free, exact.q, exact.v, exact.a, actuated="A")[:, 0]
+    exact = lw.linkages.driven_motion(free, {"A": 20.0 * times}, {"A": 20.0})
+    torque = lw.inverse_dynamics(free, exact.q, exact.v, exact.a, actuated="A")[:, 0]
     largest = int(np.argmax(np.abs(torque)))
     peak = motion.drive_peaks["motor"]
     assert peak.t == pytest.approx(times[largest], abs=1e-3)

@@ -137,7 +137,7 @@ def test_variants_share_the_code_of_rollouts():
         (lambda: lw.simulate(ARM, None, None, 0.1, activation=[1.0]), "activation must be 2 finite numbers"),
         (lambda: lw.simulate(ARM.with_acting(False), None, None, 0.1, ctrl=[1.0]), "no actuator .* acts"),
         (lambda: lw.rollout(ARM.with_acting(False), None, None, None, DT, 3, ctrl=[1.0]), "no actuator .* acts"),
-        (lambda: lw.acting.forces(ARM, START, SPEED, ctrl=[1.0]), "for each of the actuators servo, slow, pull"),
+        (lambda: lw.joint_forces(ARM, START, SPEED, ctrl=[1.0]), "for each of the actuators servo, slow, pull"),
         (
             lambda: lw.simulate(ARM, None, None, 0.1, np.zeros((3, 3)), ctrl=np.zeros((2, 3))),
             "control has 3 rows and ctrl 2",
@@ -155,11 +155,13 @@ def test_what_is_no_number_is_not_taken_for_a_bound(target):
     ctrl = np.array([[np.nan, 0.0, 0.0], [5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
     _, v = lw.rollout(ARM, START, SPEED, None, DT, 1, ctrl=ctrl[:, None], activation=W, final_only=True, target=target)
     assert np.isnan(v[0]).all() and np.isfinite(v[1:]).all()
-    forces = lw.acting.forces(ARM, START, SPEED, ctrl, W)
+    forces = lw.joint_forces(ARM, START, SPEED, ctrl=ctrl, activation=W)
     assert np.isnan(forces[0, 1]) and np.isfinite(forces[1:]).all()
-    within = lw.acting.forces(ARM, START, SPEED, ctrl / 5.0, W)  # the bounds of the servo
+    within = lw.joint_forces(ARM, START, SPEED, ctrl=ctrl / 5.0, activation=W)  # the bounds of the servo
     np.testing.assert_array_equal(forces[1:], within[1:])
-    unknown = lw.acting.forces(ARM, [0.3, np.nan, -0.4], SPEED, np.zeros(3), W)  # nor does a stop let it vanish
+    unknown = lw.joint_forces(
+        ARM, [0.3, np.nan, -0.4], SPEED, ctrl=np.zeros(3), activation=W
+    )  # nor does a stop let it vanish
     assert np.isnan(unknown[1])
 
 

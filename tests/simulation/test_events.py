@@ -123,7 +123,7 @@ def test_mimic_joints_and_loops_have_events():
     at_half, turning = trajectory.events
     assert at_half.q[0] == pytest.approx(0.5, abs=1e-9) and turning.v[0] == pytest.approx(0.0, abs=1e-12)
     four_bar = lw.mechanisms.four_bar()
-    v = 5.0 * lw.closed.null_space(four_bar, np.zeros(3), independent=("crank_joint",))[:, 0]
+    v = 5.0 * lw.constraints.null_space(four_bar, np.zeros(3), independent=("crank_joint",))[:, 0]
     event = lw.events.joint_passes(four_bar, "crank_joint", 1.0, terminal=True)
     for coordinates in ("joint", "independent"):
         found = lw.simulate(four_bar, np.zeros(3), v, 1.0, events=[event], coordinates=coordinates)

@@ -64,7 +64,7 @@ def test_fixed_steps_go_on_bit_by_bit(run, kept_in_a_file, tmp_path):
 @pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
 def test_closed_mechanisms_go_on_bit_by_bit(stabilization, tmp_path):
     mech = lw.mechanisms.four_bar()
-    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"method": "rk4", "stabilization": stabilization, "keep_energy": stabilization == "projection"}
     through = lw.simulate(mech, np.zeros(3), v, 0.02, **options)
     first = lw.simulate(mech, np.zeros(3), v, 0.013, **options)
@@ -88,7 +88,7 @@ def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
     """The independent coordinates in use are part of the trajectory, chosen ones and those they were changed for."""
     mech = lw.mechanisms.four_bar()
     independent, worst = CHARTS[chart]
-    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"coordinates": "independent", "independent": independent, "worst_condition": worst, "method": method}
     through = lw.simulate(mech, np.zeros(3), v, 0.08, step=2e-3, **options, **sampling)
     first = lw.simulate(mech, np.zeros(3), v, 0.048, step=2e-3, **options, **sampling)
@@ -105,8 +105,8 @@ def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
 
 def test_coordinates_of_the_user_are_given_again(tmp_path):
     mech = lw.mechanisms.four_bar()
-    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
-    own = lw.closed.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
+    v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    own = lw.constraints.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
     options = {"coordinates": "independent", "independent": own, "method": "rk4", "step": 2e-3}
     through = lw.simulate(mech, np.zeros(3), v, 0.05, **options)
     lw.simulate(mech, np.zeros(3), v, 0.03, **options).save(tmp_path / "first.npz")
@@ -119,7 +119,7 @@ def test_coordinates_of_the_user_are_given_again(tmp_path):
 def test_an_interrupted_chart_ends_where_its_last_step_did():
     """The chart is changed before a step; if that step is never finished, the end belongs to the chart before."""
     mech = lw.mechanisms.four_bar()
-    v = 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"coordinates": "independent", "independent": ("crank_joint",), "worst_condition": 1.5}
     options |= {"method": "rk4", "step": 2e-3}
     free = lw.simulate(mech, np.zeros(3), v, 0.08, **options)

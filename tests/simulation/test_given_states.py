@@ -95,13 +95,13 @@ def test_what_is_left_out_is_the_initial_state():
 
 def test_an_open_start_is_told_how_to_be_closed():
     five = lw.mechanisms.five_bar()
-    with pytest.raises(lw.closed.AssemblyError, match=r"close loops first, q = closed\.assemble\(mech, q\)"):
+    with pytest.raises(lw.constraints.AssemblyError, match=r"close loops first, q = constraints\.assemble\(mech, q\)"):
         lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 1.0)
-    with pytest.raises(MechanismError, match=r"closed\.assemble"):
+    with pytest.raises(MechanismError, match=r"constraints\.assemble"):
         lw.linearize(five, [0.3, 0.2, 0.1, 0.4])
-    with pytest.warns(lw.MechanismWarning, match=r"is open by .*closed\.assemble"):
+    with pytest.warns(lw.MechanismWarning, match=r"is open by .*constraints\.assemble"):
         lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 0.01, stabilization=None)
-    closed = lw.closed.assemble(five, [0.3, 0.2, 0.1, 0.4])
+    closed = lw.constraints.assemble(five, [0.3, 0.2, 0.1, 0.4])
     assert lw.simulate(five, closed, None, 0.01).stopped == "duration"
 
 
@@ -178,10 +178,10 @@ def test_a_start_that_cannot_be_closed_names_assemble():
     builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.2, 0, 0))
     builder.joint("d", pin, "ground", "rocker", pose=(0.5, 0, 0))
     mech = builder.loop("c", pin, "coupler", (0.5, 0, 0), "rocker", (0.4, 0, 0)).build(gravity=(0, -9.81, 0))
-    with pytest.raises(lw.closed.AssemblyError, match=r"q0 = closed\.assemble\(mech, guess\)") as refused:
+    with pytest.raises(lw.constraints.AssemblyError, match=r"q0 = constraints\.assemble\(mech, guess\)") as refused:
         lw.simulate(mech, [0.0, 0.0, 0.0], None, 1.0)
     assert "pose_a" not in str(refused.value)  # its geometry is right: it closes from further away
-    assert np.abs(lw.closed.position_error(mech, lw.closed.assemble(mech, [0.0, 0.0, 0.0]))).max() < 1e-9
+    assert np.abs(lw.constraints.position_error(mech, lw.constraints.assemble(mech, [0.0, 0.0, 0.0]))).max() < 1e-9
 
 
 def test_a_closed_mechanism_left_out_starts_assembled():
@@ -193,8 +193,8 @@ def test_a_closed_mechanism_left_out_starts_assembled():
     builder.joint("a", pin, "ground", "crank").joint("b", pin, "crank", "coupler", pose=(0.3, 0, 0))
     builder.joint("d", pin, "ground", "rocker", pose=(0.7, 0.1, 0))
     mech = builder.loop("c", pin, "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0)).build(gravity=(0, -9.81, 0))
-    assert np.abs(lw.closed.position_error(mech, mech.initial)).max() > 0.1
-    expected = lw.closed.assemble(mech, mech.initial)
+    assert np.abs(lw.constraints.position_error(mech, mech.initial)).max() > 0.1
+    expected = lw.constraints.assemble(mech, mech.initial)
     np.testing.assert_allclose(lw.simulate(mech, None, None, 0.01).q[0], expected, atol=1e-12)
     np.testing.assert_allclose(lw.rollout(mech, None, None, None, 1e-3, 2)[0][0], expected, atol=1e-12)
     np.testing.assert_allclose(lw.linearize(mech).q, expected, atol=1e-12)
@@ -230,7 +230,7 @@ def test_named_joints_of_loops_keep_their_velocities(recwarn):
         np.testing.assert_allclose(v[mech.v_index("crank")], 10.0, rtol=1e-9)
         np.testing.assert_allclose(v[mech.v_index("slide")], textbook_slider(1.0, 10.0), rtol=1e-8)
     angles = np.array([0.4, 1.0, 2.0])
-    q = np.stack([lw.closed.assemble(mech, [a, -a, 1.0], hold=["crank"]) for a in angles])
+    q = np.stack([lw.constraints.assemble(mech, [a, -a, 1.0], hold=["crank"]) for a in angles])
     v = lw.rollout(mech, q, {"crank": 2.0}, None, 1e-3, 2)[1][:, 0]
     np.testing.assert_allclose(v[:, mech.v_index("slide")][:, 0], textbook_slider(angles, 2.0), rtol=1e-8)
     consistent = {"crank": 10.0, "slide": textbook_slider(1.0, 10.0)}
@@ -282,6 +282,6 @@ def test_configurations_by_joint():
     np.testing.assert_array_equal(lw.configuration(arm), arm.initial)
     linkage = lw.mechanisms.four_bar()
     q = lw.configuration(linkage, crank_joint=0.9)
-    assert np.abs(lw.closed.position_error(linkage, q)).max() < 1e-9 and abs(q[0] - 0.9) < 1e-9
+    assert np.abs(lw.constraints.position_error(linkage, q)).max() < 1e-9 and abs(q[0] - 0.9) < 1e-9
     with pytest.raises(lw.MechanismError, match="joint22"):
         lw.configuration(arm, joint22=1.0)

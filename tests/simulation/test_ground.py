@@ -189,15 +189,15 @@ def assert_same_derivatives(found, expected):
 
 def test_derivatives_of_joint_forces_include_contact():
     mech, q, v = pressed_quadruped()
-    found = lw.acting.derivatives(mech, q, v)
-    assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.acting.forces(mech, q, v), q, v))
+    found = lw.joint_force_derivatives(mech, q, v)
+    assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.joint_forces(mech, q, v), q, v))
 
 
 def test_linear_models_include_contact():
     mech, q, v = pressed_quadruped()
     tau, n = np.zeros(mech.nv), mech.nv
     model = lw.linearize(mech, q, v, tau)
-    expected = differences(mech, lambda q, v: lw.acting.forward_dynamics(mech, q, v, tau), q, v)
+    expected = differences(mech, lambda q, v: lw.forward_dynamics(mech, q, v, tau, forces="all"), q, v)
     assert_same_derivatives((model.A[n:, :n], model.A[n:, n:]), expected)
 
 
@@ -205,9 +205,9 @@ def test_derivatives_at_a_kink_are_those_of_the_pressed_side():
     mech, still = puck(**RIGID), np.zeros(2)
     touching = np.array([0.1, 0.0])
     assert lw.contact_points(mech, touching, still).gap == 0.0
-    assert lw.acting.derivatives(mech, touching, still).by_q[0, 0] == -RIGID["stiffness"]
+    assert lw.joint_force_derivatives(mech, touching, still).by_q[0, 0] == -RIGID["stiffness"]
     smooth = mech.with_contact(smoothing=1e-3)
-    assert lw.acting.derivatives(smooth, touching, still).by_q[0, 0] == 0.0
+    assert lw.joint_force_derivatives(smooth, touching, still).by_q[0, 0] == 0.0
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])

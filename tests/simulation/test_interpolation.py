@@ -33,7 +33,7 @@ def floating() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
 
 def four_bar() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
     mech = lw.mechanisms.four_bar()
-    return mech, np.zeros(3), 5.0 * lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    return mech, np.zeros(3), 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
 
 
 def pendulum() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:

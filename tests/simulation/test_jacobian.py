@@ -45,8 +45,8 @@ def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
     guess = lw.integrate(mech, lw.neutral(mech), 0.1 * rng.normal(size=mech.nv), 1.0)
     if name == "five_bar":
         guess = np.array([2.2, 1.8, 1.5, 1.9])
-    q, v = lw.closed.project(mech, lw.closed.assemble(mech, guess), rng.normal(size=mech.nv))
-    rank = lw.closed.generic_rank(mech, q)
+    q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, guess), rng.normal(size=mech.nv))
+    rank = lw.constraints.generic_rank(mech, q)
     control = np.linspace(-1.0, 1.0, mech.nv)
     system = JointVelocities(
         mech,
@@ -54,7 +54,7 @@ def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
         Manifold(SingularPositions(mech, np.asarray(rank)), projects=True),
     )
     found = system.jacobian()(0.0, system.start(q, v))
-    basis = lw.closed.null_space(mech, q)
+    basis = lw.constraints.null_space(mech, q)
     for _ in range(4):
         step, push = basis @ rng.normal(size=basis.shape[1]), rng.normal(size=mech.nv)
 

@@ -10,7 +10,7 @@ import pytest
 import linkwise as lw
 
 FOUR_BAR = lw.mechanisms.four_bar()
-CRANK = lw.closed.null_space(FOUR_BAR, np.zeros(3), independent=("crank_joint",))[:, 0]
+CRANK = lw.constraints.null_space(FOUR_BAR, np.zeros(3), independent=("crank_joint",))[:, 0]
 SPRING = lw.Passive.springs({"crank_joint": 40.0}, rest={"crank_joint": 0.7}) + lw.Passive.dampers({"crank_joint": 3.0})
 
 
@@ -38,12 +38,12 @@ def test_reactions_are_those_of_all_that_acted(stabilization):
     needed = lw.inverse_dynamics(tree, run.q, run.v, run.a, run.wrenches)
     missing = needed - run.tau - run.passive_forces  # what the loop does, as joint forces
     lambdas = np.linalg.lstsq(
-        np.concatenate([np.swapaxes(lw.closed.constraint_jacobian(FOUR_BAR, q), -1, -2) for q in run.q[:1]]),
+        np.concatenate([np.swapaxes(lw.constraints.constraint_jacobian(FOUR_BAR, q), -1, -2) for q in run.q[:1]]),
         -missing[0],
         rcond=None,
     )[0]
     np.testing.assert_allclose(np.linalg.norm(run.loop_reactions[0, 0]), np.linalg.norm(lambdas), rtol=1e-9)
-    alone = lw.closed.loop_reactions(FOUR_BAR, run.q, run.v, run.tau)
+    alone = lw.constraints.loop_reactions(FOUR_BAR, run.q, run.v, run.tau)
     assert np.abs(alone - run.loop_reactions).max() > 0.1
 
 
@@ -89,12 +89,11 @@ def test_velocities_of_one_state_of_a_batch_that_tear_loops_open():
 
 def test_dynamics_of_open_loops_are_not_given_in_silence():
     opened, still = np.array([0.1, 0.0, 0.0]), np.zeros(3)
-    closed = lw.closed
     calls = {
-        "forward": lambda q: closed.forward_dynamics(FOUR_BAR, q, still, still),
-        "inverse": lambda q: closed.inverse_dynamics(FOUR_BAR, q, still, still),
-        "reactions": lambda q: closed.loop_reactions(FOUR_BAR, q, still, still),
-        "batch": lambda q: closed.forward_dynamics(FOUR_BAR, np.stack([still, q, still * np.nan]), still, still),
+        "forward": lambda q: lw.forward_dynamics(FOUR_BAR, q, still, still),
+        "inverse": lambda q: lw.inverse_dynamics(FOUR_BAR, q, still, still),
+        "reactions": lambda q: lw.constraints.loop_reactions(FOUR_BAR, q, still, still),
+        "batch": lambda q: lw.forward_dynamics(FOUR_BAR, np.stack([still, q, still * np.nan]), still, still),
     }
     for call in calls.values():
         with pytest.warns(lw.MechanismWarning, match="loop 'pin' of mechanism 'four_bar' is open by 0.08") as caught:
@@ -105,5 +104,5 @@ def test_dynamics_of_open_loops_are_not_given_in_silence():
             call(opened * 1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        closed.forward_dynamics(FOUR_BAR, opened, still, still, baumgarte=(1.0, 1.0))
+        lw.forward_dynamics(FOUR_BAR, opened, still, still, baumgarte=(1.0, 1.0))
         lw.simulate(FOUR_BAR, np.zeros(3), 2.0 * CRANK, 0.5, stabilization=None, method="semi_implicit", step=0.02)

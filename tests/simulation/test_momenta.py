@@ -211,7 +211,7 @@ def test_motions_with_constraints(name, coordinates):
     """The same as in joint velocities, with constraints kept; adaptive and fixed steps, springs, forces."""
     if name == "five_bar":
         mech = lw.mechanisms.five_bar()
-        q, v = lw.closed.assemble(mech, {mech.joint_names[0]: 1.9}), np.zeros(mech.nv)
+        q, v = lw.constraints.assemble(mech, {mech.joint_names[0]: 1.9}), np.zeros(mech.nv)
     else:
         this = case(name)
         mech, q, v = this.mech, this.q, 0.3 * this.v
@@ -224,4 +224,4 @@ def test_motions_with_constraints(name, coordinates):
     for path in (other, fixed):
         np.testing.assert_allclose(lw.difference(mech, path.q[-1], plain.q[-1]), 0.0, atol=1e-6)
         np.testing.assert_allclose(path.v[-1], plain.v[-1], atol=1e-5)
-        assert np.abs(lw.closed.constraint_jacobian(mech, path.q[-1]) @ path.v[-1]).max() < 1e-8
+        assert np.abs(lw.constraints.constraint_jacobian(mech, path.q[-1]) @ path.v[-1]).max() < 1e-8

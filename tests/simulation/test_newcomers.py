@@ -97,9 +97,9 @@ def test_a_place_of_the_file_is_meant_for_its_joint_and_side_alone():
 def test_springs_of_joints_leave_limits_as_they_are(hinge):
     still = hinge.with_gravity((0, 0, 0))
     springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})
-    np.testing.assert_allclose(lw.acting.forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
-    np.testing.assert_allclose(lw.acting.forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
-    assert lw.acting.forces(springs, [1.2], [0.0])[0] < lw.acting.forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
+    np.testing.assert_allclose(lw.joint_forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
+    np.testing.assert_allclose(lw.joint_forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
+    assert lw.joint_forces(springs, [1.2], [0.0])[0] < lw.joint_forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
     with pytest.raises(lw.MechanismError, match="rest names joint 'hip', which is given no stiffness"):
         hinge.with_springs({}, rest={"hip": 0.4})
     with pytest.raises(lw.MechanismError, match="joint 'hip'.*stiffness"):

@@ -78,9 +78,11 @@ def check(name: str, method: str, which: int, stabilization: str | None = "proje
             q, v = moved.q, moved.v
             assert moved.t[-1] == pytest.approx(motion.duration)
     if fixed:
-        conditioning = lw.closed.conditioning(mech, q, lw.closed.generic_rank(mech, motion.q))
-        assert conditioning.min() < 0.05 * lw.closed.usual_conditioning(mech, motion.q)  # there was something to pass
-    assert np.linalg.norm(lw.closed.position_error(mech, q), axis=-1).max() < (1e-11 if projects else error)
+        conditioning = lw.constraints.conditioning(mech, q, lw.constraints.generic_rank(mech, motion.q))
+        assert conditioning.min() < 0.05 * lw.constraints.usual_conditioning(
+            mech, motion.q
+        )  # there was something to pass
+    assert np.linalg.norm(lw.constraints.position_error(mech, q), axis=-1).max() < (1e-11 if projects else error)
     kinetic = lw.kinetic_energy(mech, q, v)
     energy = kinetic + lw.potential_energy(mech, q)
     assert np.abs(energy - energy[0]).max() < max(1e-6, error) * kinetic.max()
@@ -166,7 +168,7 @@ def test_the_second_example_of_spencer2004_goes_straight_twice(method):
     with warnings.catch_warnings():
         warnings.simplefilter("error", MechanismWarning)
         motion = lw.simulate(start.mech, start.q, start.v, 2.0, method=method, output_step=1e-3)
-    values = lw.closed.conditioning(start.mech, motion.q, 2)
+    values = lw.constraints.conditioning(start.mech, motion.q, 2)
     passed = motion.t[1:-1][(values[1:-1] < values[:-2]) & (values[1:-1] < values[2:]) & (values[1:-1] < 0.01)]
     np.testing.assert_allclose(passed, [0.6508, 1.8538], atol=1e-3)
     np.testing.assert_allclose(motion.q[:, 1], motion.q[:, 3], atol=2e-6)
@@ -208,9 +210,9 @@ def test_a_batch_passes_one_by_one():
 def test_the_energy_of_a_delta_robot():
     """It falls past a corner and through a singular position, where its platform can rotate."""
     mech = lw.mechanisms.delta_robot()
-    q = lw.closed.assemble(mech, lw.neutral(mech))
+    q = lw.constraints.assemble(mech, lw.neutral(mech))
     speeds = dict(zip(("arm1_joint", "arm2_joint", "arm3_joint"), (0.4, -0.2, 0.1), strict=True))
-    v = lw.closed.null_space(mech, q, independent=tuple(speeds)) @ np.array(list(speeds.values()))
+    v = lw.constraints.null_space(mech, q, independent=tuple(speeds)) @ np.array(list(speeds.values()))
     motion = lw.simulate(mech, q, v, 0.7)
     assert np.abs(motion.energy - motion.energy[0]).max() < 2e-6
 
@@ -235,8 +237,8 @@ def test_change_points_are_passed_wherever_the_steps_before_them_end():
         with warnings.catch_warnings():
             warnings.simplefilter("error", MechanismWarning)
             motion = lw.simulate(mech, {"A": 0.0}, {"A": speed}, 0.4)
-        least = lw.closed.conditioning(
-            mech, motion.at(np.linspace(0.24, 0.3, 400))[0], lw.closed.generic_rank(mech, motion.q[0])
+        least = lw.constraints.conditioning(
+            mech, motion.at(np.linspace(0.24, 0.3, 400))[0], lw.constraints.generic_rank(mech, motion.q[0])
         )
-        assert least.min() < 0.02 * lw.closed.usual_conditioning(mech, motion.q[0])  # there was something to pass
+        assert least.min() < 0.02 * lw.constraints.usual_conditioning(mech, motion.q[0])  # there was something to pass
         assert np.ptp(motion.energy) < 1e-8 * motion.energy[0]

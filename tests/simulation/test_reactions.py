@@ -75,7 +75,7 @@ def test_a_closed_motion_with_a_strut_and_a_motor():
     # Along the axis of the crank's joint it is the motor's moment.
     np.testing.assert_allclose(motion.reactions["crank_joint"][:, 2], 1.5, atol=1e-9)
     bare = lw.simulate(mech, *start, 0.1, method="rk4", step=STEP)
-    expected = lw.closed.joint_wrenches(mech, bare.q, bare.v, bare.tau)
+    expected = lw.joint_wrenches(mech, bare.q, bare.v, tau=bare.tau)
     np.testing.assert_allclose(bare.joint_wrenches, expected, atol=1e-9)
 
 
@@ -90,8 +90,8 @@ def test_an_open_motion_under_wrenches():
 
 def test_batches_and_stabilization():
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, lw.neutral(mech))
-    v = lw.closed.null_space(mech, q, independent="crank_joint")[:, 0]
+    q = lw.constraints.assemble(mech, lw.neutral(mech))
+    v = lw.constraints.null_space(mech, q, independent="crank_joint")[:, 0]
     both = lw.simulate(mech, [q, q], [v, 2.0 * v], 0.02, method="rk4", step=STEP)
     assert both.joint_wrenches.shape == (len(both.t), 2, 3, 6)
     np.testing.assert_allclose(both.member(1).joint_wrenches, both.joint_wrenches[:, 1], atol=1e-9)

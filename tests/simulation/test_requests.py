@@ -154,7 +154,7 @@ def test_errors_of_controllers_name_the_time():
 
 
 def test_loops_that_are_not_closed_are_refused():
-    with pytest.raises(lw.closed.AssemblyError, match=r"closed\.assemble\(mech, q\)"):
+    with pytest.raises(lw.constraints.AssemblyError, match=r"constraints\.assemble\(mech, q\)"):
         lw.simulate(lw.mechanisms.four_bar(), [0.5, 0.0, 0.0], np.zeros(3), 1.0)
 
 
@@ -234,7 +234,7 @@ def test_trajectories_without_samples():
 def test_all_but_the_duration_may_be_left_out(tmp_path):
     mech = lw.mechanisms.four_bar().with_initial([0.4, -0.4299, 0.1446])
     motion = lw.simulate(mech, duration=0.1)
-    np.testing.assert_allclose(motion.q[0], lw.closed.assemble(mech), atol=1e-9)
+    np.testing.assert_allclose(motion.q[0], lw.constraints.assemble(mech), atol=1e-9)
     assert not motion.v[0].any() and motion.t[-1] == pytest.approx(0.1)
     with pytest.raises(lw.MechanismError, match="duration must be a positive number"):
         lw.simulate(mech)

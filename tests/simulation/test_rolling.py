@@ -25,8 +25,8 @@ def disk_state(mech, lean, w, yaw=0.0):
     x, y, z, real = turn.as_quat()
     q = np.array([real, x, y, z, *(centre - [0.0, 0.0, RADIUS])])
     v = np.array([*w, *np.cross(w, [0.0, 0.0, RADIUS])])
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-15
-    assert np.abs(lw.closed.constraint_jacobian(mech, q) @ v).max() < 1e-14
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-15
+    assert np.abs(lw.constraints.constraint_jacobian(mech, q) @ v).max() < 1e-14
     return q, v
 
 
@@ -53,7 +53,7 @@ def test_disk_for_20_seconds(disk):
     motion = lw.simulate(disk, q, v, 20.0, rtol=1e-11, atol=1e-11, t_eval=times)
     assert np.abs(motion.energy / motion.energy[0] - 1.0).max() < 1e-9
     assert motion.constraint_error.max() < 1e-12
-    slip = np.einsum("tij,tj->ti", lw.closed.constraint_jacobian(disk, motion.q), motion.v)
+    slip = np.einsum("tij,tj->ti", lw.constraints.constraint_jacobian(disk, motion.q), motion.v)
     assert np.abs(slip).max() < 1e-12
     expected = rolling.integrated(rolling.disk_rates(*DISK), [0.3, 0.2, *w, 0.0, 0.0], times)
     assert np.ptp(expected[:, 0]) > 0.2
@@ -120,7 +120,7 @@ def test_snakeboard_is_driven_by_its_rotor():
     board = 0.016 + 2 * 0.1 * 0.2**2
     rates = rolling.snakeboard_rates(6.0, board, 0.072, 0.0013, 0.2, forces)
     q = np.array([0.0, 0.0, 0.3, 0.0, 0.5, -0.4])
-    _, v = lw.closed.project(mech, q, [0.2, 0.1, 0.0, 1.0, 0.0, 0.0])
+    _, v = lw.constraints.project(mech, q, [0.2, 0.1, 0.0, 1.0, 0.0, 0.0])
     times = np.linspace(0.0, 2.0, 11)
     motion = lw.simulate(mech, q, v, 2.0, lambda t, q, v: forces(t), rtol=1e-11, atol=1e-11, t_eval=times)
     expected = rolling.integrated(rates, [*q, *v], times)
@@ -130,10 +130,10 @@ def test_snakeboard_is_driven_by_its_rotor():
 def test_cart_goes_as_its_wheels_turn():
     """Of four constraints three are independent: the wheels are on one axle."""
     mech = lw.mechanisms.differential_drive()
-    assert lw.closed.degrees_of_freedom(mech, np.zeros(5)) == 2
+    assert lw.constraints.degrees_of_freedom(mech, np.zeros(5)) == 2
     left, right, angle = 3.0, 5.0, 0.7
     speed, turning = 0.1 * (left + right) / 2.0, 0.1 * (right - left) / 0.5
-    basis = lw.closed.null_space(mech, [0.0, 0.0, angle, 0.1, 0.2], independent=("left", "right"))
+    basis = lw.constraints.null_space(mech, [0.0, 0.0, angle, 0.1, 0.2], independent=("left", "right"))
     expected = [speed * np.cos(angle), speed * np.sin(angle), turning, left, right]
     assert basis @ [left, right] == pytest.approx(expected)
     motion = lw.simulate(mech, None, {"left": left, "right": right}, 1.0, [0.0, 0.0, 0.0, 0.4, -0.1])
@@ -154,7 +154,7 @@ def test_ball_rolls_down_a_slope():
         .ball("on_slope", "ball", 0.1, plane=(slope.as_matrix(), (0.0, 0.0, 0.0)))
         .build("slope")
     )
-    a = lw.closed.forward_dynamics(down, lw.neutral(down), np.zeros(6), np.zeros(6))
+    a = lw.forward_dynamics(down, lw.neutral(down), np.zeros(6), np.zeros(6))
     assert a[3:] == pytest.approx(5.0 / 7.0 * 9.81 * np.sin(0.3) * slope.apply([1.0, 0.0, 0.0]))
 
 

@@ -76,11 +76,11 @@ def test_bare_mechanisms_have_the_matrices_of_step_derivatives():
 
 def test_loops_stay_closed():
     bars = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(bars, bars.initial)
-    v = lw.closed.null_space(bars, q)[:, 0]
+    q = lw.constraints.assemble(bars, bars.initial)
+    v = lw.constraints.null_space(bars, q)[:, 0]
     path = lw.rollout(bars, q, v, None, DT, 2)
     a, b = lw.rollout_derivatives(bars, *path, None, DT)
-    along = lw.closed.null_space(bars, path[0][0])[:, 0]
+    along = lw.constraints.null_space(bars, path[0][0])[:, 0]
     h = 1e-6
     ends = [lw.rollout(bars, path[0][0], path[1][0] + s * h * along, None, DT, 1, final_only=True) for s in (1, -1)]
     change = np.concatenate([lw.difference(bars, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]]) / (2.0 * h)

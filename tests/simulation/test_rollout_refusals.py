@@ -17,7 +17,7 @@ REFUSED = {
     "open loops": (
         lambda: lw.rollout(lw.mechanisms.four_bar(), Q[:3] + 1.0, V[:3], None, 0.1, 3),
         lw.MechanismError,
-        "close it first, q0 = closed.assemble(mech, q0)",
+        "close it first, q0 = constraints.assemble(mech, q0)",
     ),
     "no mass": (lambda: lw.rollout(massless(), Q[:2], V[:2], None, 0.1, 3), lw.MechanismError, "'hinge'"),
     "method": (lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, "rk45"), ValueError, "unknown method 'rk45': did you mean"),

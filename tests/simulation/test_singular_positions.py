@@ -22,7 +22,7 @@ CROSSED = np.array([0.0, 0.0, 1.0])  # those by which it leaves its flat positio
 
 
 def bent(mech):
-    return lw.closed.assemble(mech, [2.2, 1.8, 1.5, 1.9])
+    return lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
 
 
 class Pendulum:
@@ -73,7 +73,7 @@ def test_how_near_states_are_to_a_singular_position():
     positions = SingularPositions.around(mech, bent(mech))
     assert positions.rank == 2 and 0.1 < positions.usual_conditioning <= 1.0
     states = np.array([STRETCHED, bent(mech)])
-    s = np.linalg.svd(lw.closed.constraint_jacobian(mech, states), compute_uv=False)
+    s = np.linalg.svd(lw.constraints.constraint_jacobian(mech, states), compute_uv=False)
     np.testing.assert_allclose(
         positions.conditioning(states) * positions.usual_conditioning, s[:, 1] / s[:, 0], atol=1e-14
     )
@@ -108,8 +108,8 @@ def test_states_in_singular_positions_are_not_projected():
     q, v = manifold.settled(states, np.ones((2, 4)))
     np.testing.assert_array_equal(q[0], STRETCHED)
     np.testing.assert_array_equal(v[0], np.ones(4))
-    assert np.abs(lw.closed.position_error(mech, q[1])).max() < 1e-14
-    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q[1]) @ v[1], 0.0, atol=1e-14)
+    assert np.abs(lw.constraints.position_error(mech, q[1])).max() < 1e-14
+    np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q[1]) @ v[1], 0.0, atol=1e-14)
 
 
 def test_at_rest_in_a_singular_position_a_choice_is_made_and_told():

@@ -35,7 +35,7 @@ def sunk(mech: lw.Mechanism, count: int, seed: int) -> np.ndarray:
     if height is not None and mech.contact_pairs:
         q = lw.place_on_ground(mech, q)
         q[:, height] -= depths
-    return lw.closed.assemble(mech, q) if mech.loops else q
+    return lw.constraints.assemble(mech, q) if mech.loops else q
 
 
 def _height_of_base(mech: lw.Mechanism, q: np.ndarray) -> int | None:

@@ -77,7 +77,7 @@ def test_numbers_act_where_the_mechanism_has_none_and_have_gradients():
 
 def test_a_closed_mechanism():
     mech = lw.mechanisms.four_bar()
-    q0 = lw.closed.assemble(mech, mech.initial)
+    q0 = lw.constraints.assemble(mech, mech.initial)
     joint = mech.joint_names[0]
     q, _ = lw.rollout(mech, q0, None, None, 1e-3, 300, parameters={f"{joint}.damping": np.array([0.0, 0.3])})
     for k, damping in enumerate((0.0, 0.3)):

@@ -71,9 +71,9 @@ def test_closed_mechanisms_start_closed():
     joint = mech.joint_names[0]
     study = made(mech, {f"q0.{joint}": st.Uniform(0.9, 1.2), f"v0.{joint}": 1.0}, cases=3)
     cases = study.sample()
-    assert np.abs(lw.closed.position_error(mech, cases.q)).max() < 1e-9
+    assert np.abs(lw.constraints.position_error(mech, cases.q)).max() < 1e-9
     assert np.allclose(cases.q[:, 0], cases[f"q0.{joint}"])
-    rates = lw.closed.constraint_jacobian(mech, cases.q) @ cases.v[..., None]
+    rates = lw.constraints.constraint_jacobian(mech, cases.q) @ cases.v[..., None]
     assert np.abs(rates).max() < 1e-9 and np.allclose(cases.v[:, 0], 1.0, rtol=0, atol=1e-12)
 
 

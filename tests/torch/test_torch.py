@@ -42,8 +42,12 @@ def test_gradients_of_kinematics_energies_and_steps():
     assert torch.autograd.gradcheck(lambda x, y: lwt.integrate(TREE, x, y, step), (q, v))
 
 
+def _in_numpy(name, q, v, third, ctrl, activation):
+    return getattr(lw, name)(ACTING, q, v, third, ctrl=ctrl, activation=activation, forces="all")
+
+
 def test_what_acts():
-    """Springs, a stop, a servo, a filter and contact: numbers of ``lw.acting``, gradients against differences."""
+    """Springs, a stop, a servo, a filter and contact: numbers of NumPy's functions, gradients against differences."""
     given = [torch.tensor(x, requires_grad=True) for x in (Q, V, TAU, CTRL, ACTIVATION)]
     plain = [x.detach().numpy() for x in given]
     for name in ("forward_dynamics", "inverse_dynamics"):
@@ -51,9 +55,7 @@ def test_what_acts():
         def function(*arrays, name=name):
             return getattr(lwt.acting, name)(ACTING, *arrays)
 
-        np.testing.assert_allclose(
-            function(*given).detach(), getattr(lw.acting, name)(ACTING, *plain), rtol=1e-12, atol=1e-12
-        )
+        np.testing.assert_allclose(function(*given).detach(), _in_numpy(name, *plain), rtol=1e-12, atol=1e-12)
         assert torch.autograd.gradcheck(function, given, rtol=1e-4)
         seen = torch.compile(function, fullgraph=True, backend="eager")
         torch.testing.assert_close(seen(*given), function(*given))
@@ -61,7 +63,9 @@ def test_what_acts():
     state = given[0], given[1], given[3], given[4]
     for name in ("forces", "activation_rates", "actuator_forces"):
         found = getattr(lwt.acting, name)(ACTING, *state)
-        expected = getattr(lw.acting, name)(ACTING, *(x.detach().numpy() for x in state))
+        q, v, ctrl, activation = (x.detach().numpy() for x in state)
+        in_numpy = lw.joint_forces if name == "forces" else getattr(lw, name)
+        expected = in_numpy(ACTING, q, v, ctrl=ctrl, activation=activation)
         np.testing.assert_allclose(found.detach(), expected, rtol=1e-12)
     assert lwt.acting.forward_dynamics(ACTING, given[0].float()).dtype == torch.float32
 

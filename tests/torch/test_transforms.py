@@ -18,19 +18,19 @@ def given(mech, batch=(), seed=0):
 
 def closed_state(angle=0.4):
     """A state of the four-bar linkage with its loop closed."""
-    q = lw.closed.assemble(BARS, {BARS.joint_names[0]: angle})
-    v = lw.closed.null_space(BARS, q) @ [0.7]
+    q = lw.constraints.assemble(BARS, {BARS.joint_names[0]: angle})
+    v = lw.constraints.null_space(BARS, q) @ [0.7]
     return [torch.tensor(x, requires_grad=True) for x in (q, v, np.array([3.0, -1.0, 0.5]))]
 
 
 def test_gradients_of_closed_dynamics():
     state = closed_state()
-    expected = lw.closed.forward_dynamics(BARS, *(x.detach().numpy() for x in state))
+    expected = lw.forward_dynamics(BARS, *(x.detach().numpy() for x in state))
     np.testing.assert_allclose(lwt.closed.forward_dynamics(BARS, *state).detach(), expected, rtol=1e-9)
     assert torch.autograd.gradcheck(lambda *x: lwt.closed.forward_dynamics(BARS, *x), state)
     assert torch.autograd.gradcheck(lambda q: lwt.closed.position_error(BARS, q), state[:1])
     # Along motions that loops allow it is the derivative that linkwise computes for these.
-    _, _, by_tau = lw.closed.forward_dynamics_derivatives(BARS, *(x.detach().numpy() for x in state))
+    _, _, by_tau = lw.forward_dynamics_derivatives(BARS, *(x.detach().numpy() for x in state))
     found = torch.autograd.functional.jacobian(lambda tau: lwt.closed.forward_dynamics(BARS, *state[:2], tau), state[2])
     np.testing.assert_allclose(found, by_tau, atol=1e-9)
 

@@ -172,9 +172,9 @@ def test_only_motions_with_times_have_a_clock(tmp_path, monkeypatch):
 
     monkeypatch.setattr(animation, "GifWriter", Spy)
     bars = lw.mechanisms.four_bar()
-    path = lw.closed.follow_path(bars, None, {"crank_joint": np.linspace(0.0, 1.0, 4)})
-    reach = lw.closed.range_of_motion(bars, "rocker_joint")
-    driven = lw.closed.driven_motion(bars, {"crank_joint": np.linspace(0.0, 1.0, 4)}, {"crank_joint": 2.0})
+    path = lw.linkages.follow_path(bars, None, {"crank_joint": np.linspace(0.0, 1.0, 4)})
+    reach = lw.linkages.range_of_motion(bars, "rocker_joint")
+    driven = lw.linkages.driven_motion(bars, {"crank_joint": np.linspace(0.0, 1.0, 4)}, {"crank_joint": 2.0})
     options = {"path": tmp_path / "a.gif", "fps": 2.0}
     for shown in ((bars, path), (reach,), (driven,), (ARM, TURN)):
         lw.viewer.animate(*shown, **options)

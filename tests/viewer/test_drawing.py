@@ -131,7 +131,7 @@ def test_pins_in_slots_of_the_ground_stand_on_them():
 
 def test_ranges_of_motion_are_drawn_as_motions_are():
     mech = lw.mechanisms.four_bar()
-    found = lw.closed.range_of_motion(mech, "crank_joint")
+    found = lw.linkages.range_of_motion(mech, "crank_joint")
     for given in ((found,), (mech, found)):
         figure = lw.viewer.snapshots(*given, count=3, trail="coupler")
         (trail,) = (artist for artist in figure.axes[0].collections if artist.get_gid() == "trail")
@@ -223,7 +223,7 @@ def test_a_pin_in_a_slot_that_closes_a_loop_is_drawn_and_named_where_it_is():
     builder.joint("A", lw.Revolute(), "ground", "crank").joint("O", lw.Revolute(), "ground", "lever", (-0.5, 0, 0))
     builder.loop("slot", lw.PinInSlot((1, 0, 0), (0, 0, 1)), "lever", (0, 0, 0), "crank", (0.2, 0, 0))
     mech = builder.build("quick_return", gravity=(0.0, -9.81, 0.0))
-    q = lw.closed.assemble(mech, [0.7, 0.1], hold="A")
+    q = lw.constraints.assemble(mech, [0.7, 0.1], hold="A")
     pin = [0.2 * np.cos(0.7), 0.2 * np.sin(0.7)]
     figure = lw.viewer.draw(mech, q, labels=True)
     notes = {text.get_text(): text.xy for text in figure.axes[0].texts}
@@ -363,7 +363,7 @@ def test_axes_of_the_users_own():
 
 def test_snapshots_of_a_full_turn_are_all_different():
     mech = lw.mechanisms.four_bar()
-    turn = lw.closed.range_of_motion(mech, "crank_joint")
+    turn = lw.linkages.range_of_motion(mech, "crank_joint")
     figure = lw.viewer.snapshots(turn, count=4)
     cranks = [line.get_segments()[0] for line in figure.axes[0].collections if line.get_gid() == "bars"]
     ends = {tuple(np.round(bar[-1], 6)) for bar in cranks}
@@ -451,9 +451,9 @@ def test_snapshots_of_few_configurations_are_these_and_loops_stay_closed_between
     points = {"A": (0, 0), "B": (0, 0.1), "C": (0.4, 0.25), "D": (0.4, 0)}
     links = {"ground": "AD", "crank": "AB", "coupler": "BC", "rocker": "DC"}
     mech = lw.Builder().linkage(points, links, density=1.0).build("four")
-    q = lw.closed.follow_path(mech, None, {"A": np.array([0.0, 1.0, 2.0, 3.0])})
+    q = lw.linkages.follow_path(mech, None, {"A": np.array([0.0, 1.0, 2.0, 3.0])})
     apart = several_configurations(mech, q[[0, 3]]).at(np.linspace(0.0, 1.0, 7))
-    assert np.abs(lw.closed.position_error(mech, apart)).max() < 1e-9
+    assert np.abs(lw.constraints.position_error(mech, apart)).max() < 1e-9
     few = lw.viewer.snapshots(mech, q).axes[0]
     as_many = lw.viewer.snapshots(mech, q, count=4).axes[0]
     many = lw.viewer.snapshots(mech, q, count=6).axes[0]

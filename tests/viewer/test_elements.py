@@ -109,7 +109,7 @@ def test_rods_without_mass_are_drawn_between_their_points():
     builder = lw.Builder().link("crank", 1.0, (0.15, 0, 0), inertia).link("rocker", 1.0, (0.35, 0, 0), inertia)
     builder.joint("A", z, "ground", "crank").joint("D", z, "ground", "rocker", (1, 0, 0))
     mech = builder.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.7, 0, 0), 0.9).build("bars")
-    q = lw.closed.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
+    q = lw.constraints.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
     sketch = Skeleton(mech).at(q)
     lengths = [np.linalg.norm(np.ptp(bar, axis=0)) for link in sketch.links for bar in link.bars]
     np.testing.assert_allclose(lengths, [0.3, 0.7])

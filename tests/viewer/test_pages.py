@@ -162,7 +162,7 @@ def test_loops_have_no_sliders_but_one_degree_of_freedom_a_path():
     data = data_of(four_bar.show())
     path = unpacked(data)[0]
     assert data["sliders"] == [] and data["note"] == "along its range of motion"
-    assert np.abs(lw.closed.position_error(four_bar, path)).max() < 1e-4
+    assert np.abs(lw.constraints.position_error(four_bar, path)).max() < 1e-4
     assert np.ptp(path[:, 0]) > 6.0
 
 
@@ -185,14 +185,14 @@ def test_loops_with_several_degrees_of_freedom_have_one_joint_that_runs():
     assert data["note"] == "crank_joint moves, the others follow; 2 degrees of freedom"
     assert np.ptp(path[:, mech.q_index("crank_joint")]) == pytest.approx(2.0 * np.pi, abs=1e-6)
     assert np.ptp(path[:, mech.q_index("rocker_joint")]) > 0.3
-    closed = [lw.closed.assemble(mech, q) for q in path[::40]]
+    closed = [lw.constraints.assemble(mech, q) for q in path[::40]]
     assert np.abs(np.array(closed) - path[::40]).max() < 1e-2  # frames are at even paces, between those of the path
 
 
 def test_a_start_beyond_limits_and_a_range_of_motion():
     mech = lw.mechanisms.four_bar().with_limits({"crank_joint": lw.Limits(0.2, 0.6)})  # it is at zero
     assert np.ptp(unpacked(data_of(mech.show()))[0][:, 0]) > 6.0
-    found = lw.closed.range_of_motion(mech, "crank_joint", lw.configuration(mech, crank_joint=0.3), limits=True)
+    found = lw.linkages.range_of_motion(mech, "crank_joint", lw.configuration(mech, crank_joint=0.3), limits=True)
     for page in (lw.viewer.page(found), lw.viewer.page(mech, found)):
         data = data_of(page)
         path = unpacked(data)[0][:, 0]
@@ -201,7 +201,7 @@ def test_a_start_beyond_limits_and_a_range_of_motion():
             "crank_joint from 11.46\N{DEGREE SIGN} (joint limit of crank_joint) to 34.38\N{DEGREE SIGN} "
             "(joint limit of crank_joint)"
         )
-    slider = lw.closed.range_of_motion(lw.mechanisms.slider_crank(), "slider.x")
+    slider = lw.linkages.range_of_motion(lw.mechanisms.slider_crank(), "slider.x")
     assert data_of(lw.viewer.page(slider))["note"] == "slider.x from 0.15 m (dead centre) to 0.45 m (dead centre)"
 
 
@@ -211,7 +211,7 @@ def test_what_moves_without_limits_goes_some_way_and_what_cannot_be_shown_says_w
     data = data_of(stewart.show())
     path = unpacked(data)[0]
     leg = path[:, stewart.q_index("leg1_rod_joint")]
-    assert 0.05 < np.ptp(leg) < 1.0 and np.abs(lw.closed.position_error(stewart, path)).max() < 1e-3
+    assert 0.05 < np.ptp(leg) < 1.0 and np.abs(lw.constraints.position_error(stewart, path)).max() < 1e-3
     bicycle = data_of(lw.mechanisms.bicycle().show())
     assert bicycle["motion"] is None and "depends on the way it takes" in bicycle["note"]
     snakeboard = data_of(lw.mechanisms.snakeboard().show())  # no position is excluded by its blades

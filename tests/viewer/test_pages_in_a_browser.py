@@ -219,7 +219,7 @@ def test_batches_loops_and_pages_within_pages(tab, tmp_path):
     inner.evaluate("player.seek(2.0)")
     inner.wait_for_function("!player.waiting")
     q = np.array(inner.evaluate("Array.from(player.q)"))
-    assert np.abs(lw.closed.position_error(four_bar, q)).max() < 1e-3
+    assert np.abs(lw.constraints.position_error(four_bar, q)).max() < 1e-3
     found = np.array(inner.evaluate("Array.from(player.poses)")).reshape(-1, 4, 4)
     np.testing.assert_allclose(found, lw.link_poses(four_bar, q), atol=1e-12)
 
@@ -229,7 +229,7 @@ def test_what_is_between_links_is_stretched_as_they_move(tab, tmp_path):
     builder = lw.Builder().link("crank", 1.0, (0.15, 0, 0), inertia).link("rocker", 1.0, (0.35, 0, 0), inertia)
     builder.joint("A", z, "ground", "crank").joint("D", z, "ground", "rocker", (1, 0, 0))
     mech = builder.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.7, 0, 0), 0.9).build("bars")
-    lw.viewer.page(lw.closed.range_of_motion(mech, "A"), trail=("rocker", (0.7, 0, 0))).save(tmp_path / "bars.html")
+    lw.viewer.page(lw.linkages.range_of_motion(mech, "A"), trail=("rocker", (0.7, 0, 0))).save(tmp_path / "bars.html")
     opened(tab, tmp_path / "bars.html")
     (strut,) = lw.viewer.scene(mech).struts
     toward = np.array(tab.evaluate("player.data.toward"))

@@ -17,8 +17,8 @@ def words(legend) -> list[str]:
 
 def test_a_range_is_drawn_with_its_ends_and_singular_positions(tmp_path):
     mech = lw.mechanisms.slider_crank()
-    found = lw.closed.range_of_motion(mech, "slider_joint")
-    singular = lw.closed.singular_positions(mech, "slider_joint")
+    found = lw.linkages.range_of_motion(mech, "slider_joint")
+    singular = lw.linkages.singular_positions(mech, "slider_joint")
     figure = lw.viewer.plot_range(found, singular, path=tmp_path / "range.png")
     assert (tmp_path / "range.png").stat().st_size > 10_000
     (ax,) = figure.axes  # angles; the only distance is what they are drawn over
@@ -35,8 +35,8 @@ def test_a_range_is_drawn_with_its_ends_and_singular_positions(tmp_path):
 
 def test_positions_of_another_round_are_drawn_on_the_curve():
     mech = lw.mechanisms.slider_crank()
-    found = lw.closed.range_of_motion(mech, "crank_joint")
-    singular = lw.closed.singular_positions(mech, "slider_joint")  # found while the crank turns the other way
+    found = lw.linkages.range_of_motion(mech, "crank_joint")
+    singular = lw.linkages.singular_positions(mech, "slider_joint")  # found while the crank turns the other way
     angles, distances = lw.viewer.plot_range(found, singular, joints=["rod_joint", "slider_joint"]).axes
     assert "nothing stops crank_joint" in angles.get_title(loc="left")
     assert distances.get_ylabel() == "length (m)"
@@ -48,7 +48,9 @@ def test_positions_of_another_round_are_drawn_on_the_curve():
 def test_a_workspace_is_drawn_with_its_curves(tmp_path):
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
     inputs = ("left_joint", "right_joint")
-    found = lw.closed.workspace(mech, ("tip.x", "tip.y"), ((-1.2, 2.0), (-1.9, 1.9)), q=start, inputs=inputs, points=25)
+    found = lw.linkages.workspace(
+        mech, ("tip.x", "tip.y"), ((-1.2, 2.0), (-1.9, 1.9)), q=start, inputs=inputs, points=25
+    )
     for shade, axes in ((None, 1), ("input", 2), ("constraint", 2)):
         figure = lw.viewer.plot_workspace(found, path=tmp_path / f"{shade}.png", shade=shade)
         assert len(figure.axes) == axes  # with a bar of colours
@@ -69,7 +71,7 @@ def test_other_things_are_refused():
         lw.viewer.plot_workspace({})
     four_bar = lw.mechanisms.four_bar()
     with pytest.raises(ValueError, match="nothing to plot over 'rocker_joint'"):
-        lw.viewer.plot_range(lw.closed.range_of_motion(four_bar, "rocker_joint"), joints=[])
+        lw.viewer.plot_range(lw.linkages.range_of_motion(four_bar, "rocker_joint"), joints=[])
 
 
 def drawn(ax) -> list[np.ndarray]:
@@ -80,7 +82,10 @@ def drawn(ax) -> list[np.ndarray]:
 @pytest.mark.parametrize("coordinate", ["crank_joint", "slider_joint", "rod.x", "rod.yaw"])
 def test_ranges_in_degrees_are_those_in_radians_times_a_factor(coordinate):
     mech = lw.mechanisms.slider_crank()
-    found, singular = lw.closed.range_of_motion(mech, coordinate), lw.closed.singular_positions(mech, "slider_joint")
+    found, singular = (
+        lw.linkages.range_of_motion(mech, coordinate),
+        lw.linkages.singular_positions(mech, "slider_joint"),
+    )
     radians, degrees = (lw.viewer.plot_range(found, singular, degrees=wanted) for wanted in (False, True))
     below = radians.axes[-1].get_xlabel()  # the panels above share it
     assert degrees.axes[-1].get_xlabel() == below.replace("(rad)", "(deg)")
@@ -96,7 +101,7 @@ def test_ranges_in_degrees_are_those_in_radians_times_a_factor(coordinate):
 
 def test_workspaces_in_degrees_are_those_in_radians_times_a_factor():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
-    found = lw.closed.workspace(mech, ("left_joint", "tip.y"), ((0.0, 2.0), (-1.9, 1.9)), q=start, points=9)
+    found = lw.linkages.workspace(mech, ("left_joint", "tip.y"), ((0.0, 2.0), (-1.9, 1.9)), q=start, points=9)
     before, after = (lw.viewer.plot_workspace(found, degrees=wanted).axes[0] for wanted in (False, True))
     assert (after.get_xlabel(), after.get_ylabel()) == ("left_joint (deg)", "tip.y (m)")
     np.testing.assert_allclose(after.get_xlim(), np.degrees(before.get_xlim()))

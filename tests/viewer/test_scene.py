@@ -217,7 +217,7 @@ def test_slots_stay_with_the_link_that_has_them_as_far_as_pins_go():
         slots={"A": ("lever", (0, 1))},
     )
     for mech, pin, owner, along in ((build.build("sc"), "B", "ground", 0), (levered.build("qr"), "A", "lever", 1)):
-        motion = lw.closed.range_of_motion(mech, "O").path.q
+        motion = lw.linkages.range_of_motion(mech, "O").path.q
         for moments in (motion, None):
             seen = scene(mech, moments=moments)
             (slot,) = (part for part in seen.parts if part.name.endswith(f"/{pin}_way"))

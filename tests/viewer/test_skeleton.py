@@ -159,7 +159,7 @@ def test_a_loop_that_slides_is_closed_with_its_sides_apart():
     builder.joint("swing", lw.Revolute(), "ground", "rocker", (None, (0.0, -0.6, 0.0)))
     slot = lw.Prismatic((0.0, 1.0, 0.0))
     mech = builder.loop("slot", slot, "rocker", (None, (0, 0, 0)), "block", (None, (0, 0, 0))).build("shaper")
-    q = lw.closed.assemble(mech, [0.5, 0.0, 0.0], hold=("turn",))
+    q = lw.constraints.assemble(mech, [0.5, 0.0, 0.0], hold=("turn",))
     sketch = Skeleton(mech).at(q)
     (fixed, moving), (error,) = sketch.loops[0], sketch.open
     assert error < 1e-9 and np.linalg.norm(fixed.origin - moving.origin) > 0.5

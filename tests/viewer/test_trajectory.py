@@ -116,9 +116,9 @@ def test_errors_of_loops_are_shown():
     motion = motion_of(mech, q0=q)
     found = curves(lw.viewer.plot_trajectory(motion))
     ((_, _, error),) = found["loop error (m)"]
-    np.testing.assert_allclose(error, np.linalg.norm(lw.closed.position_error(mech, motion.q), axis=-1))
+    np.testing.assert_allclose(error, np.linalg.norm(lw.constraints.position_error(mech, motion.q), axis=-1))
     ((_, _, slip),) = found["slip in loops (m/s)"]
-    rates = np.gradient(lw.closed.position_error(mech, motion.q), motion.t, axis=0, edge_order=2)
+    rates = np.gradient(lw.constraints.position_error(mech, motion.q), motion.t, axis=0, edge_order=2)
     np.testing.assert_allclose(slip[5:-5], np.linalg.norm(rates, axis=-1)[5:-5], rtol=0.05, atol=0.02)
     assert "loop error (m)" not in curves(lw.viewer.plot_trajectory(motion, loops=False))
 
@@ -292,7 +292,7 @@ def test_motions_in_degrees_are_those_in_radians_times_a_factor(name):
     """Angles, their rates and accelerations, of quaternions the rates; nothing else."""
     if name == "driven":
         mech = lw.mechanisms.four_bar()
-        motion = lw.closed.driven_motion(mech, {"crank_joint": np.linspace(0.2, 0.6, 5)}, {"crank_joint": 2.0})
+        motion = lw.linkages.driven_motion(mech, {"crank_joint": np.linspace(0.2, 0.6, 5)}, {"crank_joint": 2.0})
     else:
         motion = motion_of(hinged(name) if name in ("floating", "planar") else getattr(lw.mechanisms, name)())
     before, after = (lw.viewer.plot_trajectory(motion, energy=False, degrees=wanted) for wanted in (False, True))

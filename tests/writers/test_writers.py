@@ -52,8 +52,8 @@ def test_all_that_mjcf_can_say():
     q, v = lw.random_state(mech.spanning_tree, rng)
     there, ctrl, activation = lw.interop.to_mechanism(mech, read), rng.normal(size=3), np.array([0.3])
     state = there.state(q, v)
-    forces = there.inverse.tau(state[0], lw.acting.forces(read, *state, ctrl, activation))
-    np.testing.assert_allclose(forces, lw.acting.forces(mech, q, v, ctrl, activation), atol=1e-12)
+    forces = there.inverse.tau(state[0], lw.joint_forces(read, *state, ctrl=ctrl, activation=activation))
+    np.testing.assert_allclose(forces, lw.joint_forces(mech, q, v, ctrl=ctrl, activation=activation), atol=1e-12)
     np.testing.assert_allclose(read.postures["up"], there.q(mech.postures["up"]), atol=1e-15)
     # MuJoCo takes it, and has the same forces of springs, dampers, tendons and actuators.
     model = mujoco.MjModel.from_xml_string(text)
@@ -67,7 +67,7 @@ def test_all_that_mjcf_can_say():
     )
     order = [smooth.actuator_names.index(name) for name in mech.actuator_names]
     np.testing.assert_allclose(
-        found, lw.acting.forces(smooth, q, v, ctrl[np.argsort(order)], activation), rtol=0, atol=1e-10
+        found, lw.joint_forces(smooth, q, v, ctrl=ctrl[np.argsort(order)], activation=activation), rtol=0, atol=1e-10
     )
 
 

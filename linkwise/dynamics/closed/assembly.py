@@ -96,7 +96,7 @@ def placed(
         warn_caller(
             f"{what}: loops of mechanism {mech.name!r} lock where {', '.join(map(repr, named))} are driven as given "
             "straight from its initial configuration, so they are closed in another assembly mode, the first that is "
-            "found: give more joints, or a way around it (closed.follow_path)",
+            "found: give more joints, or a way around it (linkages.follow_path)",
             MechanismWarning,
         )
     return q
@@ -244,7 +244,7 @@ def project(
         loop, residual = worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
         raise AssemblyError(
             f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
-            f"{np.max(moved):.3g}, more than {largest:g}: close loops first, q = closed.assemble(mech, q)",
+            f"{np.max(moved):.3g}, more than {largest:g}: close loops first, q = constraints.assemble(mech, q)",
             loop,
             residual,
             q,
@@ -368,14 +368,17 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int
     which = f" of state {worst}" if q.ndim > 1 else ""
     around = f", nor from {tries - 1} others around it" if tries > 1 else ""
     held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
-    fewer = "name fewer joints, or close loops first with closed.assemble(mech, {joint: ...}), in which they may move; "
+    fewer = (
+        "name fewer joints, or close loops first with constraints.assemble(mech, {joint: ...}), in which they may "
+        "move; "
+    )
     raise AssemblyError(
         f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{around}{held}: an error of "
         f"{residual:.3g} remains (metres, sines of angles); {fewer * (len(hold) > 1)}"
         + (
             "check the frames pose_a and pose_b, the lengths of the links, or start nearer to a closed configuration"
             if tries > 1
-            else "start nearer to a closed configuration, or search further: q = closed.assemble(mech, q)"
+            else "start nearer to a closed configuration, or search further: q = constraints.assemble(mech, q)"
         ),
         loop,
         residual,

@@ -155,14 +155,14 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
             warn_caller(
                 f"{frame!r} of mechanism {mech.name!r} is held {gap:.3g} (metres or radians) from where it is at q: "
                 f"hold it there, linkwise.hold_frames(..., {frame!r}, q), let it go with active=..., or bring q to "
-                "where it is held with closed.assemble",
+                "where it is held with constraints.assemble",
                 MechanismWarning,
             )
             return
         warn_caller(
             f"loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} "
-            "(metres or radians): close it with closed.assemble or closed.project, or, where accelerations are asked "
-            "for, with baumgarte=(alpha, beta)",
+            "(metres or radians): close it with constraints.assemble or constraints.project, or, where "
+            "accelerations are asked for, with baumgarte=(alpha, beta)",
             MechanismWarning,
         )
 
@@ -179,7 +179,7 @@ def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: F
         warn_caller(
             f"the velocities violate the constraints of loop {loop_of(mech, int(row))!r} of mechanism {mech.name!r}: "
             "results are those of another motion; to give the speed of some joints, use v = {joint: speed}, the others "
-            "follow, or take those nearest to them from closed.project(mech, q, v)",
+            "follow, or take those nearest to them from constraints.project(mech, q, v)",
             MechanismWarning,
         )
 

@@ -53,8 +53,8 @@ def forward_dynamics_derivatives(
 
 
 def derivatives_at(at: State, rank: int | None = None) -> Three:
-    """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``closed.generic_rank``) loops need
-    not be exactly closed."""
+    """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``constraints.generic_rank``) loops
+    need not be exactly closed."""
 
     def reference(at: State, near: Variations) -> Sequence[np.ndarray]:
         n = at.mech.nv

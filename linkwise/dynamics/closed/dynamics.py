@@ -295,7 +295,7 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
     if np.any(left > LOOPS.acceleration * most):
         raise MechanismError(
             f"{left.max():.3g} of the forces on mechanism {mech.name!r} drives something that has no inertia: give it "
-            "mass and inertia, or the forces that hold it still (closed.static_forces)"
+            "mass and inertia, or the forces that hold it still (static_forces)"
         )
     return y
 

@@ -43,7 +43,7 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
     if np.linalg.norm(sizes(mech).rows * position_error(mech, q)) > LOOPS.open_by_mistake:
         raise MechanismError(
             f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
-            "there is no motion to follow: use closed.assemble first"
+            "there is no motion to follow: use constraints.assemble first"
         )
     return assemble(mech, q, tries=1)
 

@@ -110,7 +110,7 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
             f"mechanism {mech.name!r} is in a singular position at q, where {len(made.columns) - parts.rank} motions "
             "are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
             "joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
-            "q=closed.assemble(mech, guess)"
+            "q=constraints.assemble(mech, guess)"
         )
     tangent = made.basis(q)[:, 0]
     if toward is not None and tangent @ toward < 0.0:

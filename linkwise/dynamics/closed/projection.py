@@ -1,4 +1,4 @@
-"""Loops that are nearly closed, closed by compiled elimination: the quick way of ``closed.project``."""
+"""Loops that are nearly closed, closed by compiled elimination: the quick way of ``constraints.project``."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _told(mech: Mechanism, found: Redundancy) -> Redundancy:
     if rounded:
         warn_caller(
             f"mechanism {mech.name!r} is overconstrained, and its numbers are rounded: {rounded}.  They are taken as "
-            "redundant: closed.redundancy(mech)",
+            "redundant: constraints.redundancy(mech)",
             MechanismWarning,
         )
     for one in doubtful:

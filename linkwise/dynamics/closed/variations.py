@@ -321,14 +321,15 @@ def refuse_open(at: State, own: Terms) -> None:
         gap = (opening / rows).max()
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
-            "linkwise.closed.assemble or project before linearizing"
+            "linkwise.constraints.assemble or project before linearizing"
         )
     velocity, bound = opening_rates(mech, own.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)
         raise MechanismError(
             f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
-            f"{(velocity / rows).max():.3g} per second: make them consistent with linkwise.closed.project(mech, q, v)"
+            f"{(velocity / rows).max():.3g} per second: make them consistent with "
+            "linkwise.constraints.project(mech, q, v)"
         )
 
 

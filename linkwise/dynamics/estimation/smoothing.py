@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError, require_mechanism
-from ..acting import forces
+from ..force_elements import ALL, OF_RECORDS, joint_forces
 from ..passive import Passive
 from ..states import Float64Array, common_batch, real_numbers, state_arrays
 from ..trees import inverse_dynamics, link_accelerations
@@ -200,7 +200,8 @@ class _Measured:
 
 def forces_besides_motors(mech: Mechanism, q: Float64Array, v: Float64Array, passive: Passive | None) -> Float64Array:
     """(..., nv): of all that acts but actuators, whose forces are among the measured ones."""
-    return forces(mech.with_acting(actuators=False), q, v, passive=passive)
+    forces = ALL if passive is None else (*OF_RECORDS, passive)
+    return joint_forces(mech.with_acting(actuators=False), q, v, forces=forces)
 
 
 def _heeded(mech: Mechanism, name: str, field: str, given: Any, deviation: Float64Array) -> Float64Array:

@@ -327,8 +327,8 @@ class Neighbourhood:
 
 
 class _Projection:
-    """Onto the states that loops allow, as ``closed.project`` moves others there: steps of q to the nearest that keep
-    loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
+    """Onto the states that loops allow, as ``constraints.project`` moves others there: steps of q to the nearest that
+    keep loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
     With K^+ = (K* K)^-1 K* in these, a step u goes to K K^+ u and a change w of v to K K^+ (w - C K^+ u) + C K^+ u, C
     the changes of v with steps along K.

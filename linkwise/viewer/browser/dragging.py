@@ -102,7 +102,7 @@ class _Goal:
 
 def _step(mech: lw.Mechanism, q: np.ndarray, jacobian: np.ndarray, error: np.ndarray, size: float) -> np.ndarray:
     """(nv,): the damped step along what loops and limits allow."""
-    basis = lw.closed.null_space(mech, q) if mech.loops else np.eye(mech.nv)
+    basis = lw.constraints.null_space(mech, q) if mech.loops else np.eye(mech.nv)
     damping = size * min(DAMPING, 0.1 * float(np.linalg.norm(error)) / size)  # none where the goal is reached
     for _ in range(mech.nv):
         along = jacobian @ basis
@@ -158,6 +158,6 @@ def closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:
     if not mech.loops:
         return q
     try:
-        return lw.closed.project(mech, q, np.zeros(mech.nv), largest=0.5)[0]
-    except lw.closed.AssemblyError:
+        return lw.constraints.project(mech, q, np.zeros(mech.nv), largest=0.5)[0]
+    except lw.constraints.AssemblyError:
         return None

@@ -86,7 +86,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
     arm = pose[:3, :3] @ point
     linear = jacobian[3:] + np.cross(jacobian[:3], arm, axis=0)
     if mech.loops:
-        linear = linear @ lw.closed.null_space(mech, q)
+        linear = linear @ lw.constraints.null_space(mech, q)
     axes, sizes, _ = np.linalg.svd(linear if linear.shape[1] else np.zeros((3, 1)))
     half = np.zeros(3)
     half[: len(sizes)] = sizes
@@ -98,11 +98,11 @@ def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
     if not mech.loops or mech.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
-    rank = lw.closed.generic_rank(mech, q[0])
+    rank = lw.constraints.generic_rank(mech, q[0])
     if not rank:
         return np.zeros(0, dtype=int)
-    values = np.asarray(lw.closed.conditioning(mech, q, rank))
-    usual = max(float(values.max()), lw.closed.usual_conditioning(mech, q[0]))
+    values = np.asarray(lw.constraints.conditioning(mech, q, rank))
+    usual = max(float(values.max()), lw.constraints.usual_conditioning(mech, q[0]))
     padded = np.concatenate([[np.inf], values, [np.inf]])
     lowest = (padded[1:-1] <= padded[:-2]) & (padded[1:-1] <= padded[2:])
     return np.flatnonzero(lowest & (values < SINGULAR * usual))

@@ -107,7 +107,7 @@ def clip_of(motion: Any, q: Any = None, t: Any = None) -> Clip:
 
     q of a mechanism is (m, nq), or (..., m, nq) as ``lw.rollout`` gives it, with the times t (m,) of its rows.
     """
-    if isinstance(motion, lw.closed.RangeOfMotion):
+    if isinstance(motion, lw.linkages.RangeOfMotion):
         return Clip((several_configurations(motion),))
     if isinstance(motion, lw.Mechanism):
         values = np.asarray(q, dtype=float)

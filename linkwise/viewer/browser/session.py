@@ -54,7 +54,9 @@ class Session:
     @property
     def gap(self) -> float:
         """By how much loops are open, the largest error (m, rad)."""
-        return float(np.abs(lw.closed.position_error(self.mech, self.q)).max(initial=0.0)) if self.mech.loops else 0.0
+        return (
+            float(np.abs(lw.constraints.position_error(self.mech, self.q)).max(initial=0.0)) if self.mech.loops else 0.0
+        )
 
     @property
     def places(self) -> Mapping[str, np.ndarray]:
@@ -79,8 +81,8 @@ class Session:
             joint: self.q[self.mech.q_index(joint)] for joint in self.held if joint != slider.joint
         }
         try:
-            self.q = lw.closed.follow(self.mech, self.q, targets)
-        except lw.closed.AssemblyError as error:
+            self.q = lw.linkages.follow(self.mech, self.q, targets)
+        except lw.constraints.AssemblyError as error:
             self.q = error.q
             self.status = f"{name} does not get to {value:.4g} {slider.unit}: loop {error.loop!r} locks here"
         self._look_around()
@@ -135,9 +137,9 @@ class Session:
         if not self.mech.loops:
             return 1.0
         if self._usual is None:
-            self._rank = lw.closed.generic_rank(self.mech, self.q)
-            self._usual = lw.closed.usual_conditioning(self.mech, self.q) or 1.0
-        return float(lw.closed.conditioning(self.mech, self.q, self._rank)) / self._usual if self._rank else 1.0
+            self._rank = lw.constraints.generic_rank(self.mech, self.q)
+            self._usual = lw.constraints.usual_conditioning(self.mech, self.q) or 1.0
+        return float(lw.constraints.conditioning(self.mech, self.q, self._rank)) / self._usual if self._rank else 1.0
 
     def _look_around(self) -> None:
         if self.mech.loops and self.conditioning < NEAR_SINGULAR:

@@ -49,7 +49,7 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
     """What ``page`` was given."""
     if not (math.isfinite(rate) and rate > 0.0):
         raise ValueError(f"rate must be a positive number of frames per second, got {rate!r}")
-    if isinstance(mech, lw.closed.RangeOfMotion) or isinstance(q, lw.closed.RangeOfMotion):
+    if isinstance(mech, lw.linkages.RangeOfMotion) or isinstance(q, lw.linkages.RangeOfMotion):
         found = mech if q is None else q
         return Shown(found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), _told(found))
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
@@ -112,7 +112,7 @@ def moved_along_its_range(shown: Shown) -> Shown:
         return replace(shown, note="its joints follow functions of time: save a motion to see it move")
     if mech.is_nonholonomic:
         return replace(shown, note="where it rolls or glides depends on the way it takes: save a motion to see it move")
-    count = int(lw.closed.degrees_of_freedom(mech, shown.q))
+    count = int(lw.constraints.degrees_of_freedom(mech, shown.q))
     if count == 0:
         return replace(shown, note="its loops let nothing move (0 degrees of freedom)")
     for joint in _driven(mech):
@@ -123,7 +123,7 @@ def moved_along_its_range(shown: Shown) -> Shown:
     return replace(shown, note="no joint of one coordinate can be driven: save a motion to see it move")
 
 
-def _told(found: lw.closed.RangeOfMotion) -> str:
+def _told(found: lw.linkages.RangeOfMotion) -> str:
     """A range in words, angles in degrees."""
     unit, scale = {ANGLE: ("\u00b0", 180.0 / math.pi), LENGTH: (" m", 1.0)}.get(
         measure_of(found.mechanism, found.coordinate), ("", 1.0)
@@ -153,13 +153,13 @@ def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
         within = bool(((q >= mech.q_lower) & (q <= mech.q_upper)).all())  # else limits are not looked at
-        found = lw.closed.range_of_motion(mech, joint, q, limits=within)
+        found = lw.linkages.range_of_motion(mech, joint, q, limits=within)
     path, ends = found.path.q, found.values[[0, -1]]
     if not np.isinf([found.lower, found.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
         return path
     start = q[mech.q_index(joint)][0]
     inner = path[(found.values > start) & (found.values < start + 2.0 * math.pi)]
-    last = lw.closed.follow(mech, inner[-1], {joint: start + 2.0 * math.pi})
+    last = lw.linkages.follow(mech, inner[-1], {joint: start + 2.0 * math.pi})
     return np.array([q, *inner, last])
 
 
@@ -173,8 +173,8 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
         found = [q]
         for goal in np.clip(q[at][0] + way * size * np.linspace(0.0, 1.0, 13)[1:], lower, upper):
             try:
-                found.append(lw.closed.follow(mech, found[-1], {joint: goal}))
-            except lw.closed.AssemblyError:
+                found.append(lw.linkages.follow(mech, found[-1], {joint: goal}))
+            except lw.constraints.AssemblyError:
                 break
         sides.append(found)
     return np.array([*sides[0][:0:-1], *sides[1]])

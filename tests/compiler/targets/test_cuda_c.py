@@ -545,8 +545,8 @@ def test_rollouts_of_arrays_on_the_device_stay_there(cupy_on_host):
 def test_rollouts_of_closed_mechanisms(cupy_on_host, name):
     """What cannot be relied on there is made again on the CPU."""
     mech, rng = getattr(lw.mechanisms, name)(), np.random.default_rng(5)
-    q = lw.closed.assemble(mech, mech.initial)
-    q, v = lw.closed.project(mech, q, rng.normal(size=(6, mech.nv)))
+    q = lw.constraints.assemble(mech, mech.initial)
+    q, v = lw.constraints.project(mech, q, rng.normal(size=(6, mech.nv)))
     q = np.broadcast_to(q, (6, mech.nq)).copy()
     given = [cupy_on_host.asarray(x) for x in (q, v)]
     found = lw.rollout(mech, *given, None, 1e-3, 20, every=2, target="cuda")
@@ -558,8 +558,8 @@ def test_rollouts_of_closed_mechanisms(cupy_on_host, name):
 @pytest.mark.filterwarnings("ignore::linkwise.MechanismWarning")
 def test_rollouts_of_closed_mechanisms_through_singular_positions(cupy_on_host):
     mech = lw.mechanisms.four_bar(1.0, 1.0, 1.0, 1.0)
-    q = lw.closed.assemble(mech, np.zeros(mech.nq) + 0.3)
-    v = lw.closed.project(mech, q, np.array([[-3.0, 0, 0], [0.1, 0, 0]]))[1]
+    q = lw.constraints.assemble(mech, np.zeros(mech.nq) + 0.3)
+    v = lw.constraints.project(mech, q, np.array([[-3.0, 0, 0], [0.1, 0, 0]]))[1]
     q = np.broadcast_to(q, v.shape).copy()
     found = lw.rollout(mech, cupy_on_host.asarray(q), cupy_on_host.asarray(v), None, 0.01, 40, target="cuda")
     for one, other in zip(found, lw.rollout(mech, q, v, None, 0.01, 40), strict=True):
@@ -569,5 +569,5 @@ def test_rollouts_of_closed_mechanisms_through_singular_positions(cupy_on_host):
 def test_open_loops_are_refused_on_the_device_too(cupy_on_host):
     mech = lw.mechanisms.five_bar()
     q = cupy_on_host.asarray(np.full((3, mech.nq), 0.7))
-    with pytest.raises(lw.closed.AssemblyError, match="is open by"):
+    with pytest.raises(lw.constraints.AssemblyError, match="is open by"):
         lw.rollout(mech, q, cupy_on_host.asarray(np.zeros((3, mech.nv))), None, 1e-3, 2, target="cuda")

@@ -74,9 +74,9 @@ def test_rollouts_in_parts(short_parts, monkeypatch, name):
     monkeypatch.setattr(cuda_parts, "PART", 40)
     mech = lw.mechanisms.five_bar() if name == "five_bar" else lw.mechanisms.planar_arm(3)
     rng = np.random.default_rng(5)
-    q = lw.closed.assemble(mech, mech.initial) if mech.loops else mech.initial
+    q = lw.constraints.assemble(mech, mech.initial) if mech.loops else mech.initial
     v = rng.normal(size=(6, mech.nv))
-    q, v = lw.closed.project(mech, q, v) if mech.loops else (q, v)
+    q, v = lw.constraints.project(mech, q, v) if mech.loops else (q, v)
     q = np.broadcast_to(q, (6, mech.nq)).copy()
     given = [short_parts.asarray(x) for x in (q, v)]
     found = lw.rollout(mech, *given, None, 1e-3, 10, every=2, target="cuda")

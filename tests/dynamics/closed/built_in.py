@@ -49,6 +49,6 @@ def random_state(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A closed configuration near the assembled one, reached along a freedom, and a velocity that keeps it closed."""
     mech, rng = built(name), np.random.default_rng(seed)
     q = assembled(name)
-    basis = lw.closed.null_space(mech, q)
+    basis = lw.constraints.null_space(mech, q)
     q = lw.integrate(mech, q, 0.1 * basis @ rng.normal(size=basis.shape[1]), 1.0)
-    return lw.closed.project(mech, q, rng.normal(size=mech.nv), largest=1.0)
+    return lw.constraints.project(mech, q, rng.normal(size=mech.nv), largest=1.0)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints
 from linkwise.dynamics.closed.assembly import AssemblyError
 from linkwise.dynamics.closed.sizes import sizes
 from linkwise.mechanics.joints import LENGTH
@@ -57,12 +57,12 @@ def failures(mech: Mechanism, tried: np.ndarray) -> list[str]:
     found = []
     for guess in tried:
         try:
-            q = closed.assemble(mech, guess)
+            q = constraints.assemble(mech, guess)
         except AssemblyError as error:
             found.append(str(error))
         else:
             size = sizes(mech).loops.max()
-            assert np.abs(closed.position_error(mech, q)).max() < 1e-11 * max(1.0, size)
+            assert np.abs(constraints.position_error(mech, q)).max() < 1e-11 * max(1.0, size)
     return found
 
 
@@ -81,17 +81,17 @@ def test_size_does_not_matter(name, factor):
     mech, other = built(name), scaled(built(name), factor)
     of_q, of_v = units(mech, "q", factor), units(mech, "v", factor)
     assert not failures(other, of_q * guesses(mech, sizes(mech).loops.max(), 10))
-    assert other.nv - closed.redundancy(other).rank == FREEDOMS[name]
+    assert other.nv - constraints.redundancy(other).rank == FREEDOMS[name]
     q = assembled(name)
-    there = closed.assemble(other, of_q * q)
+    there = constraints.assemble(other, of_q * q)
     np.testing.assert_allclose(there / of_q, q, atol=1e-11)
-    assert closed.degrees_of_freedom(other, there) == FREEDOMS[name]
-    v = closed.null_space(mech, q) @ np.linspace(0.5, 1.0, FREEDOMS[name])
-    _, speed = closed.project(other, there, of_v * v)
+    assert constraints.degrees_of_freedom(other, there) == FREEDOMS[name]
+    v = constraints.null_space(mech, q) @ np.linspace(0.5, 1.0, FREEDOMS[name])
+    _, speed = constraints.project(other, there, of_v * v)
     np.testing.assert_allclose(speed / of_v, v, atol=1e-9)
     tau = np.random.default_rng(1).normal(size=mech.nv)
-    a = closed.forward_dynamics(mech, q, v, tau)
-    found = closed.forward_dynamics(other, there, speed, factor**2 / of_v * tau)
+    a = lw.forward_dynamics(mech, q, v, tau)
+    found = lw.forward_dynamics(other, there, speed, factor**2 / of_v * tau)
     np.testing.assert_allclose(found / of_v, a, rtol=1e-8, atol=1e-8 * np.abs(a).max())
     motion, same = (lw.simulate(*start, 0.1, output_step=0.1) for start in ((mech, q, v), (other, there, speed)))
     np.testing.assert_allclose(same.q / of_q, motion.q, atol=1e-6)
@@ -112,7 +112,7 @@ def test_a_free_body_finds_its_place_from_any_side(kind, degrees):
     axes = np.random.default_rng(2).normal(size=(10, 3))
     for axis in axes / np.linalg.norm(axes, axis=1)[:, None]:
         x, y, z, w = (home * Rotation.from_rotvec(np.radians(degrees) * axis)).as_quat()
-        q = closed.assemble(mech, [w, x, y, z, 0.5, -0.3, 0.2])
+        q = constraints.assemble(mech, [w, x, y, z, 0.5, -0.3, 0.2])
         if isinstance(kind, lw.Fixed):
             found = lw.frame_pose(mech, q, "body") @ [0.1, 0.0, 0.2, 1.0]
             np.testing.assert_allclose(found[:3], pose_a[1], atol=1e-11)
@@ -134,6 +134,6 @@ def test_far_from_the_origin_loops_close_to_what_positions_have():
     (loop,) = linkage.loops
     builder.loop(loop.name, loop.kind, loop.link_a, loop.pose_a, loop.link_b, loop.pose_b)
     mech = builder.build("far_away")
-    q = closed.assemble(mech, [0.4, -0.3, 0.2])
-    assert np.abs(closed.position_error(mech, q)).max() < 1e-8
-    assert closed.degrees_of_freedom(mech, q) == 1 and not closed.redundancy(mech).is_rounded
+    q = constraints.assemble(mech, [0.4, -0.3, 0.2])
+    assert np.abs(constraints.position_error(mech, q)).max() < 1e-8
+    assert constraints.degrees_of_freedom(mech, q) == 1 and not constraints.redundancy(mech).is_rounded

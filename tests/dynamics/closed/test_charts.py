@@ -24,21 +24,21 @@ from .built_in import FREEDOMS, built, every_mechanism, random_state
 def test_psi_and_its_inverse_and_derivative(name):
     mech = built(name)
     q, v = random_state(name, 1)
-    chart = lw.closed.local_parametrization(mech, q)
+    chart = lw.constraints.local_parametrization(mech, q)
     rng = np.random.default_rng(0)
     y = 0.05 * rng.normal(size=FREEDOMS[name])
     there = chart.configuration(y)
-    assert np.linalg.norm(lw.closed.position_error(mech, there)) < 1e-13
-    back, rate = chart.independent_state(there, lw.closed.project(mech, there, v)[1])
+    assert np.linalg.norm(lw.constraints.position_error(mech, there)) < 1e-13
+    back, rate = chart.independent_state(there, lw.constraints.project(mech, there, v)[1])
     np.testing.assert_allclose(back, y, atol=1e-13)
     derivative = chart.derivative(there)
-    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, there) @ derivative, 0.0, atol=1e-11)
+    np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, there) @ derivative, 0.0, atol=1e-11)
     np.testing.assert_allclose(chart.coordinates.rows(there) @ derivative, np.eye(len(y)), atol=1e-11)
     direction, h = rng.normal(size=len(y)), 1e-4
     ahead, behind = (chart.configuration(y + s * direction, there) for s in (h, -h))
     numeric = (lw.difference(mech, there, ahead) - lw.difference(mech, there, behind)) / (2 * h)
     np.testing.assert_allclose(derivative @ direction, numeric, atol=1e-5)
-    np.testing.assert_allclose(chart.velocity(there, rate), lw.closed.project(mech, there, v)[1], atol=1e-10)
+    np.testing.assert_allclose(chart.velocity(there, rate), lw.constraints.project(mech, there, v)[1], atol=1e-10)
 
 
 @pytest.mark.seed("spencer2004", "2.15", by="library")
@@ -50,11 +50,11 @@ def test_psi_and_its_inverse_and_derivative(name):
 def test_the_local_state_space_form_gives_the_same_accelerations(name):
     mech = built(name)
     origin, _ = random_state(name, 1)
-    chart = lw.closed.local_parametrization(mech, origin)
+    chart = lw.constraints.local_parametrization(mech, origin)
     q = chart.configuration(np.full(FREEDOMS[name], 0.03))  # away from the origin, where the chart is curved
-    v = lw.closed.project(mech, q, np.random.default_rng(1).normal(size=mech.nv))[1]
+    v = lw.constraints.project(mech, q, np.random.default_rng(1).normal(size=mech.nv))[1]
     tau = np.random.default_rng(2).normal(size=mech.nv)
-    a = lw.closed.forward_dynamics(mech, q, v, tau)
+    a = lw.forward_dynamics(mech, q, v, tau)
     found = chart.acceleration(q, v, chart.forward_dynamics(q, v, tau))
     np.testing.assert_allclose(found, a, atol=1e-9 * np.abs(a).max())
 
@@ -75,9 +75,9 @@ def test_charts_of_joints_rows_and_functions():
         twist = lw.link_velocities(mech, q, v)[2]
         return (lw.frame_pose(mech, q, "link3")[:3, :3] @ (rate[3:] + np.cross(twist[:3], twist[3:])))[:2]
 
-    expected = lw.closed.forward_dynamics(mech, q, v, tau)
+    expected = lw.forward_dynamics(mech, q, v, tau)
     for independent in (("joint1", "joint2"), rows, Coordinates(apex, apex_rows, apex_bias)):
-        chart = lw.closed.local_parametrization(mech, q, independent)
+        chart = lw.constraints.local_parametrization(mech, q, independent)
         y, _ = chart.independent_state(q, v)
         moved = chart.configuration(y + [0.02, -0.03])
         np.testing.assert_allclose(chart.independent_state(moved, v)[0], y + [0.02, -0.03], atol=1e-12)
@@ -102,7 +102,7 @@ def hanging(angle: float) -> np.ndarray:
 def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_rate) -> tuple[np.ndarray, np.ndarray]:
     """[D1 R; H] and D2 R of Theorem 2.3.1 by differences: x = (q, v), y = (y, dy/dt), R = (R_q, dR_q/dt), h = (g, G v),
     of the pendulum, whose rates are velocities and of whose five constraints three are zero in its plane."""
-    n, p, kept = mech.nv, len(y), lw.closed.constraint_jacobian(mech, q).any(axis=1)
+    n, p, kept = mech.nv, len(y), lw.constraints.constraint_jacobian(mech, q).any(axis=1)
 
     def residual(x, both):
         (q, v), (y, y_rate) = np.split(x, [n]), np.split(both, [p])
@@ -111,8 +111,8 @@ def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_ra
 
     def closure(x):
         q, v = x[:n], x[n:]
-        rates = lw.closed.constraint_jacobian(mech, q) @ v
-        return np.concatenate([lw.closed.position_error(mech, q)[kept], rates[kept]])
+        rates = lw.constraints.constraint_jacobian(mech, q) @ v
+        return np.concatenate([lw.constraints.position_error(mech, q)[kept], rates[kept]])
 
     def slopes(function, at):
         return np.stack([(function(at + e) - function(at - e)) / 2e-5 for e in 1e-5 * np.eye(len(at))], axis=1)
@@ -127,10 +127,10 @@ def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_ra
 def test_the_condition_on_the_whole_state_is_that_on_positions():
     """|D1 R; H| of positions and velocities is the square of |D1 R_q; G|, whatever the velocity: (2.28)."""
     mech = pendulum()
-    chart = lw.closed.local_parametrization(mech, hanging(-1.0), ("q1",))
+    chart = lw.constraints.local_parametrization(mech, hanging(-1.0), ("q1",))
     for angle in np.linspace(-np.pi, np.pi, 13):
         q, v = hanging(angle), 1.7 * np.array([-np.sin(angle), np.cos(angle), 1.0])
-        np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-15)
+        np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-15)
         y, y_rate = chart.independent_state(q, v)
         stacked, _ = whole_state(mech, chart.coordinates, q, v, y, y_rate)
         conditions = chart.conditions(q, y)
@@ -158,12 +158,12 @@ def test_coordinates_that_the_relation_does_not_determine():
         near = replace(relation, guess=y)
         if y[0]:
             assert np.linalg.matrix_rank(slopes, tol=1e-6) == 2
-            chart = lw.closed.local_parametrization(mech, q, near)
+            chart = lw.constraints.local_parametrization(mech, q, near)
             np.testing.assert_allclose(slopes[:3, :1], chart.derivative(q, y), atol=1e-8)
         else:
             assert np.linalg.matrix_rank(slopes, tol=1e-6) < 2
             with pytest.raises(ChartError, match="does not determine y.*2.27 is violated"):
-                lw.closed.local_parametrization(mech, q, near)
+                lw.constraints.local_parametrization(mech, q, near)
 
 
 @pytest.mark.seed("spencer2004", "Section 2.3", by="library")
@@ -173,18 +173,18 @@ def test_coordinates_that_the_relation_does_not_determine():
 def test_pendulum_conditions_fail_exactly_at_the_two_points():
     """y = q1 describes the motion wherever q2 is not zero, and fails at (1, 0) and (-1, 0) only."""
     mech, at = pendulum(), hanging
-    chart = lw.closed.local_parametrization(mech, at(-1.0), ("q1",))
+    chart = lw.constraints.local_parametrization(mech, at(-1.0), ("q1",))
     for angle in np.linspace(-np.pi, np.pi, 41):
         q = at(angle)
-        np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-15)
+        np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-15)
         # The determinant [1 0; 2 q1 2 q2] of the paper, with its one constraint q1^2 + q2^2 = 1.
         printed = np.linalg.det([[1.0, 0.0], [2.0 * q[0], 2.0 * q[1]]])
         smallest = np.linalg.svd(chart.conditions(q))[1][-1]
         assert (smallest < 1e-12) == (abs(printed) < 1e-12) == (abs(q[1]) < 1e-12)
     for angle in (0.0, np.pi):
         with pytest.raises(ChartError, match="do not describe the motion"):
-            lw.closed.local_parametrization(mech, at(angle), ("q1",))
-        lw.closed.local_parametrization(mech, at(angle), ("q2",))
+            lw.constraints.local_parametrization(mech, at(angle), ("q1",))
+        lw.constraints.local_parametrization(mech, at(angle), ("q2",))
     # One-to-one around other points: q1 gives back q2.
     q = chart.configuration([0.2])
     np.testing.assert_allclose(q[1], -np.sqrt(1.0 - (np.cos(-1.0) + 0.2) ** 2), atol=1e-12)
@@ -195,7 +195,7 @@ def test_pendulum_conditions_fail_exactly_at_the_two_points():
 def test_newton_stops_by_its_contraction_estimate():
     """The returned point is as near to Psi(y) as the estimate promises, and a loose tolerance saves iterations."""
     mech = built("four_bar")
-    chart = lw.closed.local_parametrization(mech, np.zeros(3), ("crank_joint",))
+    chart = lw.constraints.local_parametrization(mech, np.zeros(3), ("crank_joint",))
     exact = chart.configuration([0.6], tolerance=1e-14)
     for tolerance in (1e-3, 1e-6, 1e-9):
         found = chart.configuration([0.6], tolerance=tolerance)
@@ -206,7 +206,7 @@ def test_charts_change_on_the_way():
     """A crank-rocker driven by its rocker's angle: the chart fails at the rocker's turning points and is replaced."""
     mech = built("four_bar")
     q = np.zeros(3)
-    v = 6.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
+    v = 6.0 * lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0]
     by_rocker = {"coordinates": "independent", "independent": ("rocker_joint",), "worst_condition": 8.0}
     motion = lw.simulate(mech, q, v, 0.4, method="rk4", step=2e-3, **by_rocker)
     assert motion.chart_changes >= 1
@@ -232,4 +232,4 @@ def test_derivatives_of_differences():
 
 def test_a_chart_of_open_loops_is_answered_with_a_warning():
     with pytest.warns(lw.MechanismWarning, match="loop 'pin' of mechanism 'four_bar' is open by"):
-        lw.closed.local_parametrization(built("four_bar"), [0.1, 0.0, 0.0])
+        lw.constraints.local_parametrization(built("four_bar"), [0.1, 0.0, 0.0])

@@ -41,8 +41,8 @@ def at_a_state(name):
     if name in PRODUCT:
         return case(name)
     mech = getattr(lw.mechanisms, name)()
-    q, v = lw.closed.project(
-        mech, lw.closed.assemble(mech, mech.initial), np.random.default_rng(0).normal(size=mech.nv)
+    q, v = lw.constraints.project(
+        mech, lw.constraints.assemble(mech, mech.initial), np.random.default_rng(0).normal(size=mech.nv)
     )
     return Case(name, mech, q, v, np.random.default_rng(1).normal(size=mech.nv))
 
@@ -83,7 +83,7 @@ def test_mimic_joints_and_couplings_around_a_loop():
     kind = lw.Spherical()
     loop = random_closed.closing(mech, q, "loop", kind, kind.random(rng, ()), -1, pose, mech.n_links - 1)
     mech = mech.with_loops(loop, lw.Coupling("gears", gears, turned))
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     v = rng.normal(size=mech.nv)
     v -= np.linalg.pinv(jacobian) @ jacobian @ v
     assert_as_dense(Case("gears", mech, q, v, rng.normal(size=mech.nv)))
@@ -117,7 +117,7 @@ def test_operations_of_long_chains_and_ladders_grow_linearly():
 
 def moving(mech, q, rng):
     """(nv,): velocities that keep constraints."""
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     v = rng.normal(size=mech.nv)
     return v - np.linalg.pinv(jacobian) @ jacobian @ v
 
@@ -130,7 +130,7 @@ def test_a_closed_chain_in_motion(count):
     this = Case("chain", mech, q, moving(mech, q, rng), rng.normal(size=mech.nv))
     v = this.v
     expected = Terms(this).accelerations(this.tau)
-    found = lw.closed.forward_dynamics(mech, q, v, this.tau)
+    found = lw.forward_dynamics(mech, q, v, this.tau)
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
@@ -139,8 +139,8 @@ def test_a_closed_chain_of_many_bars_obeys_its_equations_of_motion():
     mech, q = chain(200)
     rng = np.random.default_rng(0)
     tau, v = rng.normal(size=mech.nv), np.zeros(mech.nv)
-    a = lw.closed.forward_dynamics(mech, q, v, tau)
-    jacobian = lw.closed.constraint_jacobian(mech, q)[:2]
+    a = lw.forward_dynamics(mech, q, v, tau)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)[:2]
     assert np.abs(jacobian @ a).max() < 1e-9 * (np.abs(jacobian) @ np.abs(a)).max()
     forces = lw.inverse_dynamics(mech.spanning_tree, q, v, a)
     multipliers = np.linalg.lstsq(jacobian.T, tau - forces, rcond=None)[0]
@@ -164,10 +164,10 @@ def test_singular_states_are_not_trusted_and_left_to_singular_values():
     v, tau = np.zeros((3, mech.nv)), np.ones((3, mech.nv))
     status = lw.compile("closed_motion", mech)(q, v, tau)[1]
     assert (status > 1.0).tolist() == [False, True, False]
-    found = lw.closed.forward_dynamics(mech, q, v, tau)
-    np.testing.assert_allclose(found, lw.closed.forward_dynamics(mech, q, v, tau, method="svd"), rtol=1e-6, atol=1e-8)
+    found = lw.forward_dynamics(mech, q, v, tau)
+    np.testing.assert_allclose(found, lw.forward_dynamics(mech, q, v, tau, method="svd"), rtol=1e-6, atol=1e-8)
     with np.errstate(invalid="ignore"):
-        through_compile = lw.compile(lw.closed.forward_dynamics, mech)(q, v, tau)
+        through_compile = lw.compile(lw.forward_dynamics, mech)(q, v, tau)
     assert np.isnan(through_compile).any(axis=-1).tolist() == [True, False, True]
     np.testing.assert_allclose(through_compile[1], found[1], rtol=1e-9)
 
@@ -178,10 +178,10 @@ def test_batches(shape):
     rng = np.random.default_rng(1)
     tau = rng.normal(size=(*shape, mech.nv))
     q, v = np.broadcast_to(q, tau.shape), np.zeros(tau.shape)
-    found = lw.closed.forward_dynamics(mech, q, v, tau)
+    found = lw.forward_dynamics(mech, q, v, tau)
     assert found.shape == tau.shape
     states = zip(*(x.reshape(-1, mech.nv) for x in (q, v, tau)), strict=True)
-    one_by_one = [lw.closed.forward_dynamics(mech, *state) for state in states]
+    one_by_one = [lw.forward_dynamics(mech, *state) for state in states]
     np.testing.assert_allclose(found.reshape(-1, mech.nv), np.reshape(one_by_one, (-1, mech.nv)), rtol=1e-12)
 
 
@@ -214,8 +214,8 @@ def test_wrenches_on_links_and_a_moving_base():
     tau, wrenches = rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
     assert any(fronts(mech).sweeps)
     assert_as_dense(Case("ring", mech, q, v, tau))
-    found = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
-    expected = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=wrenches, method="svd")
+    found = lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+    expected = lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches, method="svd")
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
@@ -252,8 +252,8 @@ def test_least_changes_that_close_loops_are_those_of_elimination(name):
     assert reliability > 1.0
     np.testing.assert_allclose(found, expected, atol=1e-9)
     there, moving = found[: this.mech.nq], found[this.mech.nq :]
-    assert np.abs(lw.closed.position_error(this.mech, there)).max() < 1e-9
-    assert np.abs(lw.closed.constraint_jacobian(this.mech, there) @ moving).max() < 1e-6
+    assert np.abs(lw.constraints.position_error(this.mech, there)).max() < 1e-9
+    assert np.abs(lw.constraints.constraint_jacobian(this.mech, there) @ moving).max() < 1e-6
 
 
 @pytest.mark.slow
@@ -263,7 +263,7 @@ def test_steps_of_a_ladder_keep_it_closed():
     stepped = lw.rollout(mech, q, v, None, 0.005, 20, "rk4")[0]
     followed = lw.simulate(mech, q, v, 0.1)
     np.testing.assert_allclose(stepped[-1], followed.q[-1], atol=1e-6)
-    assert np.abs(lw.closed.position_error(mech, stepped[-1])).max() < 1e-10
+    assert np.abs(lw.constraints.position_error(mech, stepped[-1])).max() < 1e-10
 
 
 @pytest.mark.parametrize("which", ["chain", "lift", "ring with gears"])
@@ -286,15 +286,15 @@ def test_multipliers_and_reactions(which):
         assert sum(kernel.op_counts.values()) < sum(orthogonalized.op_counts.values())
         reference = orthogonalized(q, v, tau, wrenches)
         if name != "joint_wrenches":
-            reference = getattr(lw.closed, name)(mech, q, v, tau, wrenches=wrenches, method="svd")
+            reference = getattr(lw.constraints, name)(mech, q, v, tau, wrenches=wrenches, method="svd")
         np.testing.assert_allclose(found, reference, atol=1e-8 * np.abs(reference).max())
 
 
 def test_constraint_forces_of_a_long_ladder_need_no_singular_values(monkeypatch):
     mech = scissor_lift(21)
     q, v, tau = scissor_lift_at(mech, 0.6), np.zeros(mech.nv), np.arange(mech.nv) * 0.1
-    expected = lw.closed.constraint_forces(mech, q, v, tau, method="svd")
+    expected = lw.constraints.constraint_forces(mech, q, v, tau, method="svd")
     lw.compile("closed_constraint_forces", mech)
     monkeypatch.setattr(np.linalg, "svd", None)
-    found = lw.closed.constraint_forces(mech, q, v, tau)
+    found = lw.constraints.constraint_forces(mech, q, v, tau)
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())

@@ -33,7 +33,7 @@ def test_jacobian_and_bias_are_derivatives_along_motions(kind):
         q, v = lw.random_state(mech, np.random.default_rng(seed + 7))  # the loop is torn open, all terms count
 
         def error(t, mech=mech, q=q, v=v):
-            return lw.closed.position_error(mech, lw.integrate(mech, q, v, t))
+            return lw.constraints.position_error(mech, lw.integrate(mech, q, v, t))
 
         rate = sum(w * (error(k * STEP) - error(-k * STEP)) for k, w in enumerate(FIRST, 1)) / STEP
         curvature = SECOND[0] * error(0.0)
@@ -41,15 +41,15 @@ def test_jacobian_and_bias_are_derivatives_along_motions(kind):
             curvature + sum(w * (error(k * STEP) + error(-k * STEP)) for k, w in enumerate(SECOND) if k)
         ) / STEP**2
         assert error(0.0).shape == (6 - kind.nv,)
-        np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, rate, atol=1e-8)
+        np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q) @ v, rate, atol=1e-8)
         scale = 1.0 + np.abs(curvature).max()
-        np.testing.assert_allclose(lw.closed.constraint_bias(mech, q, v), curvature, atol=1e-8 * scale)
+        np.testing.assert_allclose(lw.constraints.constraint_bias(mech, q, v), curvature, atol=1e-8 * scale)
 
 
 @every_kind
 def test_a_loop_closed_by_construction_has_no_error(kind):
     mech, q, _ = random_mechanism(kind, 4)
-    np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-13)
+    np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-13)
 
 
 def test_followers_are_folded_into_their_leaders():
@@ -62,9 +62,11 @@ def test_followers_are_folded_into_their_leaders():
         parent = f"link{i}"
     builder.loop("tip", lw.Spherical(), "ground", (None, (1.0, 0.5, 0.0)), "link2", (None, (0.4, 0, 0)))
     mech, q, v = builder.build(), np.array([0.3, -0.7]), np.array([1.1, -0.4])
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     assert jacobian.shape == (3, 2)
-    numeric = (lw.closed.position_error(mech, q + 1e-6 * v) - lw.closed.position_error(mech, q - 1e-6 * v)) / 2e-6
+    numeric = (
+        lw.constraints.position_error(mech, q + 1e-6 * v) - lw.constraints.position_error(mech, q - 1e-6 * v)
+    ) / 2e-6
     np.testing.assert_allclose(jacobian @ v, numeric, atol=1e-8)
 
 
@@ -89,20 +91,18 @@ def test_joints_that_carry_both_sides_do_not_enter():
     mech = lw.mechanisms.chain(6)
     q, _ = lw.random_state(mech, np.random.default_rng(0))
     mech = with_loops(mech, closed_at(mech, q, lw.Revolute(), "link3", "link6"))
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     assert not jacobian[:, :3].any() and jacobian[:, 3:].any()
 
 
 def test_a_mechanism_without_loops_has_no_constraints():
     mech = lw.mechanisms.planar_arm(2)
     q, v = np.zeros((4, 2)), np.zeros((4, 2))
-    assert lw.closed.position_error(mech, q).shape == (4, 0)
-    assert lw.closed.constraint_jacobian(mech, q).shape == (4, 0, 2)
-    np.testing.assert_array_equal(lw.closed.degrees_of_freedom(mech, q), [2, 2, 2, 2])
+    assert lw.constraints.position_error(mech, q).shape == (4, 0)
+    assert lw.constraints.constraint_jacobian(mech, q).shape == (4, 0, 2)
+    np.testing.assert_array_equal(lw.constraints.degrees_of_freedom(mech, q), [2, 2, 2, 2])
     tau = np.ones((4, 2))
-    np.testing.assert_allclose(
-        lw.closed.forward_dynamics(mech, q, v, tau), lw.forward_dynamics(mech, q, v, tau), atol=1e-12
-    )
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), lw.forward_dynamics(mech, q, v, tau), atol=1e-12)
 
 
 def test_loops_are_added_to_mechanisms_from_elsewhere():

@@ -22,7 +22,7 @@ from .built_in import STRETCHED, built, every_mechanism, random_state
 def by_differences(mech, q, v, tau, wrenches=None, step=2e-3):
     """(d_q, d_v, d_tau): accelerations along the manifold by differences, in coordinates R that take steps of q, and
     changes of v, to the nearest that keep loops closed, lengths in units of the loops' sizes."""
-    null, weights = lw.closed.null_space(mech, q), sizes(mech).columns ** -2.0
+    null, weights = lw.constraints.null_space(mech, q), sizes(mech).columns ** -2.0
     rows = np.linalg.solve((null.T * weights) @ null, null.T * weights)
     near, n, p = Neighbourhood(mech, q, v, tau, rows, wrenches=wrenches), mech.nv, len(rows)
     origin = np.concatenate([np.zeros(p), rows @ v])
@@ -41,12 +41,12 @@ def test_they_are_those_of_projected_states(name):
     mech = built(name)
     q, v = random_state(name, 3)
     tau, h = np.random.default_rng(2).normal(size=mech.nv), 1e-6
-    d_q, d_v, _ = lw.closed.forward_dynamics_derivatives(mech, q, v, tau)
+    d_q, d_v, _ = lw.forward_dynamics_derivatives(mech, q, v, tau)
     change = np.random.default_rng(3).normal(size=(2, mech.nv))
 
     def acceleration(h):
-        there = lw.closed.project(mech, lw.integrate(mech, q, h * change[0], 1.0), v + h * change[1])
-        return lw.closed.forward_dynamics(mech, *there, tau)
+        there = lw.constraints.project(mech, lw.integrate(mech, q, h * change[0], 1.0), v + h * change[1])
+        return lw.forward_dynamics(mech, *there, tau)
 
     expected = (acceleration(h) - acceleration(-h)) / (2.0 * h)
     close(d_q @ change[0] + d_v @ change[1], expected, 1e-6)
@@ -71,7 +71,7 @@ def test_built_in_mechanisms_by_differences(name):
     tau = np.random.default_rng(2).normal(size=mech.nv)
     assert compiled_dofs(mech)
     for found, expected in zip(
-        lw.closed.forward_dynamics_derivatives(mech, q, v, tau), by_differences(mech, q, v, tau), strict=True
+        lw.forward_dynamics_derivatives(mech, q, v, tau), by_differences(mech, q, v, tau), strict=True
     ):
         close(found, expected, 1e-9)
 
@@ -81,10 +81,10 @@ def test_wrenches_by_differences(name):
     mech, rng = built(name), np.random.default_rng(4)
     q, v = random_state(name, 5)
     tau, wrenches = rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
-    found = lw.closed.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
+    found = lw.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
     for one, expected in zip(found, by_differences(mech, q, v, tau, wrenches), strict=True):
         close(one, expected, 1e-9)
-    assert np.abs(found[0] - lw.closed.forward_dynamics_derivatives(mech, q, v, tau)[0]).max() > 1e-3
+    assert np.abs(found[0] - lw.forward_dynamics_derivatives(mech, q, v, tau)[0]).max() > 1e-3
 
 
 @pytest.mark.slow_cases("[2-general]", "[0-general]", "[2-planar]", "[2-massless]")
@@ -96,7 +96,7 @@ def test_random_mechanisms(family, seed):
     drawn = case(family, seed)
     for state in (one for one in drawn.states if one.label == REGULAR):
         mech, q, v, tau = drawn.mech, state.q, state.v, state.tau
-        d_q, d_v, d_tau = lw.closed.forward_dynamics_derivatives(mech, q, v, tau)
+        d_q, d_v, d_tau = lw.forward_dynamics_derivatives(mech, q, v, tau)
         whole, by_tau = by_singular_values(mech, q, v, tau)
         n = mech.nv
         close(np.hstack([d_q, d_v]), whole[n:], 1e-9)
@@ -114,8 +114,8 @@ def test_random_mechanisms(family, seed):
 def test_random_mechanisms_on_floating_bases_by_differences(family, seed):
     drawn = case(family, seed)
     label, q, v, tau = drawn.states[0]
-    assert label == REGULAR and drawn.mech.nq > drawn.mech.nv and lw.closed.degrees_of_freedom(drawn.mech, q) > 6
-    found = lw.closed.forward_dynamics_derivatives(drawn.mech, q, v, tau)
+    assert label == REGULAR and drawn.mech.nq > drawn.mech.nv and lw.constraints.degrees_of_freedom(drawn.mech, q) > 6
+    found = lw.forward_dynamics_derivatives(drawn.mech, q, v, tau)
     for one, expected in zip(found, by_differences(drawn.mech, q, v, tau), strict=True):
         close(one, expected, 1e-9)
 
@@ -138,8 +138,8 @@ def test_batches_hold_what_single_calls_give():
     states = [random_state("five_bar", seed) for seed in range(6)]
     q, v = (np.array([state[k] for state in states]).reshape(2, 3, -1) for k in range(2))
     tau = np.arange(4.0)
-    together = lw.closed.forward_dynamics_derivatives(mech, q, v, tau)
-    for found, alone in zip(together, lw.closed.forward_dynamics_derivatives(mech, q[1, 2], v[1, 2], tau), strict=True):
+    together = lw.forward_dynamics_derivatives(mech, q, v, tau)
+    for found, alone in zip(together, lw.forward_dynamics_derivatives(mech, q[1, 2], v[1, 2], tau), strict=True):
         assert found.shape == (2, 3, 4, 4)
         close(found[1, 2], alone, 1e-12)
 
@@ -148,7 +148,7 @@ def test_states_that_elimination_cannot_be_relied_on_are_left_to_the_reference()
     """Close to the stretched position pivots of the five-bar are small; the batch has both kinds."""
     mech = built("five_bar")
     q, v = random_state("five_bar", 1)
-    near = lw.closed.assemble(mech, STRETCHED + np.array([1e-7, 0.0, 0.0, 0.0]))
+    near = lw.constraints.assemble(mech, STRETCHED + np.array([1e-7, 0.0, 0.0, 0.0]))
     kernel = lw.compile("closed_forward_dynamics_derivatives", mech)
     assert not kernel(near, 0.0 * v, np.ones(4))[3] > 1.0
     assert kernel(q, v, np.ones(4))[3] > 1.0
@@ -163,11 +163,11 @@ def test_what_has_no_derivatives_says_why():
     mech = built("five_bar")
     q, v = random_state("five_bar", 1)
     with pytest.raises(MechanismError, match="is open by"):
-        lw.closed.forward_dynamics_derivatives(mech, q + 1e-4, v, np.zeros(4))
+        lw.forward_dynamics_derivatives(mech, q + 1e-4, v, np.zeros(4))
     with pytest.raises(MechanismError, match="violate the constraints"):
-        lw.closed.forward_dynamics_derivatives(mech, q, v + 0.1, np.zeros(4))
+        lw.forward_dynamics_derivatives(mech, q, v + 0.1, np.zeros(4))
     with pytest.raises(MechanismError, match="singular position"):
-        lw.closed.forward_dynamics_derivatives(mech, STRETCHED, np.zeros(4), np.zeros(4))
+        lw.forward_dynamics_derivatives(mech, STRETCHED, np.zeros(4), np.zeros(4))
     with pytest.raises(MechanismError, match="not finite"):
         lw.linearize(mech, q, v, np.full(4, np.nan))
 
@@ -176,6 +176,6 @@ def test_trees_have_those_of_forward_dynamics():
     arm = lw.mechanisms.planar_arm(2)
     state = (np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2]))
     for found, expected in zip(
-        lw.closed.forward_dynamics_derivatives(arm, *state), lw.forward_dynamics_derivatives(arm, *state), strict=True
+        lw.forward_dynamics_derivatives(arm, *state), lw.forward_dynamics_derivatives(arm, *state), strict=True
     ):
         np.testing.assert_array_equal(found, expected)

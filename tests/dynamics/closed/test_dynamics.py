@@ -24,9 +24,9 @@ def relative(found, expected) -> float:
 @every_mechanism
 def test_built_in_mechanisms_are_assembled_with_the_freedoms_they_claim(name):
     mech = built(name)
-    np.testing.assert_allclose(lw.closed.position_error(mech, assembled(name)), 0.0, atol=1e-14)
-    assert lw.closed.degrees_of_freedom(mech, assembled(name)) == FREEDOMS[name]
-    assert lw.closed.degrees_of_freedom(mech, random_state(name)[0]) == FREEDOMS[name]
+    np.testing.assert_allclose(lw.constraints.position_error(mech, assembled(name)), 0.0, atol=1e-14)
+    assert lw.constraints.degrees_of_freedom(mech, assembled(name)) == FREEDOMS[name]
+    assert lw.constraints.degrees_of_freedom(mech, random_state(name)[0]) == FREEDOMS[name]
 
 
 @pytest.mark.seed("spencer2004", "2.1a", by="library")
@@ -42,18 +42,18 @@ def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
     for seed in range(3):
         q, v = random_state(name, seed)
         tau = np.random.default_rng(seed + 10).normal(size=mech.nv) * 5.0
-        found = {method: lw.closed.forward_dynamics(mech, q, v, tau, method=method) for method in METHODS}
+        found = {method: lw.forward_dynamics(mech, q, v, tau, method=method) for method in METHODS}
         for a in found.values():
             assert relative(a, found["svd"]) < 1e-9
         assert relative(found["svd"], maximal_coordinates.forward_dynamics(mech, q, v, tau).accelerations) < 1e-9
         # (2.1b), (A.8b) with what the constraints exert, and (2.1c), (A.8c): g is zero, and stays so along q, v, a to
         # second order in time, so that what is left of it falls eightfold when the time is halved.
-        a, forces = found["svd"], lw.closed.constraint_forces(mech, q, v, tau)
+        a, forces = found["svd"], lw.constraints.constraint_forces(mech, q, v, tau)
         inertial = lw.mass_matrix(mech, q) @ a
         assert relative(inertial, tau - lw.bias_force(mech, q, v) + forces) < 1e-8
-        np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-11)
+        np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-11)
         errors = [
-            np.linalg.norm(lw.closed.position_error(mech, lw.integrate(mech, q, v + 0.5 * t * a, t)))
+            np.linalg.norm(lw.constraints.position_error(mech, lw.integrate(mech, q, v + 0.5 * t * a, t)))
             for t in (2e-3, 1e-3)
         ]
         assert errors[1] < 1e-9 or 6.0 < errors[0] / errors[1] < 10.0
@@ -65,11 +65,11 @@ def test_all_formulations_agree_with_each_other_and_with_free_bodies(name):
 def test_accelerations_keep_the_loops_closed(name):
     mech = built(name)
     q, v = random_state(name)
-    a = lw.closed.forward_dynamics(mech, q, v, np.ones(mech.nv))
-    bias = lw.closed.constraint_bias(mech, q, v)
-    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-11)
+    a = lw.forward_dynamics(mech, q, v, np.ones(mech.nv))
+    bias = lw.constraints.constraint_bias(mech, q, v)
+    np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-11)
     np.testing.assert_allclose(
-        lw.closed.constraint_jacobian(mech, q) @ a + bias, 0.0, atol=1e-9 * (1.0 + np.abs(bias).max())
+        lw.constraints.constraint_jacobian(mech, q) @ a + bias, 0.0, atol=1e-9 * (1.0 + np.abs(bias).max())
     )
 
 
@@ -81,16 +81,16 @@ def test_lagrange_multipliers_as_printed():
     mech = built("five_bar")
     q, v = random_state("five_bar", 4)
     tau = np.array([1.0, -2.0, 3.0, 0.5])
-    jacobian = lw.closed.constraint_jacobian(mech, q)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
     planar = np.flatnonzero(jacobian.any(axis=1))
     assert len(planar) == 2
-    jacobian, bias = jacobian[planar], lw.closed.constraint_bias(mech, q, v)[planar]
+    jacobian, bias = jacobian[planar], lw.constraints.constraint_bias(mech, q, v)[planar]
     inverse = np.linalg.inv(lw.mass_matrix(mech, q))
     force = tau - lw.bias_force(mech, q, v)
     printed = np.linalg.solve(jacobian @ inverse @ jacobian.T, jacobian @ inverse @ force + bias)
-    np.testing.assert_allclose(lw.closed.multipliers(mech, q, v, tau)[planar], printed, rtol=1e-10)
+    np.testing.assert_allclose(lw.constraints.multipliers(mech, q, v, tau)[planar], printed, rtol=1e-10)
     np.testing.assert_allclose(
-        lw.closed.forward_dynamics(mech, q, v, tau, method="lagrange"),
+        lw.forward_dynamics(mech, q, v, tau, method="lagrange"),
         inverse @ (force - jacobian.T @ printed),
         rtol=1e-10,
     )
@@ -101,7 +101,7 @@ def test_lagrange_multipliers_as_printed():
     motion = lw.simulate(mech, q, v, 4 * h, tau, t_eval=h * np.arange(5), **options)
     slopes = [(x[0] - 8 * x[1] + 8 * x[3] - x[4]) / (12 * h) for x in (motion.q, motion.v)]
     np.testing.assert_allclose(slopes[0], motion.v[2], atol=1e-8)
-    there = lw.closed.forward_dynamics(mech, motion.q[2], motion.v[2], tau, method="lagrange")
+    there = lw.forward_dynamics(mech, motion.q[2], motion.v[2], tau, method="lagrange")
     np.testing.assert_allclose(slopes[1], there, atol=1e-6)
     assert np.abs(slopes[0] - v).max() > 1e-3  # it moves
 
@@ -113,9 +113,9 @@ def test_reactions_replace_the_loops(name):
     q, v = random_state(name, 2)
     rng = np.random.default_rng(5)
     tau, wrenches = rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
-    a = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
-    reactions = lw.closed.loop_reactions(mech, q, v, tau, wrenches=wrenches)
-    forces = lw.closed.constraint_forces(mech, q, v, tau, wrenches=wrenches)
+    a = lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+    reactions = lw.constraints.loop_reactions(mech, q, v, tau, wrenches=wrenches)
+    forces = lw.constraints.constraint_forces(mech, q, v, tau, wrenches=wrenches)
     total = wrenches.copy()
     for loop, reaction in zip(mech.loops, reactions, strict=True):
         at = lw.frame_pose(mech, q, loop.link_b) @ homogeneous(loop.pose_b)
@@ -143,11 +143,11 @@ def homogeneous(pose) -> np.ndarray:
 def test_inverse_dynamics_undoes_forward_dynamics(name):
     mech = built(name)
     q, v = random_state(name, 3)
-    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
-    tau = lw.closed.inverse_dynamics(mech, q, v, a)
-    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    a = lw.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    tau = lw.inverse_dynamics(mech, q, v, a)
+    assert relative(lw.forward_dynamics(mech, q, v, tau), a) < 1e-8
     for _ in range(3):  # any other forces with the same effect are larger: adding constraint forces does nothing
-        other = tau + lw.closed.constraint_jacobian(mech, q).T @ np.random.default_rng(1).normal(
+        other = tau + lw.constraints.constraint_jacobian(mech, q).T @ np.random.default_rng(1).normal(
             size=mech.n_constraints
         )
         assert np.linalg.norm(other) > np.linalg.norm(tau)
@@ -170,23 +170,22 @@ def test_forces_that_do_not_reach_the_motion_are_refused():
     mech, v = crank_and_slider(), np.zeros(3)
     refused = pytest.raises(MechanismError, match="'slide' .* cannot produce this acceleration")
     for q in (np.array([0.0, 0.0, 1.3]), np.array([np.pi, -np.pi, 0.7]), np.array([np.pi, np.pi, 0.7])):
-        a = lw.closed.null_space(mech, q, independent="crank") @ [1.0]
+        a = lw.constraints.null_space(mech, q, independent="crank") @ [1.0]
         for given in (
             {"a": [1.0], "independent": "crank"},
             {"a": a},
             {"a": [1.0], "independent": "crank", "weights": [4]},
         ):
             with refused:
-                lw.closed.inverse_dynamics(mech, q, v, actuated="slide", **given)
+                lw.inverse_dynamics(mech, q, v, actuated="slide", **given)
         with refused:
-            lw.closed.inverse_dynamics(mech, np.stack([q, q]), v, np.stack([a, a]), actuated="slide")
-        still = lw.closed.inverse_dynamics(mech, q, v, 0.0 * v, actuated="slide")
+            lw.inverse_dynamics(mech, np.stack([q, q]), v, np.stack([a, a]), actuated="slide")
+        still = lw.inverse_dynamics(mech, q, v, 0.0 * v, actuated="slide")
         np.testing.assert_array_equal(still, 0.0)
     for angle in (1e-3, 1e-6, 1e-8):
-        q = lw.closed.assemble(mech, [angle, -1.3 * angle, 1.3], hold=["crank"])
+        q = lw.constraints.assemble(mech, [angle, -1.3 * angle, 1.3], hold=["crank"])
         crank, slide = (
-            lw.closed.inverse_dynamics(mech, q, v, [1.0], actuated=name, independent="crank")
-            for name in ("crank", "slide")
+            lw.inverse_dynamics(mech, q, v, [1.0], actuated=name, independent="crank") for name in ("crank", "slide")
         )
         ratio = -0.3 * np.sin(angle) * (1.0 + 0.3 * np.cos(angle) / np.sqrt(1.0 - (0.3 * np.sin(angle)) ** 2))
         np.testing.assert_allclose(slide[2] * ratio, crank[0], rtol=1e-5)
@@ -196,26 +195,26 @@ def test_actuated_joints_and_weights():
     mech = built("stewart_platform")
     q, v = random_state("stewart_platform")
     legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
-    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
-    tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated=legs)
+    a = lw.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    tau = lw.inverse_dynamics(mech, q, v, a, actuated=legs)
     driven = np.concatenate([np.arange(mech.nv)[mech.v_index(leg)] for leg in legs])
     assert not np.delete(tau, driven).any()
-    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    assert relative(lw.forward_dynamics(mech, q, v, tau), a) < 1e-8
     with pytest.raises(MechanismError, match="cannot produce this acceleration"):
-        lw.closed.inverse_dynamics(mech, q, v, a, actuated=legs[:5])
+        lw.inverse_dynamics(mech, q, v, a, actuated=legs[:5])
 
     mech = built("four_bar")
     q, v = random_state("four_bar")
-    a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
+    a = lw.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
     both = ("crank_joint", "rocker_joint")
-    even, uneven = (lw.closed.inverse_dynamics(mech, q, v, a, both, weights=w) for w in (None, (1e6, 1.0)))
+    even, uneven = (lw.inverse_dynamics(mech, q, v, a, actuated=both, weights=w) for w in (None, (1e6, 1.0)))
     assert abs(uneven[0]) < 1e-3 * abs(even[0]) and abs(uneven[2]) > abs(even[2])
-    crank = lw.closed.inverse_dynamics(mech, q, v, a, ("crank_joint",))
+    crank = lw.inverse_dynamics(mech, q, v, a, actuated=("crank_joint",))
     np.testing.assert_allclose(crank, [1.0, 0.0, 0.0], atol=1e-10)
-    alone = lw.closed.inverse_dynamics(mech, q, v, a[:1], ("crank_joint",), independent=("crank_joint",))
+    alone = lw.inverse_dynamics(mech, q, v, a[:1], actuated=("crank_joint",), independent=("crank_joint",))
     np.testing.assert_allclose(alone, crank, atol=1e-10)
     with pytest.raises(MechanismError, match="violates? the constraints of loop 'pin'"):
-        lw.closed.inverse_dynamics(mech, q, v, a + [0.0, 1.0, 0.0])
+        lw.inverse_dynamics(mech, q, v, a + [0.0, 1.0, 0.0])
 
 
 def test_a_given_distribution_of_the_effort():
@@ -223,20 +222,20 @@ def test_a_given_distribution_of_the_effort():
     mech, both = built("four_bar"), ("rocker_joint", "crank_joint")
     for seed in range(3):
         q, v = random_state("four_bar", seed)
-        a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.5])
-        tau = lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=[[3.0], [1.0]])
+        a = lw.forward_dynamics(mech, q, v, [1.0, 0.0, 0.5])
+        tau = lw.inverse_dynamics(mech, q, v, a, actuated=both, distribution=[[3.0], [1.0]])
         assert tau[1] == 0.0 and np.isclose(tau[2], 3.0 * tau[0], rtol=1e-12)  # rows in the order of actuated
-        assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-9
+        assert relative(lw.forward_dynamics(mech, q, v, tau), a) < 1e-9
         np.testing.assert_allclose(
-            lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=[3.0, 1.0]), tau, rtol=1e-12
+            lw.inverse_dynamics(mech, q, v, a, actuated=both, distribution=[3.0, 1.0]), tau, rtol=1e-12
         )
         # With K_a* W = 1 the pattern is multiplied by the generalized force of the crank: half of it from each joint.
-        basis = lw.closed.null_space(mech, q, independent=("crank_joint",))[[2, 0]]
+        basis = lw.constraints.null_space(mech, q, independent=("crank_joint",))[[2, 0]]
         shares = 0.5 / basis
         assert np.allclose(basis.T @ shares, 1.0)
         load = lw.inverse_dynamics(mech.spanning_tree, q, v, a)
-        whole = lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0] @ load
-        tau = lw.closed.inverse_dynamics(mech, q, v, a, both, distribution=shares)
+        whole = lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0] @ load
+        tau = lw.inverse_dynamics(mech, q, v, a, actuated=both, distribution=shares)
         np.testing.assert_allclose(tau[[2, 0]], shares[:, 0] * whole, rtol=1e-9)
         np.testing.assert_allclose(tau[[2, 0]] * basis[:, 0], 0.5 * whole, rtol=1e-9)  # each half of the power
 
@@ -246,24 +245,24 @@ def test_distributions_of_a_stewart_platform_with_redundant_motors():
     mech = built("stewart_platform")
     q, v = random_state("stewart_platform")
     legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
-    a = lw.closed.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
+    a = lw.forward_dynamics(mech, q, v, np.random.default_rng(0).normal(size=mech.nv))
     actuated = [*legs, "leg1_joint"]
     count = sum(mech.bodies[mech.body_index(name)].kind.nv for name in actuated)
     driven = np.concatenate([np.arange(mech.nv)[mech.v_index(name)] for name in actuated])
     patterns = np.random.default_rng(1).normal(size=(count, 6))
-    tau = lw.closed.inverse_dynamics(mech, q, v, a, actuated, distribution=patterns)
+    tau = lw.inverse_dynamics(mech, q, v, a, actuated=actuated, distribution=patterns)
     assert not np.delete(tau, driven).any()
-    assert relative(lw.closed.forward_dynamics(mech, q, v, tau), a) < 1e-8
+    assert relative(lw.forward_dynamics(mech, q, v, tau), a) < 1e-8
     x = np.linalg.lstsq(patterns, tau[driven], rcond=None)[0]
     np.testing.assert_allclose(patterns @ x, tau[driven], atol=1e-8)  # in the span of the patterns
     # Patterns that are more than enough: the least of them, which weights say as well.
     weights = np.random.default_rng(2).uniform(0.5, 2.0, count)
-    by_weights = lw.closed.inverse_dynamics(mech, q, v, a, actuated, weights=weights)
-    by_patterns = lw.closed.inverse_dynamics(mech, q, v, a, actuated, distribution=np.diag(weights**-0.5))
+    by_weights = lw.inverse_dynamics(mech, q, v, a, actuated=actuated, weights=weights)
+    by_patterns = lw.inverse_dynamics(mech, q, v, a, actuated=actuated, distribution=np.diag(weights**-0.5))
     np.testing.assert_allclose(by_weights, by_patterns, atol=1e-10)
     # A batch, with patterns of its own for every state.
-    batch = lw.closed.inverse_dynamics(
-        mech, np.stack([q, q]), v, a, actuated, distribution=np.stack([patterns, 2.0 * patterns])
+    batch = lw.inverse_dynamics(
+        mech, np.stack([q, q]), v, a, actuated=actuated, distribution=np.stack([patterns, 2.0 * patterns])
     )
     np.testing.assert_allclose(batch, np.stack([tau, tau]), atol=1e-9)
 
@@ -271,12 +270,12 @@ def test_distributions_of_a_stewart_platform_with_redundant_motors():
 def test_distributions_and_weights_that_make_no_sense():
     mech, both = built("four_bar"), ("crank_joint", "rocker_joint")
     q, v = random_state("four_bar")
-    a = lw.closed.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
+    a = lw.forward_dynamics(mech, q, v, [1.0, 0.0, 0.0])
 
     def solve(**options):
-        return lw.closed.inverse_dynamics(mech, q, v, a, both, **options)
+        return lw.inverse_dynamics(mech, q, v, a, actuated=both, **options)
 
-    basis = lw.closed.null_space(mech, q)[[0, 2], 0]
+    basis = lw.constraints.null_space(mech, q)[[0, 2], 0]
     with pytest.raises(MechanismError, match="shared as the 1 columns of distribution say, cannot produce"):
         solve(distribution=[[basis[1]], [-basis[0]]])  # these forces cancel along the freedom
     with pytest.raises(MechanismError, match=r"shape \(..., 2, k\), not \(3, 1\)"):
@@ -287,8 +286,8 @@ def test_distributions_and_weights_that_make_no_sense():
         with pytest.raises(MechanismError, match="2 positive numbers"):
             solve(weights=weights)
     # Weights go with the joints as they are named, in any order.
-    one = lw.closed.inverse_dynamics(mech, q, v, a, ("crank_joint", "rocker_joint"), weights=(1.0, 9.0))
-    other = lw.closed.inverse_dynamics(mech, q, v, a, ("rocker_joint", "crank_joint"), weights=(9.0, 1.0))
+    one = lw.inverse_dynamics(mech, q, v, a, actuated=("crank_joint", "rocker_joint"), weights=(1.0, 9.0))
+    other = lw.inverse_dynamics(mech, q, v, a, actuated=("rocker_joint", "crank_joint"), weights=(9.0, 1.0))
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
@@ -296,31 +295,33 @@ def test_batches_with_singular_states_among_them():
     """A thousand five-bars at once, some stretched out: each as if it were alone."""
     mech, rng = built("five_bar"), np.random.default_rng(0)
     q = np.empty((1000, 4))
-    q[:] = lw.closed.project(mech, SYMMETRIC + 0.02 * rng.normal(size=(1000, 4)), np.zeros((1000, 4)), largest=1.0)[0]
+    q[:] = lw.constraints.project(
+        mech, SYMMETRIC + 0.02 * rng.normal(size=(1000, 4)), np.zeros((1000, 4)), largest=1.0
+    )[0]
     q[::7] = STRETCHED
-    v = lw.closed.project(mech, q, rng.normal(size=(1000, 4)))[1]
+    v = lw.constraints.project(mech, q, rng.normal(size=(1000, 4)))[1]
     tau = rng.normal(size=(1000, 4))
-    np.testing.assert_array_equal(np.unique(lw.closed.degrees_of_freedom(mech, q)), [2, 3])
-    assert (lw.closed.degrees_of_freedom(mech, q[::7]) == 3).all()
+    np.testing.assert_array_equal(np.unique(lw.constraints.degrees_of_freedom(mech, q)), [2, 3])
+    assert (lw.constraints.degrees_of_freedom(mech, q[::7]) == 3).all()
     for method in ("svd", "lagrange"):
-        together = lw.closed.forward_dynamics(mech, q, v, tau, method=method)
+        together = lw.forward_dynamics(mech, q, v, tau, method=method)
         assert np.isfinite(together).all()
         for i in range(0, 1000, 97):
-            alone = lw.closed.forward_dynamics(mech, q[i], v[i], tau[i], method=method)
+            alone = lw.forward_dynamics(mech, q[i], v[i], tau[i], method=method)
             np.testing.assert_allclose(together[i], alone, rtol=1e-9, atol=1e-9)
-    basis = lw.closed.null_space(mech, q[:8])
+    basis = lw.constraints.null_space(mech, q[:8])
     assert basis.shape == (8, 4, 3) and not basis[1, :, 2].any() and basis[0, :, 2].any()
-    np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, q[:8]) @ basis, 0.0, atol=1e-12)
+    np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q[:8]) @ basis, 0.0, atol=1e-12)
 
 
 def test_every_basis_spans_the_null_space():
     for name in ("five_bar", "bricard", "delta_robot"):
         mech, (q, _) = built(name), random_state(name)
-        jacobian = lw.closed.constraint_jacobian(mech, q)
-        expected = lw.closed.null_space(mech, q)
+        jacobian = lw.constraints.constraint_jacobian(mech, q)
+        expected = lw.constraints.null_space(mech, q)
         np.testing.assert_allclose(expected.T @ expected, np.eye(FREEDOMS[name]), atol=1e-12)
         for method in ("partitioning", "tangent", "differentiable"):
-            basis = lw.closed.null_space(mech, q, method=method)
+            basis = lw.constraints.null_space(mech, q, method=method)
             assert basis.shape == expected.shape
             np.testing.assert_allclose(jacobian @ basis, 0.0, atol=1e-11)
             np.testing.assert_allclose(expected @ (expected.T @ basis), basis, atol=1e-11)
@@ -329,17 +330,17 @@ def test_every_basis_spans_the_null_space():
 def test_coordinates_of_the_user():
     mech, (q, v) = built("five_bar"), random_state("five_bar")
     tau = np.array([1.0, 2.0, -1.0, 0.0])
-    expected = lw.closed.forward_dynamics(mech, q, v, tau)
+    expected = lw.forward_dynamics(mech, q, v, tau)
     rows = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -2.0]])
     for independent in (("joint1", "joint2"), ("joint4", "joint1"), rows):
-        found = lw.closed.forward_dynamics(mech, q, v, tau, independent=independent)
+        found = lw.forward_dynamics(mech, q, v, tau, independent=independent)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-    basis = lw.closed.null_space(mech, q, independent=rows)
+    basis = lw.constraints.null_space(mech, q, independent=rows)
     np.testing.assert_allclose(rows @ basis, np.eye(2), atol=1e-12)
     with pytest.raises(MechanismError, match="2 degrees of freedom, 1 coordinates were chosen"):
-        lw.closed.forward_dynamics(mech, q, v, tau, independent=("joint1",))
+        lw.forward_dynamics(mech, q, v, tau, independent=("joint1",))
     with pytest.raises(MechanismError, match="joint names or rows"):
-        lw.closed.forward_dynamics(mech, q, v, tau, independent=[1.0, 2.0])
+        lw.forward_dynamics(mech, q, v, tau, independent=[1.0, 2.0])
 
 
 def test_a_mechanism_that_cannot_move():
@@ -347,12 +348,12 @@ def test_a_mechanism_that_cannot_move():
     q = np.zeros(3)
     pose = lw.frame_pose(mech, q, mech.link_names[0])
     locked = mech.with_loops(lw.Loop("lock", lw.Fixed(), "ground", pose, mech.link_names[0], None))
-    assert lw.closed.degrees_of_freedom(locked, q) == 0
+    assert lw.constraints.degrees_of_freedom(locked, q) == 0
     for options in ({}, {"independent": ()}):
-        a = lw.closed.forward_dynamics(locked, q, 0.0 * q, np.ones(3), **options)
+        a = lw.forward_dynamics(locked, q, 0.0 * q, np.ones(3), **options)
         np.testing.assert_allclose(a, 0.0, atol=1e-12)
-    np.testing.assert_array_equal(lw.closed.inverse_dynamics(locked, q, 0.0 * q, [], independent=(), actuated=()), 0.0)
-    chart = lw.closed.local_parametrization(locked, q)
+    np.testing.assert_array_equal(lw.inverse_dynamics(locked, q, 0.0 * q, [], independent=(), actuated=()), 0.0)
+    chart = lw.constraints.local_parametrization(locked, q)
     np.testing.assert_allclose(chart.configuration([]), q, atol=1e-12)
     assert chart.derivative(q).shape == (3, 0) and chart.forward_dynamics(q, 0.0 * q, np.ones(3)).shape == (0,)
 
@@ -369,11 +370,11 @@ def test_options_that_make_no_sense():
         ({"independent": two, "method": "lagrange"}, "'lagrange' has no independent coordinates"),
     ):
         with pytest.raises(MechanismError, match=message):
-            lw.closed.forward_dynamics(mech, q, v, tau, **options)
+            lw.forward_dynamics(mech, q, v, tau, **options)
     with pytest.raises(MechanismError, match=r"a has shape \(2,\), expected \(..., 4\)"):
-        lw.closed.inverse_dynamics(mech, q, v, [1.0, 2.0])
+        lw.inverse_dynamics(mech, q, v, [1.0, 2.0])
     with pytest.raises(MechanismError, match=r"a of the independent coordinates has shape \(\), expected \(..., 2\)"):
-        lw.closed.inverse_dynamics(mech, q, v, 1.0, independent=two)
+        lw.inverse_dynamics(mech, q, v, 1.0, independent=two)
 
 
 @pytest.mark.seed("spencer2004", "3.8", by="library")
@@ -383,10 +384,10 @@ def test_baumgarte_terms(method):
     """Off the manifold: g'' + 2 alpha g' + beta^2 g = 0."""
     mech = built("five_bar")
     q, v = SYMMETRIC + [0.01, 0.02, -0.01, 0.0], np.array([1.0, 0.3, -0.2, 0.5])
-    a = lw.closed.forward_dynamics(mech, q, v, np.zeros(4), method=method, baumgarte=(3.0, 5.0))
-    jacobian = lw.closed.constraint_jacobian(mech, q)
-    error = jacobian @ a + lw.closed.constraint_bias(mech, q, v)
-    error += 6.0 * jacobian @ v + 25.0 * lw.closed.position_error(mech, q)
+    a = lw.forward_dynamics(mech, q, v, np.zeros(4), method=method, baumgarte=(3.0, 5.0))
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
+    error = jacobian @ a + lw.constraints.constraint_bias(mech, q, v)
+    error += 6.0 * jacobian @ v + 25.0 * lw.constraints.position_error(mech, q)
     np.testing.assert_allclose(error, 0.0, atol=1e-10)
 
 
@@ -397,11 +398,11 @@ def test_a_massless_link_is_no_obstacle_where_loops_drive_it():
     bodies = list(full.bodies)
     bodies[1] = dataclasses.replace(bodies[1], mass=0.0, inertia=np.zeros((3, 3)))
     mech = dataclasses.replace(full, bodies=tuple(bodies))
-    q, v = np.zeros(3), lw.closed.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
-    a = lw.closed.forward_dynamics(mech, q, v, np.array([1.0, 0.0, 0.0]))
+    q, v = np.zeros(3), lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
+    a = lw.forward_dynamics(mech, q, v, np.array([1.0, 0.0, 0.0]))
     assert np.isfinite(a).all()
     with pytest.raises(MechanismError, match="use method='svd'"):
-        lw.closed.forward_dynamics(mech, q, v, np.zeros(3), method="lagrange")
+        lw.forward_dynamics(mech, q, v, np.zeros(3), method="lagrange")
 
 
 @pytest.mark.parametrize("far", [(0.3, 0.2, 0.0), (0.3, 0.25, 0.0), (0.4, 0.1, 0.1)])
@@ -444,8 +445,8 @@ def test_work_does_not_grow_with_the_number_of_states():
     def work(*batch):
         states = (np.broadcast_to(x, (*batch, 4)).copy() for x in (q, v, np.ones(4)))
         arguments = (mech, *states)
-        lw.closed.forward_dynamics(*arguments)  # compiled
-        return lines_run(lambda: lw.closed.forward_dynamics(*arguments))
+        lw.forward_dynamics(*arguments)  # compiled
+        return lines_run(lambda: lw.forward_dynamics(*arguments))
 
     assert work(8000) < 500  # lines of Python: for threads that share the states, none for each state
     assert work() <= work(2) <= work(100)  # a few states take a short cut

@@ -12,15 +12,15 @@ CLOSED = ["four_bar", "five_bar", "slider_crank", "loader", "bricard", "delta_ro
 
 
 def states(mech, count, seed=0):
-    rng, start, found = np.random.default_rng(seed), lw.closed.assemble(mech, mech.initial), []
+    rng, start, found = np.random.default_rng(seed), lw.constraints.assemble(mech, mech.initial), []
     while len(found) < count:
         guess = lw.integrate(mech, start, 0.3 * rng.normal(size=mech.nv), 1.0)
         try:
-            found.append(lw.closed.assemble(mech, guess, tries=1))
-        except lw.closed.AssemblyError:
+            found.append(lw.constraints.assemble(mech, guess, tries=1))
+        except lw.constraints.AssemblyError:
             continue
     q = np.array(found)
-    basis = lw.closed.null_space(mech, q)
+    basis = lw.constraints.null_space(mech, q)
     v = np.einsum("...ij,...j->...i", basis, rng.normal(size=(count, basis.shape[-1])))
     return q, v, rng.normal(size=(count, mech.nv)), rng.normal(size=(count, mech.n_links, 6))
 
@@ -34,10 +34,10 @@ def test_elimination_agrees_with_the_svd(name):
     mech = getattr(lw.mechanisms, name)()
     q, v, tau, wrenches = states(mech, 20)
     for extra in ({}, {"wrenches": wrenches}):
-        reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd", **extra)
-        assert relative(lw.closed.forward_dynamics(mech, q, v, tau, **extra), reference) < 1e-11
-    single = lw.closed.forward_dynamics(mech, q[3], v[3], tau[3])
-    assert relative(single, lw.closed.forward_dynamics(mech, q, v, tau)[3]) < 1e-12
+        reference = lw.forward_dynamics(mech, q, v, tau, method="svd", **extra)
+        assert relative(lw.forward_dynamics(mech, q, v, tau, **extra), reference) < 1e-11
+    single = lw.forward_dynamics(mech, q[3], v[3], tau[3])
+    assert relative(single, lw.forward_dynamics(mech, q, v, tau)[3]) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,10 +55,10 @@ def test_a_singular_position_has_a_degree_of_freedom_more():
     """The five-bar stretched out, at rest: the kernel itself finds that a pivot vanishes."""
     mech = lw.mechanisms.five_bar()
     q, v, tau = STRETCHED, np.zeros(4), np.array([1.0, -2.0, 0.5, 0.3])
-    np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-14)
-    reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd")
+    np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-14)
+    reference = lw.forward_dynamics(mech, q, v, tau, method="svd")
     found, reliability, _ = lw.compile("closed_motion", mech)(q, v, tau)
-    assert lw.closed.degrees_of_freedom(mech, q) == 3
+    assert lw.constraints.degrees_of_freedom(mech, q) == 3
     assert 0.0 <= reliability < 1.0
     np.testing.assert_allclose(found, reference, rtol=1e-10)
 
@@ -67,11 +67,11 @@ def test_kernels_give_no_numbers_where_a_pivot_vanishes_that_they_rely_on():
     """Two four-bars lying flat: three degrees of freedom, of which the order of elimination knows nothing."""
     mech = lw.mechanisms.n_four_bar(2)
     q, v, tau = 0.5 * np.pi * np.array([1.0, 1.0, 1.0, -1.0, -1.0]), np.zeros(5), np.ones(5)
-    assert lw.closed.degrees_of_freedom(mech, q) == 3
+    assert lw.constraints.degrees_of_freedom(mech, q) == 3
     with np.errstate(invalid="ignore"):
         assert np.isnan(lw.compile("closed_forward_dynamics", mech)(q, v, tau)).all()
-    reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd")
-    np.testing.assert_allclose(lw.closed.forward_dynamics(mech, q, v, tau), reference, rtol=1e-12)
+    reference = lw.forward_dynamics(mech, q, v, tau, method="svd")
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), reference, rtol=1e-12)
 
 
 def test_elimination_of_rows_by_numbers():

@@ -7,9 +7,9 @@ import linkwise as lw
 from linkwise.dynamics.closed import force_derivatives
 
 ALL = (
-    lw.closed.multipliers_derivatives,
-    lw.closed.constraint_forces_derivatives,
-    lw.closed.loop_reactions_derivatives,
+    lw.constraints.multipliers_derivatives,
+    lw.constraints.constraint_forces_derivatives,
+    lw.constraints.loop_reactions_derivatives,
     lw.joint_wrenches_derivatives,
 )
 
@@ -17,10 +17,10 @@ ALL = (
 def states(mech: lw.Mechanism, count: int, start: np.ndarray | None = None):
     """(count, ...) states near the initial one, closed."""
     rng = np.random.default_rng(0)
-    start = lw.closed.assemble(mech, mech.initial if start is None else start)
-    basis = lw.closed.null_space(mech, start)
+    start = lw.constraints.assemble(mech, mech.initial if start is None else start)
+    basis = lw.constraints.null_space(mech, start)
     q = lw.integrate(mech, start, 0.1 * rng.normal(size=(count, basis.shape[1])) @ basis.T, 1.0)
-    q, v = lw.closed.project(mech, q, rng.normal(size=(count, mech.nv)))
+    q, v = lw.constraints.project(mech, q, rng.normal(size=(count, mech.nv)))
     return q, v, rng.normal(size=v.shape)
 
 
@@ -73,9 +73,9 @@ def test_constraint_forces_follow_multipliers():
     """-G* lambda changes with both, and by joint forces alone by -G* dlambda."""
     mech = lw.mechanisms.stewart_platform()
     q, v, tau = (x[0] for x in states(mech, 1))
-    jacobian = lw.closed.constraint_jacobian(mech, q)
-    by_tau = lw.closed.multipliers_derivatives(mech, q, v, tau)[2]
-    forces = lw.closed.constraint_forces_derivatives(mech, q, v, tau)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
+    by_tau = lw.constraints.multipliers_derivatives(mech, q, v, tau)[2]
+    forces = lw.constraints.constraint_forces_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(forces[2], -jacobian.T @ by_tau, atol=1e-9)
     d_a = lw.forward_dynamics_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(lw.mass_matrix(mech, q) @ d_a[2], np.eye(mech.nv) + forces[2], atol=1e-8)
@@ -90,7 +90,7 @@ def test_wrenches_on_links_stay_in_link_axes():
 
         def value(s, mech=mech, q=q, v=v, tau=tau, wrenches=wrenches, step=step):
             moved = lw.integrate(mech, q, step, s)
-            near = lw.closed.project(mech, moved, v) if mech.loops else (moved, v)
+            near = lw.constraints.project(mech, moved, v) if mech.loops else (moved, v)
             return lw.joint_wrenches(mech, *near, wrenches=wrenches, tau=tau)
 
         expected = (8 * (value(1e-4) - value(-1e-4)) - (value(2e-4) - value(-2e-4))) / 12e-4
@@ -105,10 +105,10 @@ def test_closed_form_of_a_pendulum_on_a_rod():
     mech = builder.loop("rod", lw.Distance(1.0), "ground", None, "bead", None).build("pendulum", (0, -9.81, 0))
     q, speed = np.array([0.6, -0.8]), 1.3
     v = speed * np.array([0.8, 0.6])
-    by_q, by_v, by_tau = lw.closed.constraint_forces_derivatives(mech, q, v, np.zeros(2))
+    by_q, by_v, by_tau = lw.constraints.constraint_forces_derivatives(mech, q, v, np.zeros(2))
     radial, along = q, np.array([0.8, 0.6])
     tension = speed**2 + 9.81 * 0.8  # towards the centre
-    np.testing.assert_allclose(lw.closed.constraint_forces(mech, q, v), -tension * radial, atol=1e-9)
+    np.testing.assert_allclose(lw.constraints.constraint_forces(mech, q, v), -tension * radial, atol=1e-9)
     np.testing.assert_allclose(by_tau, -np.outer(radial, radial), atol=1e-9)
     np.testing.assert_allclose(by_v, -2.0 * speed * np.outer(radial, along), atol=1e-9)
     np.testing.assert_allclose(by_q @ radial, 0.0, atol=1e-9)
@@ -119,10 +119,10 @@ def test_what_is_refused():
     mech = lw.mechanisms.four_bar()
     q, v, tau = (x[0] for x in states(mech, 1))
     with pytest.raises(lw.MechanismError, match="is open by"):
-        lw.closed.multipliers_derivatives(mech, q + 0.1, v, tau)
+        lw.constraints.multipliers_derivatives(mech, q + 0.1, v, tau)
     with pytest.raises(lw.MechanismError, match="velocities violate"):
-        lw.closed.constraint_forces_derivatives(mech, q, v + 1.0, tau)
+        lw.constraints.constraint_forces_derivatives(mech, q, v + 1.0, tau)
     with pytest.raises(ValueError, match="unknown frame 'link'"):
-        lw.closed.loop_reactions_derivatives(mech, q, v, tau, frame="link")
+        lw.constraints.loop_reactions_derivatives(mech, q, v, tau, frame="link")
     with pytest.raises(lw.MechanismError, match="active"):
         lw.joint_wrenches_derivatives(mech, q, v, tau, active=[1, 0])

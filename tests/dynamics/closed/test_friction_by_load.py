@@ -29,9 +29,11 @@ def iterated(mech, moving, speed):
     rubbing, v = np.zeros_like(gas), speed * moving.v
     for _ in range(20):
         acting = {"wrenches": gas + rubbing}
-        torque = lw.closed.inverse_dynamics(mech, q, v, {"O": 0.0}, actuated="O", **acting)
-        carried = dict(zip(mech.joint_names, lw.closed.joint_wrenches(mech, q, v, torque, gas + rubbing), strict=True))
-        carried["B"] = lw.closed.loop_reactions(mech, q, v, torque, **acting)[0]
+        torque = lw.inverse_dynamics(mech, q, v, {"O": 0.0}, actuated="O", **acting)
+        carried = dict(
+            zip(mech.joint_names, lw.joint_wrenches(mech, q, v, tau=torque, wrenches=gas + rubbing), strict=True)
+        )
+        carried["B"] = lw.constraints.loop_reactions(mech, q, v, torque, **acting)[0]
         pushes = {link: np.zeros(6) for link in mech.link_names}
         pushes["piston"][3] = -MU * abs(carried["piston_slide"][4]) * np.sign(sliding)
         lost = MU * abs(carried["piston_slide"][4] * sliding)
@@ -72,8 +74,8 @@ def by_hand(angle, sense):
 @pytest.mark.parametrize("angle", [0.5, 1.2, 2.5, 3.6, 5.0])
 @pytest.mark.parametrize("sense", [1.0, -1.0])
 def test_of_a_slider_crank(engine, angle, sense):
-    q = lw.closed.follow(engine, lw.neutral(engine), {"O": angle})  # the piston stays on its side
-    moving = lw.closed.driven_motion(engine, q, {"O": sense})
+    q = lw.linkages.follow(engine, lw.neutral(engine), {"O": angle})  # the piston stays on its side
+    moving = lw.linkages.driven_motion(engine, q, {"O": sense})
     torque, lost = iterated(engine, moving, 0.0)
     assert torque == pytest.approx(by_hand(angle, sense), rel=1e-9)
     # What the motor gives is what the gas takes and what is lost.
@@ -82,11 +84,11 @@ def test_of_a_slider_crank(engine, angle, sense):
 
 def test_in_motion_by_the_balance_of_power(engine):
     speed = 30.0
-    moving = lw.closed.driven_motion(engine, {"O": 1.2}, {"O": 1.0})
+    moving = lw.linkages.driven_motion(engine, {"O": 1.2}, {"O": 1.0})
     torque, lost = iterated(engine, moving, speed)
     energies = []
     for side in (-1e-5, 1e-5):
-        beside = lw.closed.driven_motion(engine, {"O": 1.2 + side}, {"O": speed})
+        beside = lw.linkages.driven_motion(engine, {"O": 1.2 + side}, {"O": speed})
         energies.append(lw.kinetic_energy(engine, beside.q, beside.v))
     rate = np.diff(energies)[0] / (2e-5 / speed)
     assert torque * speed == pytest.approx(speed * (GAS * moving.velocity("B")[0] + lost) + rate, rel=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints, linkages
 from linkwise.mechanism import MechanismError
 
 from .built_in import SYMMETRIC, built
@@ -14,23 +14,23 @@ from .built_in import SYMMETRIC, built
 MECH = built("five_bar")
 STATE = {"q": np.array(SYMMETRIC), "v": np.zeros(4), "tau": np.zeros(4), "a": np.zeros(4)}
 FUNCTIONS = {
-    closed.position_error: ("q",),
-    closed.constraint_jacobian: ("q",),
-    closed.constraint_bias: ("q", "v"),
-    closed.degrees_of_freedom: ("q",),
-    closed.generic_rank: ("q",),
-    closed.assemble: ("q",),
-    closed.project: ("q", "v"),
-    closed.null_space: ("q",),
-    closed.forward_dynamics: ("q", "v", "tau"),
-    closed.inverse_dynamics: ("q", "v", "a"),
-    closed.constraint_forces: ("q", "v", "tau"),
-    closed.multipliers: ("q", "v", "tau"),
-    closed.loop_reactions: ("q", "v", "tau"),
-    closed.joint_wrenches: ("q", "v", "tau"),
-    closed.impact: ("q", "v"),
-    closed.impact_impulses: ("q", "v"),
-    closed.local_parametrization: ("q",),
+    constraints.position_error: ("q",),
+    constraints.constraint_jacobian: ("q",),
+    constraints.constraint_bias: ("q", "v"),
+    constraints.degrees_of_freedom: ("q",),
+    constraints.generic_rank: ("q",),
+    constraints.assemble: ("q",),
+    constraints.project: ("q", "v"),
+    constraints.null_space: ("q",),
+    lw.forward_dynamics: ("q", "v", "tau"),
+    lw.inverse_dynamics: ("q", "v", "a"),
+    constraints.constraint_forces: ("q", "v", "tau"),
+    constraints.multipliers: ("q", "v", "tau"),
+    constraints.loop_reactions: ("q", "v", "tau"),
+    lw.joint_wrenches: ("q", "v", "a"),
+    constraints.impact: ("q", "v"),
+    constraints.impact_impulses: ("q", "v"),
+    constraints.local_parametrization: ("q",),
 }
 SPOILT = {
     "complex": (lambda x: x + 0j, "{name} has dtype complex128"),
@@ -87,41 +87,47 @@ def test_batches_that_do_not_fit(function, place):
 
 def test_lists_whole_numbers_and_single_precision_are_states():
     q, v, tau = (STATE[name] for name in ("q", "v", "tau"))
-    expected = closed.forward_dynamics(MECH, q, v, tau)
-    np.testing.assert_array_equal(closed.forward_dynamics(MECH, q.tolist(), [0] * 4, tau.astype("float32")), expected)
-    np.testing.assert_array_equal(closed.forward_dynamics(MECH, [q.tolist()], v, np.zeros((3, 1, 4)))[2, 0], expected)
+    expected = lw.forward_dynamics(MECH, q, v, tau)
+    np.testing.assert_array_equal(lw.forward_dynamics(MECH, q.tolist(), [0] * 4, tau.astype("float32")), expected)
+    np.testing.assert_array_equal(lw.forward_dynamics(MECH, [q.tolist()], v, np.zeros((3, 1, 4)))[2, 0], expected)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda q, v: closed.forward_dynamics(MECH, q, v, v, wrenches=np.zeros(4)), r"wrenches has shape \(4,\)"),
-        (lambda q, v: closed.forward_dynamics(MECH, q, v, v, wrenches=np.zeros((4, 6)) + 0j), "wrenches has dtype c"),
+        (lambda q, v: lw.forward_dynamics(MECH, q, v, v, wrenches=np.zeros(4)), r"wrenches has shape \(4,\)"),
+        (lambda q, v: lw.forward_dynamics(MECH, q, v, v, wrenches=np.zeros((4, 6)) + 0j), "wrenches has dtype c"),
         (
-            lambda q, v: closed.multipliers(MECH, q, v, np.zeros((2, 4)), wrenches=np.zeros((3, 4, 6))),
+            lambda q, v: constraints.multipliers(MECH, q, v, np.zeros((2, 4)), wrenches=np.zeros((3, 4, 6))),
             r"do not broadcast: q \(\), v \(\), tau \(2,\), wrenches \(3,\)",
         ),
         (
-            lambda q, v: closed.inverse_dynamics(MECH, [q, q], v, np.zeros((3, 2)), independent=MECH.joint_names[:2]),
+            lambda q, v: lw.inverse_dynamics(MECH, [q, q], v, np.zeros((3, 2)), independent=MECH.joint_names[:2]),
             r"do not broadcast: q \(2,\), v \(\), a \(3,\)",
         ),
         (
-            lambda q, v: closed.inverse_dynamics(MECH, q, v, [0j, 0j], independent=MECH.joint_names[:2]),
+            lambda q, v: lw.inverse_dynamics(MECH, q, v, [0j, 0j], independent=MECH.joint_names[:2]),
             "a has dtype complex128",
         ),
-        (lambda q, v: closed.inverse_dynamics(MECH, q, v, v, weights=np.ones(4) + 0j), "weights has dtype complex128"),
+        (lambda q, v: lw.inverse_dynamics(MECH, q, v, v, weights=np.ones(4) + 0j), "weights has dtype complex128"),
         (
-            lambda q, v: closed.inverse_dynamics(MECH, q, v, v, distribution=np.ones((4, 2)) + 0j),
+            lambda q, v: lw.inverse_dynamics(MECH, q, v, v, distribution=np.ones((4, 2)) + 0j),
             "distribution has dtype complex128",
         ),
-        (lambda q, v: closed.null_space(MECH, q, independent=np.eye(4)[:2] + 0j), "independent has dtype complex128"),
-        (lambda q, v: closed.project(MECH, q, v, energy=1j), "energy has dtype complex128"),
-        (lambda q, v: closed.project(MECH, [q, q], v, energy=np.zeros(3)), r"v \(2,\), energy \(3,\)"),
-        (lambda q, v: closed.follow(MECH, q + 0j, {}), "q has dtype complex128"),
-        (lambda q, v: closed.follow(MECH, [q, q], {}), "follow takes one state"),
-        (lambda q, v: closed.follow(MECH, q, {"joint1": 1j}), "the target of 'joint1' has dtype complex128"),
-        (lambda q, v: closed.local_parametrization(MECH, [q, q]), "local_parametrization takes one state"),
-        (lambda q, v: closed.implicit_coordinates(MECH, lambda q, y: q[:2] - y, [0j, 0j]), "guess has dtype complex"),
+        (
+            lambda q, v: constraints.null_space(MECH, q, independent=np.eye(4)[:2] + 0j),
+            "independent has dtype complex128",
+        ),
+        (lambda q, v: constraints.project(MECH, q, v, energy=1j), "energy has dtype complex128"),
+        (lambda q, v: constraints.project(MECH, [q, q], v, energy=np.zeros(3)), r"v \(2,\), energy \(3,\)"),
+        (lambda q, v: linkages.follow(MECH, q + 0j, {}), "q has dtype complex128"),
+        (lambda q, v: linkages.follow(MECH, [q, q], {}), "follow takes one state"),
+        (lambda q, v: linkages.follow(MECH, q, {"joint1": 1j}), "the target of 'joint1' has dtype complex128"),
+        (lambda q, v: constraints.local_parametrization(MECH, [q, q]), "local_parametrization takes one state"),
+        (
+            lambda q, v: constraints.implicit_coordinates(MECH, lambda q, y: q[:2] - y, [0j, 0j]),
+            "guess has dtype complex",
+        ),
     ],
 )
 def test_other_numbers(call, message):
@@ -148,4 +154,4 @@ def test_other_numbers(call, message):
 )
 def test_charts_take_one_state_of_real_numbers(call, message):
     with pytest.raises(MechanismError, match=message):
-        call(closed.local_parametrization(MECH, STATE["q"]), STATE["q"], STATE["v"])
+        call(constraints.local_parametrization(MECH, STATE["q"]), STATE["q"], STATE["v"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints, linkages
 
 CRANK, ROCKER, ROD = 0.2, 0.5, 0.9
 ALONE = r"rotation of link 'rod' about \(1, 0, 0\) of its frame, in which nothing else moves"
@@ -28,27 +28,27 @@ def rssr() -> lw.Mechanism:
 
 def test_a_motor_at_the_crank_suffices(rssr):
     """The rod's own rotation follows freely: the torques produce the acceleration of the crank that was asked for."""
-    q = np.array([closed.assemble(rssr, {"A": x}, hold="A") for x in (0.3, 1.0, 2.0)])
-    v = np.array([lw.closed.project(rssr, one, [5.0, 0.0, 0.3, 0.0, 0.0])[1] for one in q])
-    tau = closed.inverse_dynamics(rssr, q, v, [7.0], actuated="A", independent="A")
+    q = np.array([constraints.assemble(rssr, {"A": x}, hold="A") for x in (0.3, 1.0, 2.0)])
+    v = np.array([lw.constraints.project(rssr, one, [5.0, 0.0, 0.3, 0.0, 0.0])[1] for one in q])
+    tau = lw.inverse_dynamics(rssr, q, v, [7.0], actuated="A", independent="A")
     assert not tau[:, 1:].any()
-    np.testing.assert_allclose(closed.forward_dynamics(rssr, q, v, tau)[:, 0], 7.0, rtol=1e-9)
-    by_joint = closed.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0}, actuated="A")
+    np.testing.assert_allclose(lw.forward_dynamics(rssr, q, v, tau)[:, 0], 7.0, rtol=1e-9)
+    by_joint = lw.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0}, actuated="A")
     np.testing.assert_allclose(by_joint, tau[0], rtol=1e-9)
     np.testing.assert_allclose(
-        lw.acting.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0}, actuated="A"), tau[0], rtol=1e-9
+        lw.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0}, actuated="A", forces="all"), tau[0], rtol=1e-9
     )
     with pytest.raises(lw.MechanismError, match=f"there are 2 degrees of freedom, 1 .* {ALONE}: name 'B.wx' too"):
-        closed.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0})  # with motors everywhere, it would rotate at will
+        lw.inverse_dynamics(rssr, q[0], v[0], {"A": 7.0})  # with motors everywhere, it would rotate at will
 
 
 def test_what_is_held_counts_as_given(rssr):
-    q = closed.assemble(rssr, {"A": 0.3}, hold="A")
+    q = constraints.assemble(rssr, {"A": 0.3}, hold="A")
     with pytest.raises(lw.MechanismError, match=f"has 2: hold 1 more .*{ALONE}: 'B.qx' holds it"):
-        closed.singular_positions(rssr, "D", q)
-    found = closed.singular_positions(rssr, "D", q, outputs="A", hold="B.qx")
-    twice = closed.singular_positions(rssr, ("D", "B.qx"), q, outputs=("A", "B.qx"), hold="B.qx")
-    reach = closed.range_of_motion(rssr, "D", q)
+        linkages.singular_positions(rssr, "D", q)
+    found = linkages.singular_positions(rssr, "D", q, outputs="A", hold="B.qx")
+    twice = linkages.singular_positions(rssr, ("D", "B.qx"), q, outputs=("A", "B.qx"), hold="B.qx")
+    reach = linkages.range_of_motion(rssr, "D", q)
     assert len(found) == len(twice) == 2 and {one.kind for one in found} == {"input"}
     for one, other in zip(found, twice, strict=True):
         np.testing.assert_allclose(one.q, other.q, atol=1e-9)
@@ -56,7 +56,7 @@ def test_what_is_held_counts_as_given(rssr):
 
 
 def test_coordinates_that_do_not_suffice(rssr):
-    q = closed.assemble(rssr, {"A": 0.3}, hold="A")
+    q = constraints.assemble(rssr, {"A": 0.3}, hold="A")
     with pytest.raises(lw.MechanismError, match=f"{ALONE}: name 'B.wx' too"):
-        closed.null_space(rssr, q, independent="A")
-    assert closed.null_space(rssr, q, independent=("A", "B.wx")).shape == (5, 2)
+        constraints.null_space(rssr, q, independent="A")
+    assert constraints.null_space(rssr, q, independent=("A", "B.wx")).shape == (5, 2)

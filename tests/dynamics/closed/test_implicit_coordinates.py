@@ -70,7 +70,7 @@ def platform_pose(q, y, pose):
 
 def state_of(case: str):
     mech, q, coordinates = CASES[case]()
-    v = lw.closed.project(mech, q, np.random.default_rng(3).normal(size=mech.nv))[1]
+    v = lw.constraints.project(mech, q, np.random.default_rng(3).normal(size=mech.nv))[1]
     return mech, q, v, local_parametrization(mech, q, coordinates)
 
 
@@ -81,12 +81,12 @@ def state_of(case: str):
 def test_coordinates_and_their_rates_along_a_motion(case):
     """R(q, y) = 0 along the motion, dy/dt by (2.26) and its derivative against differences of y itself."""
     mech, q, v, chart = state_of(case)
-    a = lw.closed.forward_dynamics(mech, q, v, np.zeros(mech.nv))
+    a = lw.forward_dynamics(mech, q, v, np.zeros(mech.nv))
     h = 1e-3
     values = []
     for t in (-2 * h, -h, 0.0, h, 2 * h):
         # Along q, v, a to second order; what is missing is of third order in t.
-        there = lw.closed.project(mech, lw.integrate(mech, q, v + 0.5 * t * a, t), v)[0]
+        there = lw.constraints.project(mech, lw.integrate(mech, q, v + 0.5 * t * a, t), v)[0]
         values.append(chart.coordinates.value(there))
         np.testing.assert_allclose(chart.coordinates.residual(there, values[-1]), 0.0, atol=1e-12)
     y, rate = chart.independent_state(q, v)
@@ -110,7 +110,7 @@ def test_psi_and_its_derivative(case):
     rng = np.random.default_rng(1)
     there = y + 0.03 * rng.normal(size=len(y))
     moved = chart.configuration(there)
-    np.testing.assert_allclose(lw.closed.position_error(mech, moved), 0.0, atol=1e-12)
+    np.testing.assert_allclose(lw.constraints.position_error(mech, moved), 0.0, atol=1e-12)
     np.testing.assert_allclose(chart.coordinates.residual(moved, there), 0.0, atol=1e-12)
     np.testing.assert_allclose(chart.coordinates.value(moved), there, atol=1e-11)
     basis = chart.derivative(moved, there)
@@ -120,7 +120,7 @@ def test_psi_and_its_derivative(case):
     np.testing.assert_allclose(basis @ direction, numeric, atol=1e-5 * np.abs(numeric).max())
     # As printed, from the derivatives of R themselves.
     left, right = chart.coordinates.by_q(moved, there), chart.coordinates.by_y(moved, there)
-    printed = np.linalg.pinv(np.vstack([left, lw.closed.constraint_jacobian(mech, moved)]))[:, : len(y)] @ -right
+    printed = np.linalg.pinv(np.vstack([left, lw.constraints.constraint_jacobian(mech, moved)]))[:, : len(y)] @ -right
     np.testing.assert_allclose(basis, printed, atol=1e-9 * np.abs(printed).max())
     np.testing.assert_allclose(chart.velocity(q, rate), v, atol=1e-10)
 
@@ -136,12 +136,14 @@ def test_dynamics_agree_with_every_formulation(case):
     for method in ("svd", "lagrange", "partitioning", "tangent", "differentiable"):
         if method == "lagrange" and np.linalg.eigvalsh(lw.mass_matrix(mech, q))[0] < 1e-9:
             continue
-        expected = lw.closed.forward_dynamics(mech, q, v, tau, method=method, wrenches=wrenches)
+        expected = lw.forward_dynamics(mech, q, v, tau, method=method, wrenches=wrenches)
         np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
     coordinates = chart.coordinates
-    own = lw.closed.forward_dynamics(mech, q, v, tau, wrenches=wrenches, independent=coordinates)
+    own = lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches, independent=coordinates)
     np.testing.assert_allclose(own, found, atol=1e-9 * np.abs(found).max())
-    np.testing.assert_allclose(lw.closed.null_space(mech, q, independent=coordinates), chart.derivative(q), atol=1e-9)
+    np.testing.assert_allclose(
+        lw.constraints.null_space(mech, q, independent=coordinates), chart.derivative(q), atol=1e-9
+    )
 
 
 @pytest.mark.seed("spencer2004", "2.45", by="library")
@@ -155,8 +157,8 @@ def test_the_zero_printed_in_2_45_is_for_linear_coordinates_only():
         slopes.append(chart.derivative(there, y + t * rate) @ rate)
     numeric = (slopes[1] - slopes[0]) / (2 * h)
     np.testing.assert_allclose(chart.offset(q, v), numeric, atol=1e-6)
-    stacked = np.vstack([chart.coordinates.by_q(q, y), lw.closed.constraint_jacobian(mech, q)])
-    bias = np.concatenate([np.zeros(2), lw.closed.constraint_bias(mech, q, v)])
+    stacked = np.vstack([chart.coordinates.by_q(q, y), lw.constraints.constraint_jacobian(mech, q)])
+    bias = np.concatenate([np.zeros(2), lw.constraints.constraint_bias(mech, q, v)])
     printed = -np.linalg.pinv(stacked) @ bias
     assert np.abs(printed - numeric).max() > 0.1
     # With the missing term it holds, and any such k gives the same accelerations.
@@ -270,11 +272,9 @@ def test_inverse_dynamics_of_accelerations_of_coordinates():
     for case in ("five_bar", "four_bar"):
         mech, q, v, chart = state_of(case)
         wanted = np.random.default_rng(5).normal(size=FREEDOMS[case])
-        tau = lw.closed.inverse_dynamics(mech, q, v, wanted, independent=chart.coordinates)
+        tau = lw.inverse_dynamics(mech, q, v, wanted, independent=chart.coordinates)
         np.testing.assert_allclose(chart.forward_dynamics(q, v, tau), wanted, atol=1e-8)
-        batch = lw.closed.inverse_dynamics(
-            mech, np.stack([q, q]), np.stack([v, 0 * v]), wanted, independent=chart.coordinates
-        )
+        batch = lw.inverse_dynamics(mech, np.stack([q, q]), np.stack([v, 0 * v]), wanted, independent=chart.coordinates)
         np.testing.assert_allclose(batch[0], tau, atol=1e-9)
 
 
@@ -283,14 +283,12 @@ def test_batches_of_states_with_coordinates():
     states = [random_state("four_bar", seed) for seed in range(4)]
     q, v = (np.stack(x) for x in zip(*states, strict=True))
     tau = np.random.default_rng(0).normal(size=(4, 3))
-    together = lw.closed.forward_dynamics(mech, q, v, tau, independent=chart.coordinates)
-    np.testing.assert_allclose(
-        together, lw.closed.forward_dynamics(mech, q, v, tau), atol=1e-9 * np.abs(together).max()
-    )
-    bases = lw.closed.null_space(mech, q, independent=chart.coordinates)
+    together = lw.forward_dynamics(mech, q, v, tau, independent=chart.coordinates)
+    np.testing.assert_allclose(together, lw.forward_dynamics(mech, q, v, tau), atol=1e-9 * np.abs(together).max())
+    bases = lw.constraints.null_space(mech, q, independent=chart.coordinates)
     np.testing.assert_allclose(bases[2], chart.derivative(q[2]), atol=1e-9)
-    assert lw.closed.forward_dynamics(mech, q[:0], v[:0], tau[:0], independent=chart.coordinates).shape == (0, 3)
-    none = lw.closed.inverse_dynamics(mech, q[:0], v[:0], np.zeros((0, 1)), independent=chart.coordinates)
+    assert lw.forward_dynamics(mech, q[:0], v[:0], tau[:0], independent=chart.coordinates).shape == (0, 3)
+    none = lw.inverse_dynamics(mech, q[:0], v[:0], np.zeros((0, 1)), independent=chart.coordinates)
     assert none.shape == (0, 3)
 
 

@@ -32,13 +32,13 @@ def test_the_null_space_is_that_of_the_constraints(name):
     mech = MECHANISMS[name]()
     q = states(mech, 8)[0]
     basis, reliability = lw.compile("closed_null_space", mech)(q)
-    reference = lw.closed.null_space(mech, q)
+    reference = lw.constraints.null_space(mech, q)
     fine = reliability > 1.0
     assert basis.shape == reference.shape and fine.sum() >= 6
     basis, reference, q = basis[fine], reference[fine], q[fine]
     np.testing.assert_allclose(basis @ transposed(basis), reference @ transposed(reference), atol=1e-11)
     np.testing.assert_allclose(transposed(basis) @ basis - np.eye(basis.shape[-1]), 0.0, atol=1e-12)
-    np.testing.assert_array_equal(lw.closed.null_space(mech, q, method="elimination"), basis)
+    np.testing.assert_array_equal(lw.constraints.null_space(mech, q, method="elimination"), basis)
 
 
 @pytest.mark.slow_cases("delta_robot")
@@ -56,14 +56,14 @@ def test_the_equations_of_motion_along_the_null_space(name):
             x = np.linalg.solve(mass[fine], (forces - bias)[fine][..., None])
             found = (basis[fine] @ x)[..., 0] + offset[fine]
             pushed = {"wrenches": wrenches} if extra else {}
-            reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd", **pushed)[fine]
+            reference = lw.forward_dynamics(mech, q, v, tau, method="svd", **pushed)[fine]
             assert relative(found, reference) < 1e-9
             if joints is None:
                 np.testing.assert_allclose(transposed(basis[fine]) @ offset[fine][..., None], 0.0, atol=1e-9)
             else:
                 places = [mech.v_index(joint).start for joint in joints]
                 np.testing.assert_allclose(found[:, places], x[..., 0], rtol=1e-9, atol=1e-9)
-                expected = lw.closed.null_space(mech, q, method="partitioning", independent=joints)
+                expected = lw.constraints.null_space(mech, q, method="partitioning", independent=joints)
                 np.testing.assert_allclose(basis[fine], expected[fine], rtol=1e-9, atol=1e-9)
 
 
@@ -77,9 +77,9 @@ def test_independent_joints_are_as_many_as_the_degrees_of_freedom():
 def test_the_null_space_of_singular_positions_is_left_to_singular_values():
     mech = lw.mechanisms.five_bar()
     assert not lw.compile("closed_null_space", mech)(STRETCHED)[1] > 1.0
-    found = lw.closed.null_space(mech, STRETCHED, method="elimination")
+    found = lw.constraints.null_space(mech, STRETCHED, method="elimination")
     assert found.shape == (4, 3)  # a degree of freedom more than elsewhere
-    np.testing.assert_array_equal(found, lw.closed.null_space(mech, STRETCHED))
+    np.testing.assert_array_equal(found, lw.constraints.null_space(mech, STRETCHED))
 
 
 @every_mechanism
@@ -93,13 +93,13 @@ def test_forces_of_loops_and_accelerations_by_multipliers(name):
         forces = lw.compile("closed_constraint_forces", mech, ports=ports)(q, v, tau, *extra)
         known = np.isfinite(forces).all(axis=-1)
         assert known.sum() >= 4
-        reference = lw.closed.constraint_forces(mech, q, v, tau, method="svd", **pushed)
+        reference = lw.constraints.constraint_forces(mech, q, v, tau, method="svd", **pushed)
         size = np.abs(reference).max(axis=-1, keepdims=True)
         np.testing.assert_allclose((forces / size)[known], (reference / size)[known], atol=1e-9)
         np.testing.assert_allclose(
-            lw.closed.constraint_forces(mech, q, v, tau, **pushed) / size, reference / size, atol=1e-9
+            lw.constraints.constraint_forces(mech, q, v, tau, **pushed) / size, reference / size, atol=1e-9
         )
-        reference = lw.closed.forward_dynamics(mech, q, v, tau, method="svd", **pushed)
+        reference = lw.forward_dynamics(mech, q, v, tau, method="svd", **pushed)
         assert relative(accelerations[known], reference[known]) < 1e-9
 
 
@@ -107,11 +107,11 @@ def test_loops_that_let_go_have_no_forces():
     mech = lw.mechanisms.loader()
     q, v, tau, _ = states(mech, 5)
     active = np.random.default_rng(0).random((5, len(mech.loops))) < 0.5
-    found = lw.closed.constraint_forces(mech, q, v, tau, active=active)
-    a = lw.closed.forward_dynamics(mech, q, v, tau, active=active)
+    found = lw.constraints.constraint_forces(mech, q, v, tau, active=active)
+    a = lw.forward_dynamics(mech, q, v, tau, active=active)
     expected = lw.inverse_dynamics(mech.spanning_tree, q, v, a) - tau  # what is missing to a
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
-    nothing = lw.closed.constraint_forces(mech, q, v, tau, active=np.zeros((5, len(mech.loops)), bool))
+    nothing = lw.constraints.constraint_forces(mech, q, v, tau, active=np.zeros((5, len(mech.loops)), bool))
     np.testing.assert_allclose(nothing, 0.0, atol=1e-9)
 
 
@@ -124,13 +124,15 @@ def test_one_iteration_of_assembly_is_that_of_gauss_and_newton(name):
     found, reliability = kernel(there)
     fine = reliability > 1.0
     assert found.shape == q.shape and fine.sum() >= 4
-    errors = [np.abs(lw.closed.position_error(mech, x)).max(axis=-1)[fine] for x in (there, found, kernel(found)[0])]
+    errors = [
+        np.abs(lw.constraints.position_error(mech, x)).max(axis=-1)[fine] for x in (there, found, kernel(found)[0])
+    ]
     for before, after in zip(errors, errors[1:], strict=False):
         assert (after < 20.0 * before**2 + 1e-12).all()  # quadratic
     if name in ("four_bar", "five_bar", "slider_crank", "loader"):  # no constraint but zeros is redundant
         columns = sizes(mech).columns  # steps are the shortest with lengths in units of the loops' sizes
-        jacobian = lw.closed.constraint_jacobian(mech, there) * columns
-        step = -np.linalg.pinv(jacobian, rcond=1e-8) @ lw.closed.position_error(mech, there)[..., None]
+        jacobian = lw.constraints.constraint_jacobian(mech, there) * columns
+        step = -np.linalg.pinv(jacobian, rcond=1e-8) @ lw.constraints.position_error(mech, there)[..., None]
         expected = lw.integrate(mech, there, columns * step[..., 0], 1.0)
         np.testing.assert_allclose(found[fine], expected[fine], atol=1e-11)
 

@@ -29,7 +29,7 @@ def crossing(a, b, c, d) -> np.ndarray:
 
 
 def test_a_four_bar_within_a_six_bar(watt: lw.Mechanism):
-    found = lw.closed.instant_centers(watt)
+    found = lw.linkages.instant_centers(watt)
     np.testing.assert_allclose(found.between("coupler")[:2], crossing("A", "B", "D", "C"), atol=1e-12)
     np.testing.assert_allclose(found.between("crank", "rocker")[:2], crossing("A", "D", "B", "C"), atol=1e-12)
     np.testing.assert_allclose(found.between("link")[:2], crossing("D", "E", "G", "F"), atol=1e-12)
@@ -38,8 +38,8 @@ def test_a_four_bar_within_a_six_bar(watt: lw.Mechanism):
 
 
 def test_poles_of_three_links_are_on_a_line(watt: lw.Mechanism):
-    turn = lw.closed.follow_path(watt, lw.neutral(watt), {"A": np.linspace(0.1, 6.0, 4)})
-    found = lw.closed.instant_centers(watt, turn)
+    turn = lw.linkages.follow_path(watt, lw.neutral(watt), {"A": np.linspace(0.1, 6.0, 4)})
+    found = lw.linkages.instant_centers(watt, turn)
     assert found.centers.shape == (4, 6, 6, 3)
     for i, j, k in itertools.combinations(range(6), 3):
         a, b, c = found.centers[:, i, j], found.centers[:, j, k], found.centers[:, i, k]
@@ -50,7 +50,7 @@ def test_poles_of_three_links_are_on_a_line(watt: lw.Mechanism):
 
 def test_sliders_rotate_about_infinity():
     mech = built("slider_crank")
-    found = lw.closed.instant_centers(mech, {"crank_joint": 0.7})
+    found = lw.linkages.instant_centers(mech, {"crank_joint": 0.7})
     assert np.isinf(found.between("slider")).all() and np.isnan(found.centers[0, 0]).all()
     # That of the rod is above the slider, on the line of the crank.
     pin, slider = (lw.frame_pose(mech, found.q, name)[:3, 3] for name in ("rod", "slider"))
@@ -60,19 +60,19 @@ def test_sliders_rotate_about_infinity():
 
 def test_more_degrees_of_freedom_need_velocities():
     five_bar = built("five_bar")
-    q = lw.closed.assemble(five_bar, [2.1, 1.9, 1.5, 1.9])
+    q = lw.constraints.assemble(five_bar, [2.1, 1.9, 1.5, 1.9])
     with pytest.raises(lw.MechanismError, match="has 2 degrees of freedom, and poles depend on how it moves: hold"):
-        lw.closed.instant_centers(five_bar, q)
-    held = lw.closed.instant_centers(five_bar, q, hold="joint4")
-    v = lw.closed.driven_motion(five_bar, q, {"joint1": 2.0, "joint4": 0.0}).v
-    np.testing.assert_allclose(lw.closed.instant_centers(five_bar, q, v).centers, held.centers, atol=1e-12)
+        lw.linkages.instant_centers(five_bar, q)
+    held = lw.linkages.instant_centers(five_bar, q, hold="joint4")
+    v = lw.linkages.driven_motion(five_bar, q, {"joint1": 2.0, "joint4": 0.0}).v
+    np.testing.assert_allclose(lw.linkages.instant_centers(five_bar, q, v).centers, held.centers, atol=1e-12)
     with pytest.raises(lw.MechanismError, match="there is no link 'joint1': known: 'ground', 'link1'"):
         held.between("joint1")
 
 
 def test_mechanisms_in_space_have_none():
     with pytest.raises(lw.MechanismError, match="moves in space, where links have no instant centres but screw axes"):
-        lw.closed.instant_centers(lw.mechanisms.bricard())
+        lw.linkages.instant_centers(lw.mechanisms.bricard())
 
 
 def test_their_picture_has_their_numbers(watt: lw.Mechanism, tmp_path):

@@ -46,7 +46,7 @@ def scissors() -> lw.Mechanism:
 
 def state(mech: lw.Mechanism, unit: float) -> tuple[lw.Mechanism, np.ndarray]:
     other = in_units(mech, unit)
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     return other, np.where(lengths(mech, "q"), q / unit, q)
 
 
@@ -66,28 +66,28 @@ def in_newtons(mech: lw.Mechanism, forces: np.ndarray, unit: float) -> np.ndarra
 def test_static_forces_do_not_depend_on_the_unit_of_length(actuated, unit):
     mech = scissors()
     other, q_there = state(mech, unit)
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     for more in ({}, {"passive": lw.Passive()}):  # by kernels and by NumPy
-        expected = quiet(lw.closed.static_forces, mech, q, actuated=actuated, **more)
-        found = quiet(lw.closed.static_forces, other, q_there, actuated=actuated, **more)
+        expected = quiet(lw.static_forces, mech, q, actuated=actuated, **more)
+        found = quiet(lw.static_forces, other, q_there, actuated=actuated, **more)
         np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_shared_loads_are_least_and_reported():
     """The least sum of (force times length)^2 and torque^2 of all that hold it, and a warning with names and cure."""
     mech = scissors()
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     with pytest.warns(
         lw.MechanismWarning, match=r"not unique.*'slot\.\w+', 'slot\.\w+' share the load.*actuated='slot"
     ):
-        tau = lw.closed.static_forces(mech, q, actuated="slot")
+        tau = lw.static_forces(mech, q, actuated="slot")
     place = mech.v_index("slot")
     names = mech.v_names[place]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        alone = [lw.closed.static_forces(mech, q, actuated=name)[place][k] for k, name in enumerate(names)]
-        lw.closed.static_forces(mech, q, actuated="slot", weights=[1.0, 1.0])
-        lw.closed.static_forces(mech, q, actuated="A")
+        alone = [lw.static_forces(mech, q, actuated=name)[place][k] for k, name in enumerate(names)]
+        lw.static_forces(mech, q, actuated="slot", weights=[1.0, 1.0])
+        lw.static_forces(mech, q, actuated="A")
     # One degree of freedom: forces along a line from one coordinate alone to the other alone; the nearest point to 0.
     from linkwise.dynamics.closed.sizes import units
 
@@ -98,11 +98,11 @@ def test_shared_loads_are_least_and_reported():
 
 def test_forces_of_one_unit_are_shared_as_before_without_a_word():
     mech = lw.mechanisms.four_bar()
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tau = lw.closed.static_forces(mech, q)
-    motion = lw.closed.null_space(mech, q)[:, 0]
+        tau = lw.static_forces(mech, q)
+    motion = lw.constraints.null_space(mech, q)[:, 0]
     load = lw.gravity_force(mech.spanning_tree, q)
     np.testing.assert_allclose(tau, motion * (motion @ load), atol=1e-12)
 
@@ -111,13 +111,13 @@ def test_forces_of_one_unit_are_shared_as_before_without_a_word():
 def test_holding_forces_of_equilibria_do_not_depend_on_the_unit_of_length(unit):
     mech = scissors()
     other, q_there = state(mech, unit)
-    q = lw.closed.assemble(mech, mech.initial)
+    q = lw.constraints.assemble(mech, mech.initial)
     expected = quiet(lw.find_equilibrium, mech, q, solve_for="tau", actuated=["slot"]).tau
     found = quiet(lw.find_equilibrium, other, q_there, solve_for="tau", actuated=["slot"]).tau
     np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
     with pytest.warns(lw.MechanismWarning, match="share the load"):
         lw.find_equilibrium(mech, q, solve_for="tau", actuated=["slot"])
-    np.testing.assert_allclose(expected, quiet(lw.closed.static_forces, mech, q, actuated="slot"), atol=1e-8)
+    np.testing.assert_allclose(expected, quiet(lw.static_forces, mech, q, actuated="slot"), atol=1e-8)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e2])
@@ -135,7 +135,7 @@ def test_inputs_of_motors_do_not_depend_on_the_unit_of_length(unit):
         return mech.with_elements(lw.Actuator("crank", "A"), lw.Actuator("ram", "slide"))
 
     mech, other = slider_crank(1.0), slider_crank(unit)
-    q = lw.closed.assemble(mech, {"A": 0.8, "B": -1.2}, hold="A")
+    q = lw.constraints.assemble(mech, {"A": 0.8, "B": -1.2}, hold="A")
     q_there = np.where(lengths(mech, "q"), q / unit, q)
     expected, found = (lw.find_equilibrium(m, x, solve_for="ctrl").ctrl for m, x in ((mech, q), (other, q_there)))
     assert np.abs(expected).min() > 1e-3
@@ -163,9 +163,9 @@ def bennett(length: float = 1.0) -> lw.Mechanism:
 @pytest.mark.parametrize("unit", [1e-3, 1e2])
 def test_reactions_of_redundant_constraints_do_not_depend_on_the_unit_of_length(unit):
     mech, other = bennett(), bennett(unit)
-    q = lw.closed.assemble(mech, {"j0": 1.0}, hold="j0")
+    q = lw.constraints.assemble(mech, {"j0": 1.0}, hold="j0")
     zero = np.zeros(3)
-    for function in (lw.closed.loop_reactions, lw.closed.joint_wrenches):
+    for function in (lw.constraints.loop_reactions, lw.joint_wrenches):
         expected, found = function(mech, q, zero, zero), function(other, q, zero, zero)
         found = np.concatenate([found[..., :3] * unit**2, found[..., 3:] * unit], axis=-1)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
@@ -181,8 +181,8 @@ def test_velocities_by_joint_do_not_depend_on_the_unit_of_length():
     builder.loop("M", z, "one", (0.5, 0.3, 0), "two", (-0.5, 0.3, 0))
     mech = builder.build("rails", (0, -9.81, 0))
     other, q_there = state(mech, 1e-3)
-    q, still = lw.closed.assemble(mech, mech.initial), np.zeros(mech.nv)
-    a, a_there = (lw.closed.forward_dynamics(m, x, {"A": 2.0}, still) for m, x in ((mech, q), (other, q_there)))
-    assert np.abs(a - lw.closed.forward_dynamics(mech, q, still, still)).max() > 1e-3  # velocities matter
+    q, still = lw.constraints.assemble(mech, mech.initial), np.zeros(mech.nv)
+    a, a_there = (lw.forward_dynamics(m, x, {"A": 2.0}, still) for m, x in ((mech, q), (other, q_there)))
+    assert np.abs(a - lw.forward_dynamics(mech, q, still, still)).max() > 1e-3  # velocities matter
     a_there = np.where(lengths(mech, "v"), a_there * 1e-3, a_there)
     np.testing.assert_allclose(a_there, a, rtol=0, atol=1e-8 * np.abs(a).max())

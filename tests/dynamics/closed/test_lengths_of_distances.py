@@ -24,8 +24,8 @@ def mech() -> lw.Mechanism:
 
 
 def state(mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    q = lw.closed.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
-    return q, lw.closed.driven_motion(mech, q, {"A": 3.0}).v
+    q = lw.constraints.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
+    return q, lw.linkages.driven_motion(mech, q, {"A": 3.0}).v
 
 
 def test_it_is_a_parameter_of_kernels(mech: lw.Mechanism):
@@ -51,12 +51,14 @@ def test_variants_are_those_that_are_built_so(mech: lw.Mechanism):
     for length in (0.85, 0.95, 0.97):
         other, built = mech.with_distances({"rod": length}), four_bar(length)
         q, v = state(built)
-        assert np.abs(lw.closed.position_error(other, q)).max() < 1e-12
-        found = lw.closed.forward_dynamics(other, q, v, None)
-        np.testing.assert_allclose(found, lw.closed.forward_dynamics(built, q, v, None), rtol=1e-9)
+        assert np.abs(lw.constraints.position_error(other, q)).max() < 1e-12
+        found = lw.forward_dynamics(other, q, v, None)
+        np.testing.assert_allclose(found, lw.forward_dynamics(built, q, v, None), rtol=1e-9)
         assert other.loops[0].kind.length == length and other == built
-    found = lw.closed.range_of_motion(mech.with_distances({"rod": 0.75}), "A", state(four_bar(0.75))[0])
-    assert found.upper == pytest.approx(lw.closed.range_of_motion(four_bar(0.75), "A", state(four_bar(0.75))[0]).upper)
+    found = lw.linkages.range_of_motion(mech.with_distances({"rod": 0.75}), "A", state(four_bar(0.75))[0])
+    assert found.upper == pytest.approx(
+        lw.linkages.range_of_motion(four_bar(0.75), "A", state(four_bar(0.75))[0]).upper
+    )
     with pytest.raises(lw.MechanismError, match="has no distance 'bar'"):
         mech.with_distances({"bar": 1.0})
     with pytest.raises((lw.MechanismError, ValueError), match="positive"):

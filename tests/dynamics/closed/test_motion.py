@@ -19,7 +19,7 @@ def energy_error(motion) -> float:
 
 def condition(motion) -> np.ndarray:
     """sigma_1 / sigma_2 of the five-bar's two constraints."""
-    values = np.linalg.svd(lw.closed.constraint_jacobian(motion.mechanism, motion.q), compute_uv=False)
+    values = np.linalg.svd(lw.constraints.constraint_jacobian(motion.mechanism, motion.q), compute_uv=False)
     return values[:, 0] / np.maximum(values[:, 1], 1e-300)
 
 
@@ -27,7 +27,7 @@ def swing(n: int, duration: float, **options):
     """The N-four-bar started at 1 rad/s and its exact motion: all posts turn alike, so it is a pendulum."""
     mech = lw.mechanisms.n_four_bar(n)
     q = np.zeros(mech.nq)
-    v = -lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
+    v = -lw.constraints.null_space(mech, q, independent=("post0_joint",))[:, 0]
     motion = lw.simulate(mech, q, v, duration, **options)
     inertia, weight = (n + 1) / 3.0 + n, 9.81 * ((n + 1) / 2.0 + n)
     exact = solve_ivp(
@@ -61,7 +61,7 @@ def test_adaptive_steps_leave_singular_positions_on_the_same_branch(method, spee
     mech = built("n_four_bar")
     q = lw.neutral(mech)
     posts = [i for i, name in enumerate(mech.joint_names) if name.startswith("post")]
-    v = speed * lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
+    v = speed * lw.constraints.null_space(mech, q, independent=("post0_joint",))[:, 0]
     motion = lw.simulate(mech, q, v, 3.0, method=method)
     turned = motion.q[:, posts] - q[posts]
     assert np.abs(turned).max() > 1.5 * np.pi
@@ -86,11 +86,11 @@ def tumbling_parallelogram() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
     builder.loop("pin", turn, "bar", (np.eye(3), (2.0, 0, 0)), "right", (np.eye(3), (1.0, 0, 0)))
     mech = builder.build("tumbling", (0.0, 0.0, 0.0))
     q, v = lw.neutral(mech), 0.3 * np.random.default_rng(0).normal(size=mech.nv)
-    v = lw.closed.project(mech, q, v)[1]
+    v = lw.constraints.project(mech, q, v)[1]
     for name, sense in (("left", 1.0), ("right", 1.0), ("bar", -1.0)):
         q[mech.q_index(name)] = 1.2 * sense
         v[mech.v_index(name)] = -4.0 * sense
-    return mech, *lw.closed.project(mech, lw.closed.assemble(mech, q), v)
+    return mech, *lw.constraints.project(mech, lw.constraints.assemble(mech, q), v)
 
 
 @pytest.mark.parametrize("method", ["dop853", "rk45"])
@@ -119,7 +119,7 @@ def test_states_within_the_passage_of_a_singular_position():
     """Samples, events and an end that fall into the step across are on the manifold and on the motion."""
     mech = lw.mechanisms.n_four_bar(1)
     q = np.zeros(mech.nq)
-    v = -2.0 * lw.closed.null_space(mech, q, independent=("post0_joint",))[:, 0]
+    v = -2.0 * lw.constraints.null_space(mech, q, independent=("post0_joint",))[:, 0]
     flat = lw.events.joint_passes(mech, "post0_joint", -np.pi / 2)
     whole = lw.simulate(mech, q, v, 0.6, events=flat)
     (crossing,) = whole.events
@@ -150,7 +150,7 @@ def test_a_motion_out_of_a_singular_position_keeps_its_symmetry(options):
 @pytest.mark.filterwarnings("ignore:at t = 0 s mechanism 'five_bar' is at rest")
 def test_a_batch_of_which_some_start_in_a_singular_position():
     mech = lw.mechanisms.five_bar()
-    states = np.array([STRETCHED, lw.closed.assemble(mech, SYMMETRIC), STRETCHED])
+    states = np.array([STRETCHED, lw.constraints.assemble(mech, SYMMETRIC), STRETCHED])
     together = lw.simulate(mech, states, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
     for i, q in enumerate(states):
         alone = lw.simulate(mech, q, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
@@ -159,9 +159,9 @@ def test_a_batch_of_which_some_start_in_a_singular_position():
 
 def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
     """Loops of a millimetre have small singular values throughout, but for their size."""
-    large = lw.closed.usual_conditioning(lw.mechanisms.five_bar(), SYMMETRIC)
-    assert 0.1 < large <= 1.0 and lw.closed.conditioning(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
-    assert lw.closed.usual_conditioning(lw.mechanisms.five_bar(), STRETCHED) > 0.1
+    large = lw.constraints.usual_conditioning(lw.mechanisms.five_bar(), SYMMETRIC)
+    assert 0.1 < large <= 1.0 and lw.constraints.conditioning(lw.mechanisms.five_bar(), STRETCHED, 2) < 1e-15
+    assert lw.constraints.usual_conditioning(lw.mechanisms.five_bar(), STRETCHED) > 0.1
     builder, parent, size, turn = lw.Builder(), "ground", 1e-3, lw.Revolute((0, 0, 1))
     for name in ("crank", "coupler", "rocker", "end"):
         builder.link(name, 1e-6, (size / 2, 0, 0), 1e-13 * np.eye(3))
@@ -169,10 +169,10 @@ def test_how_near_a_singular_position_is_for_a_mechanism_of_any_size():
         parent = name
     builder.loop("weld", lw.Fixed(), "end", (np.eye(3), (0, 0, 0)), "ground", (np.eye(3), (1.5 * size, 0, 0)))
     small = builder.build("small")
-    q = lw.closed.assemble(small, [1.2, -0.9, -1.0, 0.7])
-    usual = lw.closed.usual_conditioning(small, q)
-    assert usual > 0.1 and lw.closed.conditioning(small, q, 3) > 0.02
-    v = 30.0 * lw.closed.null_space(small, q)[:, 0]
+    q = lw.constraints.assemble(small, [1.2, -0.9, -1.0, 0.7])
+    usual = lw.constraints.usual_conditioning(small, q)
+    assert usual > 0.1 and lw.constraints.conditioning(small, q, 3) > 0.02
+    v = 30.0 * lw.constraints.null_space(small, q)[:, 0]
     motion = lw.simulate(small, q, v, 0.2)
     assert motion.constraint_error.max() < 1e-11
     assert energy_error(motion) < 1e-6 * motion.kinetic_energy.max()
@@ -192,9 +192,9 @@ def how_near(unit):
     rod = -angle - np.arcsin(0.3 * np.sin(angle) / 0.8)
     values = {"crank": angle, "rod": rod, "slider": unit * (0.3 * np.cos(angle) + 0.8 * np.cos(angle + rod))}
     q = np.array([values[name] for name in mech.joint_names])
-    v = lw.closed.null_space(mech, q, independent=("crank",))[:, 0]
-    conditioning = lw.closed.conditioning(mech, q, lw.closed.generic_rank(mech, q))
-    return [conditioning, *lw.closed.time_to_singular(mech, q, v), lw.closed.usual_conditioning(mech, q)]
+    v = lw.constraints.null_space(mech, q, independent=("crank",))[:, 0]
+    conditioning = lw.constraints.conditioning(mech, q, lw.constraints.generic_rank(mech, q))
+    return [conditioning, *lw.constraints.time_to_singular(mech, q, v), lw.constraints.usual_conditioning(mech, q)]
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
@@ -206,31 +206,31 @@ def test_units_do_not_decide_how_near_a_singular_position_is(unit):
 
 def test_questions_about_singular_positions_check_their_states():
     mech = lw.mechanisms.five_bar()
-    for ask in (lw.closed.time_to_singular, lambda mech, q, v: lw.closed.conditioning(mech, q, 2)):
+    for ask in (lw.constraints.time_to_singular, lambda mech, q, v: lw.constraints.conditioning(mech, q, 2)):
         with pytest.raises(MechanismError, match="q has shape"):
             ask(mech, [1.0], np.zeros(4))
         with pytest.raises((TypeError, MechanismError), match="complex"):
             ask(mech, np.zeros(4, dtype=complex), np.zeros(4))
     with pytest.raises(MechanismError, match="one state"):
-        lw.closed.time_to_singular(mech, np.zeros((2, 4)), np.zeros(4))
+        lw.constraints.time_to_singular(mech, np.zeros((2, 4)), np.zeros(4))
 
 
 def test_time_to_a_singular_position():
     """Posts at the angle x from the horizontal, turning at 1 rad/s, are flat after x seconds, but for O(x^3)."""
     mech = lw.mechanisms.n_four_bar(2)
-    rank = lw.closed.generic_rank(mech, np.zeros(mech.nq))
+    rank = lw.constraints.generic_rank(mech, np.zeros(mech.nq))
     for x in (1e-1, 1e-2, 1e-4):
         turn = -(np.pi / 2 - x) * np.array([1, 1, 1, -1, -1])
         v = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
-        assert np.linalg.norm(lw.closed.position_error(mech, turn)) < 1e-14
-        time, conditioning = lw.closed.time_to_singular(mech, turn, v, rank)
+        assert np.linalg.norm(lw.constraints.position_error(mech, turn)) < 1e-14
+        time, conditioning = lw.constraints.time_to_singular(mech, turn, v, rank)
         assert abs(time - x) < 2.0 * x**3 + 1e-6 * x
-        scaled = sizes(mech).rows[:, None] * lw.closed.constraint_jacobian(mech, turn)
+        scaled = sizes(mech).rows[:, None] * lw.constraints.constraint_jacobian(mech, turn)
         s = np.linalg.svd(scaled, compute_uv=False)
         assert np.abs(conditioning - s[rank - 2 : rank] / s[0]).min() < 1e-12  # both fall to zero at the same time
-        assert lw.closed.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
-    assert lw.closed.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
-    assert lw.closed.time_to_singular(mech, turn, 0.0 * v) == (np.inf, 1.0)
+        assert lw.constraints.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
+    assert lw.constraints.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
+    assert lw.constraints.time_to_singular(mech, turn, 0.0 * v) == (np.inf, 1.0)
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_slider_crank_against_its_one_freedom():
     crank, rod = 0.15, 0.3
     mech = built("slider_crank")
     q = np.zeros(3)
-    v = 20.0 * lw.closed.null_space(mech, q, independent=("crank_joint",))[:, 0]
+    v = 20.0 * lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0]
     motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-11, atol=1e-11)
     assert energy_error(motion) < 1e-6
 
@@ -306,7 +306,7 @@ def test_flyball_governor_against_a_fine_step():
         return tau
 
     q = np.zeros(mech.nq)
-    v = lw.closed.project(mech, q, np.eye(mech.nv)[shaft.start] * 6.0)[1]
+    v = lw.constraints.project(mech, q, np.eye(mech.nv)[shaft.start] * 6.0)[1]
     ends = [lw.simulate(mech, q, v, 0.5, control, method="rk4", step=step).q[-1] for step in (1e-2, 5e-3, 2.5e-3)]
     coarse, fine = np.linalg.norm(ends[0] - ends[2]), np.linalg.norm(ends[1] - ends[2])
     assert fine < 1e-6 and coarse / fine > 10.0
@@ -374,7 +374,7 @@ def test_mimic_joints_inside_a_loop():
     builder.joint("rocker", lw.Revolute(), "ground", "rocker", (None, (1.0, 0, 0)))
     builder.loop("pin", lw.Revolute(), "coupler", (None, (0.9, 0, 0)), "rocker", (None, (0.8, 0, 0)))
     mech = builder.build("geared", (0.0, -9.81, 0.0))
-    q = lw.closed.assemble(mech, [0.5, 0.5, 2.0], hold=("crank",))
-    v = 5.0 * lw.closed.null_space(mech, q, independent=("crank",))[:, 0]
+    q = lw.constraints.assemble(mech, [0.5, 0.5, 2.0], hold=("crank",))
+    v = 5.0 * lw.constraints.null_space(mech, q, independent=("crank",))[:, 0]
     motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-10, atol=1e-10)
     assert energy_error(motion) < 1e-7 and np.ptp(motion.q[:, 0]) > 1.0

@@ -48,19 +48,19 @@ def test_rows_of_all_contacts(touching):
     """Against the dense operators, whose geometry is written from vectors; and dG/dt v against differences of G."""
     rng = np.random.default_rng(0)
     q, v = lw.random_state(touching, rng, (3,))
-    jacobian = lw.closed.constraint_jacobian(touching, q)
+    jacobian = lw.constraints.constraint_jacobian(touching, q)
     expected = [op.dense(op.L @ op.phi.T @ op.H.T, touching, one) for one in q]
     assert jacobian.shape == (3, 15, 11)
     assert jacobian == pytest.approx(np.array(expected), abs=1e-12)
     h = 1e-5
-    later, earlier = (lw.closed.constraint_jacobian(touching, lw.integrate(touching, q, v, s)) for s in (h, -h))
-    bias = lw.closed.constraint_bias(touching, q, v)
+    later, earlier = (lw.constraints.constraint_jacobian(touching, lw.integrate(touching, q, v, s)) for s in (h, -h))
+    bias = lw.constraints.constraint_bias(touching, q, v)
     assert bias == pytest.approx(np.einsum("kij,kj->ki", (later - earlier) / (2 * h), v), abs=1e-6)
     holonomic = touching.holonomic_rows
     assert holonomic.tolist() == [1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0]
-    error = lw.closed.position_error(touching, q)
+    error = lw.constraints.position_error(touching, q)
     assert not error[:, ~holonomic].any() and error[:, holonomic].all()
-    later, earlier = (lw.closed.position_error(touching, lw.integrate(touching, q, v, s)) for s in (h, -h))
+    later, earlier = (lw.constraints.position_error(touching, lw.integrate(touching, q, v, s)) for s in (h, -h))
     rates = (jacobian @ v[..., None])[..., 0][:, holonomic]
     assert rates == pytest.approx(((later - earlier) / (2 * h))[:, holonomic], abs=1e-7)
 
@@ -73,7 +73,7 @@ def test_files_keep_contacts(touching):
 def test_benchmark_bicycle(bicycle):
     """The published eigenvalues, to all digits but the last two; every other one is zero."""
     q = lw.neutral(bicycle)
-    assert lw.closed.degrees_of_freedom(bicycle, q) == 3
+    assert lw.constraints.degrees_of_freedom(bicycle, q) == 3
     for speed, expected in ((0.0, AT_REST), (5.0, AT_5_METRES_PER_SECOND)):
         v = np.zeros(9)
         v[[3, 6, 8]] = speed, speed / 0.3, speed / 0.35
@@ -93,14 +93,14 @@ def test_linear_models_against_differences(bicycle):
     """At a state that is no equilibrium, under forces, all of A, B, drift and the derivatives of accelerations."""
     rng = np.random.default_rng(1)
     guess = lw.integrate(bicycle, lw.neutral(bicycle), 0.1 * rng.normal(size=9), 1.0)
-    q, v = lw.closed.project(bicycle, lw.closed.assemble(bicycle, guess), rng.normal(size=9))
+    q, v = lw.constraints.project(bicycle, lw.constraints.assemble(bicycle, guess), rng.normal(size=9))
     tau = rng.normal(size=9)
     model = lw.linearize(bicycle, q, v, tau)
     n, h = len(model.state_names), 1e-4
 
     def rates(x, tau=tau):
-        there, velocity = lw.closed.project(bicycle, *model.joint_motion(x))
-        a = lw.closed.forward_dynamics(bicycle, there, velocity, tau)
+        there, velocity = lw.constraints.project(bicycle, *model.joint_motion(x))
+        a = lw.forward_dynamics(bicycle, there, velocity, tau)
         moved = [model.state_at(lw.integrate(bicycle, there, velocity, s), velocity + s * a) for s in (h, -h)]
         return (moved[0] - moved[1]) / (2 * h), model.state_at(there, velocity)
 
@@ -113,7 +113,7 @@ def test_linear_models_against_differences(bicycle):
         (rates(np.zeros(n), tau + h * one)[0] - rates(np.zeros(n), tau - h * one)[0]) / (2 * h) for one in np.eye(9)
     ]
     assert np.array(pushed).T == pytest.approx(model.B, abs=1e-6)
-    d_q, d_v, d_tau = lw.closed.forward_dynamics_derivatives(bicycle, q, v, tau)
+    d_q, d_v, d_tau = lw.forward_dynamics_derivatives(bicycle, q, v, tau)
     assert model.rate_rows @ d_tau == pytest.approx(model.B[7:], abs=1e-10)
     assert model.rate_rows @ np.hstack([d_q, d_v]) @ model.tangent == pytest.approx(model.A[7:], abs=1e-8)
 
@@ -121,38 +121,38 @@ def test_linear_models_against_differences(bicycle):
 def test_all_formulations_and_kernels_agree(bicycle):
     rng = np.random.default_rng(2)
     q = lw.neutral(bicycle)
-    q, v = lw.closed.project(bicycle, q, rng.normal(size=(4, 9)))
+    q, v = lw.constraints.project(bicycle, q, rng.normal(size=(4, 9)))
     tau = rng.normal(size=(4, 9))
-    a = lw.closed.forward_dynamics(bicycle, q, v, tau)
+    a = lw.forward_dynamics(bicycle, q, v, tau)
     for method in ("svd", "lagrange", "partitioning", "tangent", "differentiable"):
-        assert lw.closed.forward_dynamics(bicycle, q, v, tau, method=method) == pytest.approx(a, abs=1e-9)
+        assert lw.forward_dynamics(bicycle, q, v, tau, method=method) == pytest.approx(a, abs=1e-9)
     kernel = lw.compile("closed_forward_dynamics", bicycle)
     assert kernel(q, v, tau) == pytest.approx(a, abs=1e-9)
     assert "elimination of loops" in kernel.plan()
-    violation = lw.closed.constraint_jacobian(bicycle, q) @ a[..., None]
-    assert violation[..., 0] == pytest.approx(-lw.closed.constraint_bias(bicycle, q, v), abs=1e-10)
+    violation = lw.constraints.constraint_jacobian(bicycle, q) @ a[..., None]
+    assert violation[..., 0] == pytest.approx(-lw.constraints.constraint_bias(bicycle, q, v), abs=1e-10)
 
 
 def test_reactions_are_what_newton_asks_for():
     """The force of the ground on a disk is its mass times acceleration less gravity; it does no work."""
     mech = lw.mechanisms.rolling_disk()
     q = lw.integrate(mech, lw.neutral(mech), [0.3, 0.2, 0.5, 0.0, 0.0, 0.0], 1.0)
-    q, v = lw.closed.project(mech, lw.closed.assemble(mech, q), [0.2, 3.0, 0.4, 0.0, 0.0, 0.0])
+    q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, q), [0.2, 3.0, 0.4, 0.0, 0.0, 0.0])
     tau = np.array([0.1, -0.2, 0.3, 0.4, 0.5, -0.6])
-    a = lw.closed.forward_dynamics(mech, q, v, tau)
-    (wrench,) = lw.closed.loop_reactions(mech, q, v, tau)
+    a = lw.forward_dynamics(mech, q, v, tau)
+    (wrench,) = lw.constraints.loop_reactions(mech, q, v, tau)
     rotation = lw.link_poses(mech, q)[0, :3, :3]
     acceleration = a[3:] + np.cross(v[:3], v[3:])
     assert wrench[3:] == pytest.approx(acceleration - rotation.T @ mech.gravity - tau[3:])
     assert wrench @ v == pytest.approx(0.0, abs=1e-12)
-    assert lw.closed.constraint_forces(mech, q, v, tau) == pytest.approx(wrench)
+    assert lw.constraints.constraint_forces(mech, q, v, tau) == pytest.approx(wrench)
     # The least forces that give this acceleration: the same along what the disk can do.
-    least = lw.closed.inverse_dynamics(mech, q, v, a)
-    assert lw.closed.null_space(mech, q).T @ (least - tau) == pytest.approx(np.zeros(3), abs=1e-12)
-    assert lw.closed.forward_dynamics(mech, q, v, least) == pytest.approx(a)
+    least = lw.inverse_dynamics(mech, q, v, a)
+    assert lw.constraints.null_space(mech, q).T @ (least - tau) == pytest.approx(np.zeros(3), abs=1e-12)
+    assert lw.forward_dynamics(mech, q, v, least) == pytest.approx(a)
     # A disk that slips and then grips: the velocities that are left roll.
-    after = lw.closed.impact(mech, q, v + [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
-    assert lw.closed.constraint_jacobian(mech, q) @ after == pytest.approx(np.zeros(3), abs=1e-12)
+    after = lw.constraints.impact(mech, q, v + [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    assert lw.constraints.constraint_jacobian(mech, q) @ after == pytest.approx(np.zeros(3), abs=1e-12)
 
 
 def test_a_round_tyre_is_a_ball_and_wheels_drive_a_cart():
@@ -164,16 +164,16 @@ def test_a_round_tyre_is_a_ball_and_wheels_drive_a_cart():
         return builder.loop("contact", kind, "ground", None, "body", None).build()
 
     tyre, ball = rolling(lw.Wheel(0.2, crown=0.2)), rolling(lw.Ball(0.2))
-    q = lw.closed.assemble(tyre, lw.integrate(tyre, lw.neutral(tyre), [0.3, 0.2, 0.5, 1.0, 2.0, 0.1], 1.0))
-    _, v = lw.closed.project(tyre, q, np.arange(6.0))
-    a = lw.closed.forward_dynamics(tyre, q, v, np.ones(6))
-    assert lw.closed.forward_dynamics(ball, q, v, np.ones(6)) == pytest.approx(a)
+    q = lw.constraints.assemble(tyre, lw.integrate(tyre, lw.neutral(tyre), [0.3, 0.2, 0.5, 1.0, 2.0, 0.1], 1.0))
+    _, v = lw.constraints.project(tyre, q, np.arange(6.0))
+    a = lw.forward_dynamics(tyre, q, v, np.ones(6))
+    assert lw.forward_dynamics(ball, q, v, np.ones(6)) == pytest.approx(a)
     cart, q = lw.mechanisms.differential_drive(), np.array([0.0, 0.0, 0.3, 0.0, 0.0])
-    _, v = lw.closed.project(cart, q, np.arange(5.0))
+    _, v = lw.constraints.project(cart, q, np.arange(5.0))
     torque = [0.0, 0.0, 0.0, 0.3, -0.2]
-    a = lw.closed.forward_dynamics(cart, q, v, torque)
-    assert lw.closed.inverse_dynamics(cart, q, v, a, actuated=("left", "right")) == pytest.approx(torque, abs=1e-9)
-    free = lw.closed.forward_dynamics(cart, q, v, torque, active=[False, False])
+    a = lw.forward_dynamics(cart, q, v, torque)
+    assert lw.inverse_dynamics(cart, q, v, a, actuated=("left", "right")) == pytest.approx(torque, abs=1e-9)
+    free = lw.forward_dynamics(cart, q, v, torque, active=[False, False])
     assert free == pytest.approx(lw.forward_dynamics(cart.spanning_tree, q, v, torque))
 
 
@@ -192,11 +192,15 @@ def test_rows_of_ones_own():
     own, known = sleigh().coupling("blade", across).build(), sleigh().knife_edge("blade", "sleigh").build()
     rng = np.random.default_rng(3)
     q, v, tau = rng.normal(size=(3, 4, 3))
-    assert lw.closed.constraint_jacobian(own, q) == pytest.approx(lw.closed.constraint_jacobian(known, q), abs=1e-14)
-    assert lw.closed.constraint_bias(own, q, v) == pytest.approx(lw.closed.constraint_bias(known, q, v), abs=1e-14)
-    _, v = lw.closed.project(own, q, v)
-    a = lw.closed.forward_dynamics(own, q, v, tau)
-    assert a == pytest.approx(lw.closed.forward_dynamics(known, q, v, tau))
+    assert lw.constraints.constraint_jacobian(own, q) == pytest.approx(
+        lw.constraints.constraint_jacobian(known, q), abs=1e-14
+    )
+    assert lw.constraints.constraint_bias(own, q, v) == pytest.approx(
+        lw.constraints.constraint_bias(known, q, v), abs=1e-14
+    )
+    _, v = lw.constraints.project(own, q, v)
+    a = lw.forward_dynamics(own, q, v, tau)
+    assert a == pytest.approx(lw.forward_dynamics(known, q, v, tau))
     assert lw.linearize(own, q[0], v[0]).A == pytest.approx(lw.linearize(known, q[0], v[0]).A)
     with pytest.raises(lw.MechanismError, match="none of them can be locked"):
         own.with_locked(angle=0.3)
@@ -214,8 +218,8 @@ def test_assembly_moves_wheels_sideways_too():
     guess = lw.neutral(mech)
     guess[4:7] += 0.3, 0.2, 0.25
     guess[8] = 0.4
-    q = lw.closed.assemble(mech, guess, hold=("steering",))
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-12
+    q = lw.constraints.assemble(mech, guess, hold=("steering",))
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-12
     assert q[8] == 0.4
 
 
@@ -242,8 +246,8 @@ def test_what_is_wrong_is_said(make, said):
 def test_questions_about_positions_are_refused():
     mech = lw.mechanisms.snakeboard()
     for ask in (
-        lambda: lw.closed.local_parametrization(mech, np.zeros(6)),
-        lambda: lw.closed.range_of_motion(mech, "rotor"),
+        lambda: lw.constraints.local_parametrization(mech, np.zeros(6)),
+        lambda: lw.linkages.range_of_motion(mech, "rotor"),
         lambda: lw.simulate(mech, None, None, 1.0, coordinates="independent"),
     ):
         with pytest.raises(lw.MechanismError, match="'front' of mechanism 'snakeboard' constrains velocities alone"):

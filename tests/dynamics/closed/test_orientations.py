@@ -17,7 +17,7 @@ ANGLES = ("roll", "pitch", "yaw")
 
 def coupler_angles(mech: lw.Mechanism) -> np.ndarray:
     """(n,): of the coupler in the world, all around, from its axes."""
-    turn = lw.closed.follow_path(mech, None, {"crank_joint": np.linspace(0.0, 2.0 * np.pi, 721)})
+    turn = lw.linkages.follow_path(mech, None, {"crank_joint": np.linspace(0.0, 2.0 * np.pi, 721)})
     axis = lw.frame_pose(mech, turn, "coupler")[:, :2, 0]
     return np.unwrap(np.arctan2(axis[:, 1], axis[:, 0]))
 
@@ -25,15 +25,15 @@ def coupler_angles(mech: lw.Mechanism) -> np.ndarray:
 def test_the_coupler_of_a_four_bar_against_dense_search():
     mech = built("four_bar")
     angles = coupler_angles(mech)
-    found = lw.closed.range_of_motion(mech, "coupler.yaw")
+    found = lw.linkages.range_of_motion(mech, "coupler.yaw")
     assert found.lower == pytest.approx(angles.min(), abs=1e-4) and found.upper == pytest.approx(angles.max(), abs=1e-4)
     assert {end.cause for end in found.ends} == {"dead centre"}
     # There it moves by translation alone, and the coupler does not drive the mechanism.
-    singular = lw.closed.singular_positions(mech, "coupler.yaw")
+    singular = lw.linkages.singular_positions(mech, "coupler.yaw")
     assert [one.kind for one in singular] == ["input", "input"]
     values = sorted(float(named_coordinate(mech, "coupler.yaw").value(one.q)) for one in singular)
     np.testing.assert_allclose(values, [found.lower, found.upper], atol=1e-9)
-    crank = lw.closed.range_of_motion(mech, "crank.yaw")
+    crank = lw.linkages.range_of_motion(mech, "crank.yaw")
     assert {end.cause for end in crank.ends} == {"full rotation"}
 
 
@@ -65,10 +65,10 @@ def test_how_far_a_stewart_platform_turns_against_dense_search():
     mech = lw.mechanisms.stewart_platform()
     mech = mech.with_limits({leg: lw.Limits(-0.2, 0.3) for leg in LEGS})
     still = ("platform.x", "platform.y", "platform.z", "platform.roll", "platform.pitch")
-    found = lw.closed.range_of_motion(mech, "platform.yaw", hold=still, limits=True)
+    found = lw.linkages.range_of_motion(mech, "platform.yaw", hold=still, limits=True)
     assert {end.cause for end in found.ends} == {"joint limit"}
     # Lengths of the legs from their ends, the platform turned by hand.
-    q = lw.closed.assemble(mech)
+    q = lw.constraints.assemble(mech)
     start = lw.frame_pose(mech, q, "platform")
     feet = np.array([lw.frame_pose(mech, q, f"leg{i}")[:3, 3] for i in range(1, 7)])
     sides = [loop.pose_a if loop.link_a == "platform" else loop.pose_b for loop in mech.loops]
@@ -88,7 +88,7 @@ def test_a_workspace_of_two_angles():
     mech = mech.with_limits({leg: lw.Limits(-0.2, 0.3) for leg in LEGS})
     still = ("platform.x", "platform.y", "platform.z", "platform.yaw")
     bounds = ((-0.3, 0.3), (-0.3, 0.3))
-    plane = lw.closed.workspace(mech, ("platform.roll", "platform.pitch"), bounds, hold=still, limits=True, points=5)
+    plane = lw.linkages.workspace(mech, ("platform.roll", "platform.pitch"), bounds, hold=still, limits=True, points=5)
     assert plane.is_reached.all()
     poses = lw.frame_pose(mech, plane.q[4, 0], "platform")[:3, :3]
     np.testing.assert_allclose(Rotation.from_matrix(poses).as_euler("xyz"), [0.3, -0.3, 0.0], atol=1e-9)
@@ -96,4 +96,4 @@ def test_a_workspace_of_two_angles():
 
 def test_unknown_angles_are_told_of():
     with pytest.raises(lw.MechanismError, match="or its orientation \\('link.yaw', '.pitch', '.roll'\\)"):
-        lw.closed.range_of_motion(built("four_bar"), "coupler.heading")
+        lw.linkages.range_of_motion(built("four_bar"), "coupler.heading")

@@ -52,11 +52,11 @@ class Check:
     def methods(self) -> list[str]:
         """Those that can be used: Lagrange's needs a spanning tree all of which has inertia."""
         values = np.linalg.eigvalsh(self.mass)
-        return [name for name in lw.closed.ALL_METHODS if name != "lagrange" or values[0] > 1e-12 * values[-1]]
+        return [name for name in lw.constraints.ALL_METHODS if name != "lagrange" or values[0] > 1e-12 * values[-1]]
 
     def passes(self) -> None:
-        results = {name: lw.closed.forward_dynamics(self.mech, *self.given, method=name) for name in self.methods()}
-        results["default"] = lw.closed.forward_dynamics(self.mech, *self.given)
+        results = {name: lw.forward_dynamics(self.mech, *self.given, method=name) for name in self.methods()}
+        results["default"] = lw.forward_dynamics(self.mech, *self.given)
         for name, found in results.items():
             for reference, expected in (("free bodies", self.expected.accelerations), ("svd", results["svd"])):
                 error = np.linalg.norm(found - expected)
@@ -99,7 +99,7 @@ def test_one_body_held_by_one_loop(kind):
 def test_a_batch_holds_what_single_calls_give(family):
     drawn = case(family, 1)
     batch = [np.stack([np.asarray(state[k]) for state in drawn.states] * 3) for k in (1, 2, 3)]
-    found = lw.closed.forward_dynamics(drawn.mech, *batch)
+    found = lw.forward_dynamics(drawn.mech, *batch)
     assert found.shape == batch[1].shape
     for row, state in zip(found, drawn.states * 3, strict=True):
         single = Check(drawn, state)
@@ -114,7 +114,7 @@ def test_a_batch_holds_what_single_calls_give(family):
 def test_branches_and_legs_move_like_free_bodies(mech):
     rng = np.random.default_rng(3)
     q = lw.neutral(mech)
-    v = oracle.free_velocities(mech, q) @ rng.normal(size=lw.closed.degrees_of_freedom(mech, q))
+    v = oracle.free_velocities(mech, q) @ rng.normal(size=lw.constraints.degrees_of_freedom(mech, q))
     state = State(REGULAR, q, v, rng.normal(size=mech.nv))
     Check(Case(mech.name, mech, (state,)), state).passes()
 

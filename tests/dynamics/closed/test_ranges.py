@@ -42,7 +42,7 @@ def test_links_of_four_bars_swing_as_the_law_of_cosines_says(lengths):
     mech = lw.mechanisms.four_bar(*lengths)
     start = np.pi / 2.0  # the angle of the crank at q = 0
     low, high = swing(crank, base, rocker, coupler)
-    found = lw.closed.range_of_motion(mech, "crank_joint")
+    found = lw.linkages.range_of_motion(mech, "crank_joint")
     np.testing.assert_allclose([found.lower + start, found.upper + start], [low, high], rtol=1e-12, atol=1e-12)
     cause = "full rotation" if np.isinf(low) else "dead centre"
     assert [end.cause for end in found.ends] == [cause, cause]
@@ -50,24 +50,24 @@ def test_links_of_four_bars_swing_as_the_law_of_cosines_says(lengths):
     pin = np.array([0.0, crank, 0.0]) + mech.loops[0].pose_a[1] - np.array([base, 0.0, 0.0])
     start = np.pi - np.arctan2(pin[1], pin[0])  # to the base line, which points to the crank: clockwise
     low, high = swing(rocker, base, crank, coupler)
-    found = lw.closed.range_of_motion(mech, "rocker_joint")
+    found = lw.linkages.range_of_motion(mech, "rocker_joint")
     np.testing.assert_allclose([start - found.upper, start - found.lower], [low, high], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("lengths", FOUR_BARS.values(), ids=FOUR_BARS)
 def test_paths_are_closed_curves_without_gaps(lengths):
     mech = lw.mechanisms.four_bar(*lengths)
-    path = lw.closed.range_of_motion(mech, "crank_joint").path
+    path = lw.linkages.range_of_motion(mech, "crank_joint").path
     assert path.is_closed
-    assert np.abs(lw.closed.position_error(mech, path.q)).max() < 1e-14
+    assert np.abs(lw.constraints.position_error(mech, path.q)).max() < 1e-14
     assert np.linalg.norm(np.diff(path.q, axis=0), axis=-1).max() < 0.051
     np.testing.assert_allclose(lw.link_poses(mech, path.q[-1]), lw.link_poses(mech, path.q[0]), atol=1e-12)
 
 
 def test_dead_centres_of_an_input_are_its_singular_positions():
     mech = lw.mechanisms.four_bar(*FOUR_BARS["no link turns"])
-    found = lw.closed.range_of_motion(mech, "crank_joint")
-    singular = lw.closed.singular_positions(mech, "crank_joint")
+    found = lw.linkages.range_of_motion(mech, "crank_joint")
+    singular = lw.linkages.singular_positions(mech, "crank_joint")
     assert [one.kind for one in singular] == ["input", "input"]
     for dead, position in zip(found.dead_centres, singular, strict=True):
         np.testing.assert_allclose(dead.q, position.q, atol=1e-12)
@@ -80,19 +80,19 @@ def test_slider_goes_from_rod_minus_crank_to_rod_plus_crank():
     crank, rod = 0.15, 0.3
     mech = built("slider_crank")
     home = np.sqrt(rod**2 - crank**2)
-    found = lw.closed.range_of_motion(mech, "slider_joint")
+    found = lw.linkages.range_of_motion(mech, "slider_joint")
     np.testing.assert_allclose([found.lower, found.upper], [rod - crank - home, rod + crank - home], rtol=1e-13)
     np.testing.assert_allclose(np.sin(found.ends[1].q[0] + np.pi / 2.0), 0.0, atol=1e-13)
-    turning = lw.closed.range_of_motion(mech, "crank_joint")
+    turning = lw.linkages.range_of_motion(mech, "crank_joint")
     assert (turning.lower, turning.upper) == (-np.inf, np.inf)
-    height = lw.closed.range_of_motion(mech, "rod.y")  # the crank pin
+    height = lw.linkages.range_of_motion(mech, "rod.y")  # the crank pin
     np.testing.assert_allclose([height.lower, height.upper], [-crank, crank], rtol=1e-13)
 
 
 def test_limits_of_joints_end_a_range_when_they_are_asked_for():
     mech = built("slider_crank").with_limits({"crank_joint": lw.Limits(-1.0, 0.5)})
-    free = lw.closed.range_of_motion(mech, "slider_joint")
-    held = lw.closed.range_of_motion(mech, "slider_joint", limits=True)
+    free = lw.linkages.range_of_motion(mech, "slider_joint")
+    held = lw.linkages.range_of_motion(mech, "slider_joint", limits=True)
     assert free.path.is_closed and not held.path.is_closed
     home = np.sqrt(0.3**2 - 0.15**2)
     for crank, end in ((-1.0, held.ends[1]), (0.5, held.ends[0])):
@@ -100,13 +100,13 @@ def test_limits_of_joints_end_a_range_when_they_are_asked_for():
         np.testing.assert_allclose(end.value, pin[0] + np.sqrt(0.3**2 - pin[1] ** 2) - home, rtol=1e-12)
         assert (end.cause, end.joint) == ("joint limit", "crank_joint")
     with pytest.raises(lw.MechanismError, match="'crank_joint'.* is beyond its limits at the start"):
-        lw.closed.range_of_motion(mech, "slider_joint", q=free.ends[0].q, limits=True)
+        lw.linkages.range_of_motion(mech, "slider_joint", q=free.ends[0].q, limits=True)
 
 
 def test_a_coordinate_that_turns_back_several_times_can_be_driven_less_far_than_it_goes():
     point = (None, (0.5, -1.0, 0.0))
     mech = built("four_bar").with_frame("point", "coupler", point)
-    found = lw.closed.range_of_motion(mech, "point.y")
+    found = lw.linkages.range_of_motion(mech, "point.y")
     assert len(found.dead_centres) >= 4
     heights = lw.frame_pose(mech, dense_turn(mech), "point")[:, 1, 3]
     np.testing.assert_allclose([found.lower, found.upper], [heights.min(), heights.max()], atol=1e-7)
@@ -141,7 +141,7 @@ def dense_turn(mech: lw.Mechanism, count: int = 6000) -> np.ndarray:
 def test_one_arm_of_two_while_the_other_stands_still():
     mech = two_arms()
     start = two_arms_at(np.array([0.3, 1.2]))
-    found = lw.closed.range_of_motion(mech, "right_joint", q=start, hold=("left_joint",))
+    found = lw.linkages.range_of_motion(mech, "right_joint", q=start, hold=("left_joint",))
     elbow = NEAR * np.array([np.cos(start[0]), np.sin(start[0])])
     away = elbow - np.array([GAP, 0.0])  # the right foot is one end of a base line, the left elbow the other
     low, high = swing(NEAR, float(np.linalg.norm(away)), FAR, FAR)
@@ -157,8 +157,8 @@ def test_height_of_a_delta_robot_ends_where_a_leg_is_stretched_or_folded(place):
     mech = built("delta_robot")
     guess = lw.neutral(mech)
     home = lw.frame_pose(mech, guess, "platform")[2, 3]
-    start = lw.closed.assemble(mech, at_platform(mech, guess, (*place, 0.0)), hold=("platform_joint",))
-    found = lw.closed.range_of_motion(mech, "platform.z", q=start, hold=("platform.x", "platform.y"))
+    start = lw.constraints.assemble(mech, at_platform(mech, guess, (*place, 0.0)), hold=("platform_joint",))
+    found = lw.linkages.range_of_motion(mech, "platform.z", q=start, hold=("platform.x", "platform.y"))
     distance, least, largest = delta_legs(np.array([*place, 0.0]))
     lowest, highest = -np.sqrt(largest**2 - distance**2).min(), -np.sqrt(np.maximum(least**2 - distance**2, 0.0)).max()
     assert lowest < home < highest
@@ -180,9 +180,9 @@ def test_height_of_a_stewart_platform_ends_where_a_leg_meets_its_limit():
     legs = [f"leg{i}_rod_joint" for i in range(1, 7)]
     mech = built("stewart_platform").with_limits({leg: lw.Limits(-0.2, 0.3) for leg in legs})
     place = (0.1, -0.05)
-    start = lw.closed.assemble(mech, at_platform(mech, lw.neutral(mech), (*place, 0.0)), hold=("platform_joint",))
+    start = lw.constraints.assemble(mech, at_platform(mech, lw.neutral(mech), (*place, 0.0)), hold=("platform_joint",))
     hold = ("platform.x", "platform.y", *LEVEL)
-    found = lw.closed.range_of_motion(mech, "platform.z", q=start, hold=hold, limits=True)
+    found = lw.linkages.range_of_motion(mech, "platform.z", q=start, hold=hold, limits=True)
     heights = np.linspace(0.5, 1.6, 200001)
     lengths = stewart_legs(np.stack([*np.broadcast_arrays(*place, heights)], axis=-1))
     allowed = heights[((lengths >= -0.2) & (lengths <= 0.3)).all(axis=-1)]
@@ -195,7 +195,7 @@ def test_height_of_a_stewart_platform_ends_where_a_leg_meets_its_limit():
 
 
 def test_bricards_angles_go_as_far_as_their_relation_lets_them():
-    found = lw.closed.range_of_motion(built("bricard"), "rod1_joint")
+    found = lw.linkages.range_of_motion(built("bricard"), "rod1_joint")
     assert found.path.is_closed
     a, b = found.path.q[:, 0] - np.pi / 2.0, found.path.q[:, 1] + np.pi / 2.0
     np.testing.assert_allclose(np.cos(a) + np.cos(b) + np.cos(a) * np.cos(b), 0.0, atol=1e-13)
@@ -208,7 +208,7 @@ def test_bricards_angles_go_as_far_as_their_relation_lets_them():
 
 def test_what_does_not_move_stands_still():
     for mech, name, place in ((built("four_bar"), "rocker.x", 1.0), (built("slider_crank"), "slider.y", 0.0)):
-        found = lw.closed.range_of_motion(mech, name)
+        found = lw.linkages.range_of_motion(mech, name)
         assert [end.cause for end in found.ends] == ["stands still", "stands still"] and not found.dead_centres
         np.testing.assert_allclose([found.lower, found.upper], place, atol=1e-12)
 
@@ -228,16 +228,18 @@ def test_nothing_stops_what_slides_without_stops():
     builder = lw.Builder().link("sledge", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
     alone = builder.joint("track", lw.Prismatic((1, 0, 0)), "ground", "sledge").build("endless")
     for mech, name in ((alone, "track"), (lw.mechanisms.cart_pole(), "rail"), (alone, "sledge.x")):
-        found = lw.closed.range_of_motion(mech, name)
+        found = lw.linkages.range_of_motion(mech, name)
         assert [end.cause for end in found.ends] == ["unlimited", "unlimited"]
         assert (found.lower, found.upper) == (-np.inf, np.inf)
         assert "from -inf (unlimited) to inf (unlimited)" in repr(found)
     limited = alone.with_limits(track=lw.Limits(lower=-2.0))
-    found = lw.closed.range_of_motion(limited, "track", limits=True)
+    found = lw.linkages.range_of_motion(limited, "track", limits=True)
     assert [end.cause for end in found.ends] == ["joint limit", "unlimited"]
     np.testing.assert_allclose([found.lower, found.upper], [-2.0, np.inf])
     opposite = sledges((-1.0, 0, 0))
-    backwards = lw.closed.range_of_motion(opposite, "right_rail", lw.closed.assemble(opposite, [0.0, -0.75, -0.6]))
+    backwards = lw.linkages.range_of_motion(
+        opposite, "right_rail", lw.constraints.assemble(opposite, [0.0, -0.75, -0.6])
+    )
     assert [end.cause for end in backwards.ends] == ["unlimited", "unlimited"]
     assert (backwards.lower, backwards.upper) == (-np.inf, np.inf)
 
@@ -245,13 +247,13 @@ def test_nothing_stops_what_slides_without_stops():
 def test_what_bends_is_not_taken_for_endless():
     """Rails at an angle: the rod between the sledges ends the motion, sooner or later."""
     mech = sledges((1.0, 0.02, 0))
-    q = lw.closed.assemble(mech, [0.0, 0.75, -0.6])
+    q = lw.constraints.assemble(mech, [0.0, 0.75, -0.6])
     with pytest.warns(
         lw.MechanismWarning, match=r"range of 'left_rail'.*search ended\) is where the search was given up"
     ):
-        found = lw.closed.range_of_motion(mech, "left_rail", q)
+        found = lw.linkages.range_of_motion(mech, "left_rail", q)
     with pytest.warns(lw.MechanismWarning, match="'sledges' was not followed to its end .*may be more singular"):
-        lw.closed.singular_positions(mech, "left_rail", q)
+        lw.linkages.singular_positions(mech, "left_rail", q)
     assert np.isfinite([found.lower, found.upper]).all()
     assert "unlimited" not in {end.cause for end in found.ends}
 
@@ -265,10 +267,10 @@ def test_a_parallelogram_that_lies_flat_is_told_where_to_start():
     builder.joint("c", pin, "ground", "rocker", pose=(1, 0, 0))
     mech = builder.loop("pin", pin, "coupler", (1, 0, 0), "rocker", (0.5, 0, 0)).build("parallelogram")
     with pytest.raises(
-        lw.MechanismError, match=r"branches of its motion meet there.*q=closed\.assemble\(mech, guess\)"
+        lw.MechanismError, match=r"branches of its motion meet there.*q=constraints\.assemble\(mech, guess\)"
     ):
-        lw.closed.range_of_motion(mech, "a")
-    parallel = lw.closed.range_of_motion(mech, "c", q=lw.closed.assemble(mech, [0.1, -0.1, 0.1]))
+        lw.linkages.range_of_motion(mech, "a")
+    parallel = lw.linkages.range_of_motion(mech, "c", q=lw.constraints.assemble(mech, [0.1, -0.1, 0.1]))
     assert parallel.upper == np.inf
     np.testing.assert_allclose(np.sin(parallel.path.q[:, 0] - parallel.path.q[:, 2]), 0.0, atol=1e-9)
 
@@ -286,35 +288,35 @@ def test_a_loop_on_a_floating_base_moves_as_on_the_ground():
     mech = builder.build("floating_four_bar")
     q = lw.neutral(mech)
     q[:7] = [0.5, 0.5, -0.5, 0.5, 0.3, -1.0, 2.0]
-    grounded = lw.closed.range_of_motion(four_bar, "rocker_joint")
+    grounded = lw.linkages.range_of_motion(four_bar, "rocker_joint")
     for hold in ("free", ()):  # held, or free to move along
-        found = lw.closed.range_of_motion(mech, "rocker_joint", q=q, hold=hold)
+        found = lw.linkages.range_of_motion(mech, "rocker_joint", q=q, hold=hold)
         np.testing.assert_allclose([found.lower, found.upper], [grounded.lower, grounded.upper], rtol=1e-11)
 
 
 def test_refusals_say_what_to_do():
     delta, five_bar = built("delta_robot"), built("five_bar")
     with pytest.raises(lw.MechanismError, match="'delta_robot' has 3: hold 2 more"):
-        lw.closed.singular_positions(delta, ("arm1_joint", "arm2_joint", "arm3_joint"))
+        lw.linkages.singular_positions(delta, ("arm1_joint", "arm2_joint", "arm3_joint"))
     with pytest.raises(lw.MechanismError, match="has 0 while 'crank_joint' stand still: hold 1 fewer"):
-        lw.closed.range_of_motion(built("four_bar"), "rocker_joint", hold="crank_joint")
-    with pytest.raises(lw.MechanismError, match="are open at q by .*use closed.assemble first"):
-        lw.closed.range_of_motion(five_bar, "joint1", q=np.zeros(4), hold=("joint4",))
+        lw.linkages.range_of_motion(built("four_bar"), "rocker_joint", hold="crank_joint")
+    with pytest.raises(lw.MechanismError, match="are open at q by .*use constraints.assemble first"):
+        lw.linkages.range_of_motion(five_bar, "joint1", q=np.zeros(4), hold=("joint4",))
     with pytest.raises(lw.MechanismError, match="joint 'platform_joint' has 7 coordinates: name one of them"):
-        lw.closed.range_of_motion(delta, "platform_joint", hold=("platform.x", "platform.y"))
+        lw.linkages.range_of_motion(delta, "platform_joint", hold=("platform.x", "platform.y"))
     with pytest.raises(lw.MechanismError, match=r"no coordinate 'platform.w'.*'link.x'"):
-        lw.closed.range_of_motion(delta, "platform.w")
+        lw.linkages.range_of_motion(delta, "platform.w")
     with pytest.raises(lw.MechanismError, match="so there is no 'rocker_joint\\[1\\]'"):
-        lw.closed.range_of_motion(built("four_bar"), "rocker_joint[1]")
+        lw.linkages.range_of_motion(built("four_bar"), "rocker_joint[1]")
     with pytest.raises(lw.MechanismError, match="inputs name 1 coordinate: name as many as there are degrees of"):
-        lw.closed.singular_positions(five_bar, "joint1", q=SYMMETRIC, hold="joint1")
+        lw.linkages.singular_positions(five_bar, "joint1", q=SYMMETRIC, hold="joint1")
     flat = np.array([np.pi / 2.0, np.pi / 2.0, -np.pi / 2.0])
     with pytest.raises(lw.MechanismError, match="singular position at q, where 2 motions are possible: branches"):
-        lw.closed.range_of_motion(lw.mechanisms.n_four_bar(1), "post0_joint", q=flat)
+        lw.linkages.range_of_motion(lw.mechanisms.n_four_bar(1), "post0_joint", q=flat)
 
 
 def test_a_range_says_what_it_is():
-    text = repr(lw.closed.range_of_motion(built("four_bar"), "rocker_joint"))  # what notebooks and print show
+    text = repr(lw.linkages.range_of_motion(built("four_bar"), "rocker_joint"))  # what notebooks and print show
     assert text == "rocker_joint of four_bar: from -0.166478 (dead centre) to 0.635489 (dead centre)"
 
 
@@ -325,24 +327,24 @@ def test_with_everything_free_a_point_of_two_arms_goes_to_the_end_of_their_reach
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
     most = np.sqrt((NEAR + FAR) ** 2 - (GAP / 2.0) ** 2)  # both arms stretched
     for name, ends in (("tip.x", (GAP - NEAR - FAR, NEAR + FAR)), ("tip.y", (-most, most))):
-        found = lw.closed.range_of_motion(mech, name, q=start)
+        found = lw.linkages.range_of_motion(mech, name, q=start)
         np.testing.assert_allclose([found.lower, found.upper], ends, rtol=1e-12)
         assert [end.cause for end in found.ends] == ["dead centre", "dead centre"]
         assert np.all(np.diff(found.values) > -1e-12)
-        np.testing.assert_allclose(lw.closed.position_error(mech, found.path.q), 0.0, atol=1e-11)
-    turning = lw.closed.range_of_motion(mech, "left_joint", q=start)
+        np.testing.assert_allclose(lw.constraints.position_error(mech, found.path.q), 0.0, atol=1e-11)
+    turning = lw.linkages.range_of_motion(mech, "left_joint", q=start)
     assert [end.cause for end in turning.ends] == ["full rotation", "full rotation"]
     assert (turning.lower, turning.upper) == (-np.inf, np.inf)
 
 
 def test_a_saddle_is_no_end():
     arm = lw.mechanisms.planar_arm(2)  # of two links of a metre, folded: no motion changes tip.x at once
-    found = lw.closed.range_of_motion(arm, "tip.x", q=[0.0, np.pi])
+    found = lw.linkages.range_of_motion(arm, "tip.x", q=[0.0, np.pi])
     np.testing.assert_allclose([found.lower, found.upper], [-2.0, 2.0], rtol=1e-12)
 
 
 def test_with_everything_free_a_delta_robot_hangs_as_low_as_on_its_axis():
-    found = lw.closed.range_of_motion(built("delta_robot"), "platform.z")
+    found = lw.linkages.range_of_motion(built("delta_robot"), "platform.z")
     grid = np.linspace(-0.5, 0.5, 201)  # even, with the axis in the middle
     x, y = np.meshgrid(grid, grid)
     distance, _, largest = delta_legs(np.stack([x, y, np.zeros_like(x)], axis=-1))
@@ -364,7 +366,7 @@ def test_a_stewart_platform_goes_as_far_as_the_limits_of_its_legs_let_it():
         {"type": "ineq", "fun": lambda pose: 0.2 - stretch(pose)},
     ]
     for k, name in ((1, "platform.y"), (2, "platform.z")):
-        found = lw.closed.range_of_motion(mech, name, limits=True)
+        found = lw.linkages.range_of_motion(mech, name, limits=True)
         for end, sense in zip(found.ends, (-1.0, 1.0), strict=True):
             best = minimize(
                 lambda pose, k=k, sense=sense: -sense * pose[k],
@@ -380,14 +382,14 @@ def test_a_stewart_platform_goes_as_far_as_the_limits_of_its_legs_let_it():
 
 def test_limits_wider_than_a_full_turn_are_limits():
     arm = lw.mechanisms.planar_arm(1).with_limits(joint1=lw.Limits(lower=-10.0, upper=10.0))
-    found = lw.closed.range_of_motion(arm, "joint1", limits=True)
+    found = lw.linkages.range_of_motion(arm, "joint1", limits=True)
     assert (found.lower, found.upper) == pytest.approx((-10.0, 10.0), abs=1e-9)
-    free = lw.closed.range_of_motion(arm, "joint1")
+    free = lw.linkages.range_of_motion(arm, "joint1")
     assert (free.lower, free.upper) == (-np.inf, np.inf)
 
 
 def test_the_area_of_a_square_is_that_of_the_square():
-    found = lw.closed.workspace(
+    found = lw.linkages.workspace(
         lw.mechanisms.planar_arm(2), ("joint1", "joint2"), bounds=((0.0, 1.0), (0.0, 1.0)), points=11
     )
     assert found.is_reached.all() and found.area == pytest.approx(1.0, rel=1e-12)
@@ -396,5 +398,5 @@ def test_the_area_of_a_square_is_that_of_the_square():
 def test_only_the_limit_that_stops_a_joint_is_named():
     """Another joint rests at its own bound all the while."""
     arm = lw.mechanisms.planar_arm(2).with_limits(joint1=lw.Limits(-0.5, 1.2), joint2=lw.Limits(0.0, 0.8))
-    found = lw.closed.range_of_motion(arm, "joint1", limits=True)
+    found = lw.linkages.range_of_motion(arm, "joint1", limits=True)
     assert str(found).endswith("from -0.5 (joint limit of joint1) to 1.2 (joint limit of joint1)")

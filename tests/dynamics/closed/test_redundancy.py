@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints, linkages
 from linkwise.mechanism import MechanismWarning
 from linkwise.mechanism.clusters import clusters
 from tests.dynamics.closed.built_in import FREEDOMS, assembled, built
@@ -40,7 +40,7 @@ def moving(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """A state of the exact mechanism, its velocities consistent with loops, and joint forces."""
     mech, q, dofs = exact(name)
     rng = np.random.default_rng(seed)
-    return q, closed.null_space(mech, q) @ rng.normal(size=dofs), rng.normal(size=mech.nv)
+    return q, constraints.null_space(mech, q) @ rng.normal(size=dofs), rng.normal(size=mech.nv)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def rounded_mechanisms():
             made[name, digits] = written(exact(name)[0], digits)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MechanismWarning)
-                closed.redundancy(made[name, digits])
+                constraints.redundancy(made[name, digits])
         return made[name, digits]
 
     return of
@@ -71,15 +71,15 @@ def test_one_hole_off_by_a_nanometre():
     assert expected == pytest.approx(-12.968, abs=1e-3)
     mech = three_cranks(off=1e-9)
     with pytest.warns(MechanismWarning, match="overconstrained, and its numbers are rounded.*of loop 'hole1'"):
-        q = closed.assemble(mech, [angle, angle, angle, -angle])
-    assert closed.degrees_of_freedom(mech, q) == 1
-    for method in closed.ALL_METHODS:
-        a = closed.forward_dynamics(mech, q, np.zeros(4), np.zeros(4), method=method)
+        q = constraints.assemble(mech, [angle, angle, angle, -angle])
+    assert constraints.degrees_of_freedom(mech, q) == 1
+    for method in constraints.ALL_METHODS:
+        a = lw.forward_dynamics(mech, q, np.zeros(4), np.zeros(4), method=method)
         np.testing.assert_allclose(a, np.array([1, 1, 1, -1]) * expected, rtol=1e-7)
     # A tolerance of one's own decides about all of G.
-    locked = closed.forward_dynamics(mech, q, np.zeros(4), np.zeros(4), tolerance=1e-12)
+    locked = lw.forward_dynamics(mech, q, np.zeros(4), np.zeros(4), tolerance=1e-12)
     np.testing.assert_allclose(locked, 0.0, atol=1e-6)
-    assert closed.degrees_of_freedom(mech, q, tolerance=1e-12) == 0
+    assert constraints.degrees_of_freedom(mech, q, tolerance=1e-12) == 0
 
 
 @pytest.mark.slow_cases("[4-", "[8-")
@@ -88,19 +88,25 @@ def test_one_hole_off_by_a_nanometre():
 def test_degrees_of_freedom_and_accelerations_of_the_exact_one(name, digits, rounded_mechanisms):
     mech, rounded = exact(name)[0], rounded_mechanisms(name, digits)
     q, v, tau = moving(name)
-    there = closed.assemble(rounded, q)
+    there = constraints.assemble(rounded, q)
     assert np.abs(lw.difference(mech, q, there)).max() < 100.0 * 10.0**-digits
-    assert closed.degrees_of_freedom(rounded, there) == exact(name)[2] == rounded.nv - closed.redundancy(rounded).rank
-    _, speed = closed.project(rounded, there, v)
+    assert (
+        constraints.degrees_of_freedom(rounded, there)
+        == exact(name)[2]
+        == rounded.nv - constraints.redundancy(rounded).rank
+    )
+    _, speed = constraints.project(rounded, there, v)
     assert_equal_to_rounding(speed, v, digits)
-    expected = closed.forward_dynamics(mech, q, v, tau)
-    for method in closed.ALL_METHODS:
-        assert_equal_to_rounding(closed.forward_dynamics(rounded, there, speed, tau, method=method), expected, digits)
-    forces = closed.inverse_dynamics(rounded, there, speed, closed.forward_dynamics(rounded, there, speed, tau))
-    assert_equal_to_rounding(closed.forward_dynamics(rounded, there, speed, forces), expected, digits)
-    basis, multipliers = closed.null_space(rounded, there), closed.multipliers(rounded, there, speed, tau)
+    expected = lw.forward_dynamics(mech, q, v, tau)
+    for method in constraints.ALL_METHODS:
+        assert_equal_to_rounding(lw.forward_dynamics(rounded, there, speed, tau, method=method), expected, digits)
+    forces = lw.inverse_dynamics(rounded, there, speed, lw.forward_dynamics(rounded, there, speed, tau))
+    assert_equal_to_rounding(lw.forward_dynamics(rounded, there, speed, forces), expected, digits)
+    basis, multipliers = constraints.null_space(rounded, there), constraints.multipliers(rounded, there, speed, tau)
     assert basis.shape == (mech.nv, exact(name)[2])
-    assert_equal_to_rounding(np.linalg.norm(multipliers), np.linalg.norm(closed.multipliers(mech, q, v, tau)), digits)
+    assert_equal_to_rounding(
+        np.linalg.norm(multipliers), np.linalg.norm(constraints.multipliers(mech, q, v, tau)), digits
+    )
 
 
 @pytest.mark.slow_cases("[4-", "[6-")
@@ -109,7 +115,7 @@ def test_degrees_of_freedom_and_accelerations_of_the_exact_one(name, digits, rou
 def test_linear_models_of_the_exact_one(name, digits, rounded_mechanisms):
     mech, rounded = exact(name)[0], rounded_mechanisms(name, digits)
     q, v, tau = moving(name)
-    there, speed = closed.project(rounded, closed.assemble(rounded, q), v)
+    there, speed = constraints.project(rounded, constraints.assemble(rounded, q), v)
     expected = lw.linearize(mech, q, v, tau)
     found = lw.linearize(rounded, there, speed, tau, independent=expected.independent)
     assert_equal_to_rounding(found.A, expected.A, digits)
@@ -123,12 +129,12 @@ def test_motions_keep_loops_closed_and_energy(name, digits, rounded_mechanisms):
     mech, rounded = exact(name)[0], rounded_mechanisms(name, digits)
     q, v, _ = moving(name)
     duration = SHORTLY.get(name, 1.0)
-    motion = lw.simulate(rounded, closed.assemble(rounded, q), v, duration, output_step=0.1 * duration)
+    motion = lw.simulate(rounded, constraints.assemble(rounded, q), v, duration, output_step=0.1 * duration)
     expected = lw.simulate(mech, q, v, duration, output_step=0.1 * duration)
     energy = lw.kinetic_energy(rounded, motion.q, motion.v) + lw.potential_energy(rounded, motion.q)
     scale = np.abs(energy).max() + lw.kinetic_energy(rounded, motion.q, motion.v).max()
     assert np.ptp(energy) < (1e-8 + 10.0 * 10.0**-digits) * scale
-    assert np.abs(closed.position_error(rounded, motion.q)).max() < 10.0 * closed.redundancy(rounded).closure
+    assert np.abs(constraints.position_error(rounded, motion.q)).max() < 10.0 * constraints.redundancy(rounded).closure
     away = lw.difference(mech, expected.q, motion.q)
     assert np.abs(away).max() < 200.0 * 10.0**-digits * max(1.0, np.abs(expected.v).max())
 
@@ -136,17 +142,17 @@ def test_motions_keep_loops_closed_and_energy(name, digits, rounded_mechanisms):
 @every_precision
 def test_driving_a_rounded_linkage(digits, rounded_mechanisms):
     rounded = rounded_mechanisms("four_bar", digits)
-    q = closed.assemble(rounded, np.zeros(3))
-    around = closed.follow(rounded, q, {"crank_joint": q[0] + 2 * np.pi})
+    q = constraints.assemble(rounded, np.zeros(3))
+    around = linkages.follow(rounded, q, {"crank_joint": q[0] + 2 * np.pi})
     np.testing.assert_allclose(around - q, [2 * np.pi, -2 * np.pi, 0.0], atol=1e-9)
-    chart = closed.local_parametrization(rounded, q, ("crank_joint",))
+    chart = constraints.local_parametrization(rounded, q, ("crank_joint",))
     y, _ = chart.independent_state(q, np.zeros(3))
     np.testing.assert_allclose(chart.configuration(y), q, atol=1e-9)
 
 
 @every_case
 def test_exact_mechanisms_in_general_position_are_not_rounded(name, rounded_mechanisms):
-    found = closed.redundancy(rounded_mechanisms(name, None))
+    found = constraints.redundancy(rounded_mechanisms(name, None))
     assert found.assembled and not found.is_rounded and found.closure < 1e-13
     assert found.rank == exact(name)[0].nv - exact(name)[2]
 
@@ -158,50 +164,50 @@ def test_no_exact_mechanism_is_taken_for_a_rounded_one(family):
         drawn = case(family, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MechanismWarning)  # some are locked
-            found = closed.redundancy(drawn.mech)
+            found = constraints.redundancy(drawn.mech)
         assert found.assembled and not found.is_rounded
         for state in drawn.states:
-            jacobian = closed.constraint_jacobian(drawn.mech, state.q)
+            jacobian = constraints.constraint_jacobian(drawn.mech, state.q)
             rank = np.linalg.matrix_rank(jacobian, tol=1e-9 * np.linalg.norm(jacobian, 2))
             assert rank == found.rank if state.label == "regular" else rank <= found.rank
 
 
 def test_the_redundant_constraints_in_words():
-    found = closed.redundancy(built("four_bar"))
+    found = constraints.redundancy(built("four_bar"))
     assert set(found.redundant) == {
         "translation along z of loop 'pin'",
         "rotation about x of loop 'pin'",
         "rotation about y of loop 'pin'",
     }
     assert "2 of 5 constraints are independent, 1 degree of freedom" in str(found)
-    assert closed.redundancy(built("stewart_platform")).redundant == ()
-    assert closed.redundancy(lw.mechanisms.planar_arm(2)).rank == 0
-    assert str(closed.redundancy(lw.mechanisms.planar_arm(2))) == "no loops"
+    assert constraints.redundancy(built("stewart_platform")).redundant == ()
+    assert constraints.redundancy(lw.mechanisms.planar_arm(2)).rank == 0
+    assert str(constraints.redundancy(lw.mechanisms.planar_arm(2))) == "no loops"
 
 
 @pytest.mark.parametrize("name", FREEDOMS)
 def test_ranks_by_cluster(name):
     mech = built(name)
-    found = closed.redundancy(mech)
+    found = constraints.redundancy(mech)
     assert len(found.cluster_ranks) == len(clusters(mech))
     assert sum(found.cluster_ranks) == found.rank == mech.nv - FREEDOMS[name]
-    around = closed.redundancy(mech, assembled(name))
+    around = constraints.redundancy(mech, assembled(name))
     assert around.cluster_ranks == found.cluster_ranks
 
 
 def test_variants_are_told_of_once():
     mech = three_cranks(off=1e-9)
     with pytest.warns(MechanismWarning, match="rounded") as told:
-        closed.redundancy(mech.with_gravity((0.0, 0.0, 0.0)))
-        closed.redundancy(mech.with_gravity((1.0, 0.0, 0.0)))
-        closed.redundancy(mech)
+        constraints.redundancy(mech.with_gravity((0.0, 0.0, 0.0)))
+        constraints.redundancy(mech.with_gravity((1.0, 0.0, 0.0)))
+        constraints.redundancy(mech)
     assert len(told) == 1
 
 
 def test_what_is_off_by_more_than_rounding_is_locked_with_a_word():
     mech = three_cranks(off=0.02)
     with pytest.warns(MechanismWarning, match="locked: loops 'hole1', 'hole2'.*0 degrees of freedom"):
-        found = closed.redundancy(mech)
+        found = constraints.redundancy(mech)
     assert found.clusters[0].degrees_of_freedom == 0
 
 
@@ -215,7 +221,7 @@ def test_a_frame_that_is_meant_to_be_stiff_is_locked_without_one():
     mech = builder.build("triangle")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert closed.redundancy(mech).clusters[0].degrees_of_freedom == 0
+        assert constraints.redundancy(mech).clusters[0].degrees_of_freedom == 0
 
 
 def test_files_are_judged_when_they_are_loaded():
@@ -244,7 +250,7 @@ def test_files_are_judged_when_they_are_loaded():
     with pytest.warns(MechanismWarning, match="rounded: loops 'hole1', 'hole2'") as told:
         mech = lw.load(text, loops=loops)
     assert len([one for one in told if "rounded" in str(one.message)]) == 1
-    assert closed.degrees_of_freedom(mech, closed.assemble(mech, np.zeros(4))) == 1
+    assert constraints.degrees_of_freedom(mech, constraints.assemble(mech, np.zeros(4))) == 1
 
 
 def test_an_assembled_guess_decides_where_nothing_else_was_found(monkeypatch):
@@ -253,9 +259,9 @@ def test_an_assembled_guess_decides_where_nothing_else_was_found(monkeypatch):
     with monkeypatch.context() as blind:
         module = importlib.import_module("linkwise.dynamics.closed.redundancy")  # the package has a function so named
         blind.setattr(module, "_assembled_roughly", lambda *_: None)
-        assert not closed.redundancy(mech).assembled
-        with pytest.raises(closed.AssemblyError):
-            closed.assemble(mech, np.zeros(3))
+        assert not constraints.redundancy(mech).assembled
+        with pytest.raises(constraints.AssemblyError):
+            constraints.assemble(mech, np.zeros(3))
     with pytest.warns(MechanismWarning, match="rounded"):
-        q = closed.assemble(mech, np.zeros(3))
-    assert closed.redundancy(mech).assembled and closed.degrees_of_freedom(mech, q) == 1
+        q = constraints.assemble(mech, np.zeros(3))
+    assert constraints.redundancy(mech).assembled and constraints.degrees_of_freedom(mech, q) == 1

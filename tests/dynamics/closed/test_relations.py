@@ -7,7 +7,7 @@ import pytest
 from linkwise.scalar import cos
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints, linkages
 
 HEIGHT, DISK, MASS, GRAVITY = 0.02, 1.1e-3, 0.5, 9.81
 
@@ -36,28 +36,30 @@ def acceleration(x: float, w: float, torque: float = 0.0) -> float:
 
 def test_positions_ranges_and_dead_centres(cam):
     assert cam.holonomic_rows.tolist() == [True] and not cam.is_nonholonomic
-    q = closed.assemble(cam, {"cam": 0.4}, hold="cam")
+    q = constraints.assemble(cam, {"cam": 0.4}, hold="cam")
     np.testing.assert_allclose(q, [0.4, HEIGHT * (1 - np.cos(0.8))], atol=1e-12)
-    reach = closed.range_of_motion(cam, "lift", q)
+    reach = linkages.range_of_motion(cam, "lift", q)
     assert (reach.lower, reach.upper) == pytest.approx((0.0, 2 * HEIGHT), abs=1e-12)
-    assert closed.range_of_motion(cam, "cam", q).ends[1].cause == "full rotation"
-    dead = closed.singular_positions(cam, "lift", q)
+    assert linkages.range_of_motion(cam, "cam", q).ends[1].cause == "full rotation"
+    dead = linkages.singular_positions(cam, "lift", q)
     np.testing.assert_allclose([one.q[0] for one in dead], np.arange(1, 5) * np.pi / 2, atol=1e-8)
-    advantage = closed.mechanical_advantage(cam, q, "cam", "lift")
+    advantage = linkages.mechanical_advantage(cam, q, "cam", "lift")
     assert advantage == pytest.approx(1.0 / (2 * HEIGHT * np.sin(0.8)), rel=1e-10)
 
 
 def test_dynamics_and_derivatives(cam):
     x, w, torque = 0.4, 3.0, 0.07
-    q = closed.assemble(cam, {"cam": x}, hold="cam")
+    q = constraints.assemble(cam, {"cam": x}, hold="cam")
     slope, curvature = 2 * HEIGHT * np.sin(2 * x), 4 * HEIGHT * np.cos(2 * x)
     v, a = np.array([w, slope * w]), acceleration(x, w, torque)
     both = np.array([a, slope * a + curvature * w**2])
-    np.testing.assert_allclose(closed.constraint_bias(cam, q, v), [-curvature * w**2], rtol=1e-12)
+    np.testing.assert_allclose(constraints.constraint_bias(cam, q, v), [-curvature * w**2], rtol=1e-12)
     for method in ("elimination", "svd", "lagrange"):
-        np.testing.assert_allclose(closed.forward_dynamics(cam, q, v, [torque, 0.0], method=method), both, rtol=1e-10)
-    np.testing.assert_allclose(closed.inverse_dynamics(cam, q, v, both, actuated="cam"), [torque, 0.0], atol=1e-11)
-    np.testing.assert_allclose(closed.multipliers(cam, q, v, [torque, 0.0]), [-MASS * (both[1] + GRAVITY)], rtol=1e-10)
+        np.testing.assert_allclose(lw.forward_dynamics(cam, q, v, [torque, 0.0], method=method), both, rtol=1e-10)
+    np.testing.assert_allclose(lw.inverse_dynamics(cam, q, v, both, actuated="cam"), [torque, 0.0], atol=1e-11)
+    np.testing.assert_allclose(
+        constraints.multipliers(cam, q, v, [torque, 0.0]), [-MASS * (both[1] + GRAVITY)], rtol=1e-10
+    )
     step = 1e-5
     expected = [
         (acceleration(x + step, w) - acceleration(x - step, w)) / (2 * step),
@@ -80,16 +82,16 @@ def test_drives_and_locked_joints(cam):
     shifted = cam.spanning_tree.with_loops(
         lw.Coupling("profile", ("cam", "lift"), 0.0, lw.Drive(lambda t: 0.1 * t), relation=lift)
     ).at_time(0.2)
-    q = closed.assemble(shifted, {"cam": 0.4}, hold="cam")
+    q = constraints.assemble(shifted, {"cam": 0.4}, hold="cam")
     assert q[1] == pytest.approx(HEIGHT * (1 - np.cos(0.8)) + 0.02)
     held = cam.with_locked(cam=0.4)
-    assert closed.assemble(held, held.initial) == pytest.approx([HEIGHT * (1 - np.cos(0.8))])
+    assert constraints.assemble(held, held.initial) == pytest.approx([HEIGHT * (1 - np.cos(0.8))])
 
 
 def test_what_is_refused(cam, tmp_path):
     broken = built(lambda q: np.interp(q["cam"], [0.0, 1.0], [0.0, 1.0])).build("broken")
     with pytest.raises(lw.MechanismError, match="could not be evaluated .*linkwise.scalar"):
-        closed.position_error(broken, [0.0, 0.0])
+        constraints.position_error(broken, [0.0, 0.0])
     with pytest.raises(lw.MechanismError, match="a relation is a function"):
         lw.Coupling("profile", ("cam",), relation=3.0)
     with pytest.raises(lw.MechanismError, match="no moving joint 'lifter'"):

@@ -79,12 +79,12 @@ def test_each_four_bar_is_assembled_as_alone_by_small_matrices(monkeypatch):
         return svd(matrix, *args, **kwargs)
 
     monkeypatch.setattr(np.linalg, "svd", watched)
-    q = lw.closed.assemble(mech, by_number(mech, count, GUESS + shifts))
-    assert lw.closed.degrees_of_freedom(mech, q) == count
+    q = lw.constraints.assemble(mech, by_number(mech, count, GUESS + shifts))
+    assert lw.constraints.degrees_of_freedom(mech, q) == count
     assert largest[0] <= 5
     for k in (0, 7, count - 1):  # but for sizes of loops, which are measured in random configurations
         alone = four_bars(lengths[[k]])
-        expected = lw.closed.assemble(alone, by_number(alone, 1, (GUESS + shifts[k])[None]))
+        expected = lw.constraints.assemble(alone, by_number(alone, 1, (GUESS + shifts[k])[None]))
         np.testing.assert_allclose(q[positions(mech, k)], expected[positions(alone, 0)], atol=1e-3)
 
 
@@ -92,17 +92,17 @@ def test_guesses_anywhere_close_every_four_bar():
     """Some need further guesses: those of one loop do not open the others again."""
     count = 30
     mech = four_bars(lengths_of(count))
-    q = lw.closed.assemble(mech, np.random.default_rng(2).uniform(-np.pi, np.pi, mech.nq))
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-12
+    q = lw.constraints.assemble(mech, np.random.default_rng(2).uniform(-np.pi, np.pi, mech.nq))
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-12
 
 
 def test_one_loop_that_cannot_be_closed_is_named():
     lengths = lengths_of(20)
     lengths[13] = 0.05, 3.0
     mech = four_bars(lengths)
-    with pytest.raises(lw.closed.AssemblyError, match="loop 'pin13'") as failed:
-        lw.closed.assemble(mech, by_number(mech, 20, np.tile(GUESS, (20, 1))), tries=3)
-    error = np.abs(lw.closed.position_error(mech, failed.value.q)).reshape(20, -1).max(axis=-1)
+    with pytest.raises(lw.constraints.AssemblyError, match="loop 'pin13'") as failed:
+        lw.constraints.assemble(mech, by_number(mech, 20, np.tile(GUESS, (20, 1))), tries=3)
+    error = np.abs(lw.constraints.position_error(mech, failed.value.q)).reshape(20, -1).max(axis=-1)
     assert failed.value.loop == "pin13" and np.flatnonzero(error > 1e-10).tolist() == [13]
 
 
@@ -110,32 +110,32 @@ def test_motions_and_velocities_of_all_are_those_of_each():
     count = 30
     mech = four_bars(lengths_of(count))
     rng = np.random.default_rng(3)
-    q = lw.closed.assemble(mech, by_number(mech, count, np.tile(GUESS, (count, 1))))
+    q = lw.constraints.assemble(mech, by_number(mech, count, np.tile(GUESS, (count, 1))))
     v = rng.normal(size=mech.nv)
-    jacobian = lw.closed.constraint_jacobian(mech, q)
-    null = lw.closed.null_space(mech, q)
-    assert null.shape == (mech.nv, count) and lw.closed.generic_rank(mech, q) == mech.nv - count
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
+    null = lw.constraints.null_space(mech, q)
+    assert null.shape == (mech.nv, count) and lw.constraints.generic_rank(mech, q) == mech.nv - count
     np.testing.assert_allclose(jacobian @ null, 0.0, atol=1e-13)
     np.testing.assert_allclose(null.T @ null, np.eye(count), atol=1e-13)
     dense = v - np.linalg.pinv(jacobian, 1e-8) @ jacobian @ v
     for shift in (1e-5, 0.02):  # by elimination, and by a search
-        near, _ = lw.closed.project(mech, q + shift * rng.normal(size=mech.nq), v)
-        assert np.abs(lw.closed.position_error(mech, near)).max() < 1e-13
-    np.testing.assert_allclose(lw.closed.project(mech, q, v)[1], dense, atol=1e-12)
+        near, _ = lw.constraints.project(mech, q + shift * rng.normal(size=mech.nq), v)
+        assert np.abs(lw.constraints.position_error(mech, near)).max() < 1e-13
+    np.testing.assert_allclose(lw.constraints.project(mech, q, v)[1], dense, atol=1e-12)
 
 
 def test_coordinates_of_links_tie_the_loops_that_move_them():
     """A four-bar on a free body, whose place and angle follow where the coupler is held."""
     mech = four_bars(lengths_of(3), base=True)
-    start = lw.closed.assemble(mech, by_number(mech, 3, np.tile(GUESS, (3, 1))))
+    start = lw.constraints.assemble(mech, by_number(mech, 3, np.tile(GUESS, (3, 1))))
     base = mech.q_index("base_joint")
     np.testing.assert_array_equal(start[base], lw.neutral(mech)[base])  # no loop depends on it
     place = lw.frame_pose(mech, start, "coupler1")[:3, 3] + (0.3, -0.2, 0.1)
     wanted = dict(zip(("coupler1.x", "coupler1.y", "coupler1.z"), place, strict=True))
-    q = lw.closed.assemble(mech, wanted)
+    q = lw.constraints.assemble(mech, wanted)
     np.testing.assert_allclose(lw.frame_pose(mech, q, "coupler1")[:3, 3], place, atol=1e-11)
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-12
-    held = lw.closed.assemble(mech, start, hold=("coupler0.x", "coupler2.y", "crank1_joint"))
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-12
+    held = lw.constraints.assemble(mech, start, hold=("coupler0.x", "coupler2.y", "crank1_joint"))
     for name, axis in (("coupler0", 0), ("coupler2", 1)):
         before, behind = (lw.frame_pose(mech, x, name)[axis, 3] for x in (start, held))
         assert behind == pytest.approx(before, abs=1e-12)
@@ -155,7 +155,7 @@ def test_ranks_of_loops_that_start_flat_are_decided_one_by_one():
             builder.loop(f"pin{k}{j}", TURN, f"bar{k}", (0.7 * j + off, 0, 0), f"post{k}{j}", (0.5, 0, 0))
     mech = builder.build("cranks")
     with pytest.warns(lw.MechanismWarning, match="its numbers are rounded"):
-        found = lw.closed.redundancy(mech)
+        found = lw.constraints.redundancy(mech)
     ranks = [one.rank for one in found.clusters if one.loops]
     assert found.assembled and ranks == [3] * count
     assert [one.is_rounded for one in found.clusters if one.loops] == [bool(k % 2) for k in range(count)]

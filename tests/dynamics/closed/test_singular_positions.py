@@ -30,9 +30,12 @@ DRIVES = ("left_joint", "right_joint")
 TIP = ("tip.x", "tip.y")
 
 
-def moves_without(mech: lw.Mechanism, position: lw.closed.SingularPosition, joints) -> None:
+def moves_without(mech: lw.Mechanism, position: lw.linkages.SingularPosition, joints) -> None:
     """The motions that a singular position names keep loops closed and the joints at rest."""
-    rows = [lw.closed.constraint_jacobian(mech, position.q), *(np.eye(mech.nv)[mech.v_index(name)] for name in joints)]
+    rows = [
+        lw.constraints.constraint_jacobian(mech, position.q),
+        *(np.eye(mech.nv)[mech.v_index(name)] for name in joints),
+    ]
     np.testing.assert_allclose(np.concatenate(rows) @ position.motions, 0.0, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(position.motions, axis=0), 1.0, rtol=1e-12)
 
@@ -42,12 +45,12 @@ def moves_without(mech: lw.Mechanism, position: lw.closed.SingularPosition, join
 
 def test_a_slider_cannot_drive_through_its_dead_centres():
     mech = built("slider_crank")
-    found = lw.closed.singular_positions(mech, "slider_joint", outputs="crank_joint")
+    found = lw.linkages.singular_positions(mech, "slider_joint", outputs="crank_joint")
     assert [one.kind for one in found] == ["input", "input"]
     np.testing.assert_allclose(np.cos([one.q[0] for one in found]), 0.0, atol=1e-12)  # the crank is upright at zero
     for one in found:
         moves_without(mech, one, ("slider_joint",))
-    swapped = lw.closed.singular_positions(mech, "crank_joint", outputs="slider_joint")
+    swapped = lw.linkages.singular_positions(mech, "crank_joint", outputs="slider_joint")
     assert [one.kind for one in swapped] == ["output", "output"]
 
 
@@ -59,7 +62,7 @@ def test_a_dead_centre_at_the_start_is_found_like_others(crank):
     link.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "piston")
     mech = link.loop("wrist", lw.Revolute(), "rod", (0.3, 0, 0), "piston").build("in line")
     start = [crank, -crank, 0.3 + 0.1 * np.cos(crank)]
-    found = lw.closed.singular_positions(mech, "crank", start, outputs="slide")
+    found = lw.linkages.singular_positions(mech, "crank", start, outputs="slide")
     assert [one.kind for one in found] == ["output", "output"]
     for one in found:
         nearest = np.round(one.q[:2] / np.pi) * np.pi
@@ -69,7 +72,7 @@ def test_a_dead_centre_at_the_start_is_found_like_others(crank):
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_parallelograms_are_singular_when_they_lie_flat(count):
     mech = lw.mechanisms.n_four_bar(count)
-    found = lw.closed.singular_positions(mech, "post0_joint")
+    found = lw.linkages.singular_positions(mech, "post0_joint")
     assert [one.kind for one in found] == ["constraint", "constraint"]
     for one, angle in zip(found, (0.5 * np.pi, 1.5 * np.pi), strict=True):
         np.testing.assert_allclose(one.q, [angle] * (count + 1) + [-angle] * count, atol=1e-10)
@@ -79,7 +82,7 @@ def test_parallelograms_are_singular_when_they_lie_flat(count):
 
 def test_two_arms_are_singular_where_outer_links_are_in_line_or_an_arm_is_stretched():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
-    found = lw.closed.singular_positions(mech, DRIVES, q=start, outputs=TIP, hold=("left_joint",))
+    found = lw.linkages.singular_positions(mech, DRIVES, q=start, outputs=TIP, hold=("left_joint",))
     angle = np.linspace(0.0, 2.0 * np.pi, 200001)  # the right arm over a full turn, both ways to join the outer links
     elbow = elbows_of(np.stack([np.full_like(angle, start[0]), 0 * angle, angle, 0 * angle], axis=-1))
     apart = np.linalg.norm(elbow[:, 0] - elbow[:, 1], axis=-1)
@@ -109,7 +112,7 @@ def test_two_arms_are_singular_where_outer_links_are_in_line_or_an_arm_is_stretc
 def test_a_delta_robot_on_its_axis_is_singular_where_arms_are_stretched_and_where_rods_are_parallel():
     mech = built("delta_robot")
     hold = ("platform.x", "platform.y")
-    found = lw.closed.singular_positions(mech, ARMS, outputs=(*hold, "platform.z"), hold=hold)
+    found = lw.linkages.singular_positions(mech, ARMS, outputs=(*hold, "platform.z"), hold=hold)
     reach = DELTA["base"] - DELTA["plate"]
     seen = {"output": [], "input": [], "constraint": []}
     for one in found:
@@ -126,12 +129,14 @@ def test_a_delta_robot_on_its_axis_is_singular_where_arms_are_stretched_and_wher
 def test_a_stewart_platform_is_singular_where_its_legs_lines_depend_on_each_other():
     mech = built("stewart_platform")
     place = (0.08, 0.05, 1.1)
-    start = lw.closed.assemble(mech, at_platform(mech, lw.neutral(mech), (0.08, 0.05, 0.1)), hold=("platform_joint",))
+    start = lw.constraints.assemble(
+        mech, at_platform(mech, lw.neutral(mech), (0.08, 0.05, 0.1)), hold=("platform_joint",)
+    )
     hold = ("platform.x", "platform.y", "platform.z", *LEVEL[:2])
     limited = mech.with_limits(
         {"platform_joint": lw.Limits([-2.0] * 3 + [-0.95] + [-9.0] * 3, [2.0] * 3 + [0.95] + [9.0] * 3)}
     )
-    found = lw.closed.singular_positions(limited, LEGS, q=start, hold=hold, limits=True)
+    found = lw.linkages.singular_positions(limited, LEGS, q=start, hold=hold, limits=True)
     most = 2.0 * np.arcsin(0.95)
     yaw = np.linspace(-most, most, 4001)
     values = np.array([stewart_determinant(np.array(place), angle) for angle in yaw])
@@ -155,7 +160,9 @@ def reached_by_two_arms(points: np.ndarray) -> np.ndarray:
 
 def test_workspace_of_two_arms_has_circles_as_boundary_and_a_coupler_curve_inside():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
-    found = lw.closed.workspace(mech, TIP, ((-2.03, 2.8), (-2.0, 2.01)), q=start, inputs=DRIVES, outputs=TIP, points=41)
+    found = lw.linkages.workspace(
+        mech, TIP, ((-2.03, 2.8), (-2.0, 2.01)), q=start, inputs=DRIVES, outputs=TIP, points=41
+    )
     grid = np.stack(np.meshgrid(found.first, found.second, indexing="ij"), axis=-1)
     assert np.array_equal(found.is_reached, reached_by_two_arms(grid))
     np.testing.assert_allclose(
@@ -187,27 +194,27 @@ def test_workspace_of_two_arms_has_circles_as_boundary_and_a_coupler_curve_insid
 
 def test_without_bounds_a_workspace_is_looked_at_as_a_whole():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
-    found = lw.closed.workspace(mech, TIP, q=start, points=15)
+    found = lw.linkages.workspace(mech, TIP, q=start, points=15)
     high = np.sqrt((NEAR + FAR) ** 2 - (GAP / 2.0) ** 2)
     for line, ends in ((found.first, (GAP - NEAR - FAR, NEAR + FAR)), (found.second, (-high, high))):
         np.testing.assert_allclose(line[[0, -1]], [1.05 * ends[0] - 0.05 * ends[1], 1.05 * ends[1] - 0.05 * ends[0]])
     assert not (found.is_reached[[0, -1]].any() or found.is_reached[:, [0, -1]].any())
     told = f"<Workspace of tip.x, tip.y of {mech.name}: {found.is_reached.sum()} of 225 points of the grid are reached"
     assert repr(found).startswith(told) and len(repr(found)) < 200
-    turning = lw.closed.workspace(mech, DRIVES, q=start, points=9)
+    turning = lw.linkages.workspace(mech, DRIVES, q=start, points=9)
     np.testing.assert_allclose(np.ptp(turning.first), 2.0 * np.pi)
     builder = lw.Builder()
     for name, axis, parent in (("bridge", (1, 0, 0), "ground"), ("trolley", (0, 1, 0), "bridge")):
         builder.link(name, 1.0, (0, 0, 0), (0.1, 0.1, 0.1)).joint(f"{name}_track", lw.Prismatic(axis), parent, name)
     with pytest.raises(lw.MechanismError, match="'bridge_track' of mechanism 'crane' goes on and on: give bounds"):
-        lw.closed.workspace(builder.build("crane"), ("bridge_track", "trolley_track"))
+        lw.linkages.workspace(builder.build("crane"), ("bridge_track", "trolley_track"))
 
 
 def test_singular_positions_over_inputs_are_the_curves_of_the_workspace():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
     low, high = start[[0, 2]] - 0.9, start[[0, 2]] + 0.9
     bounds = tuple(zip(low, high, strict=True))
-    curves = lw.closed.singular_positions(mech, DRIVES, q=start, outputs=TIP, over=DRIVES, bounds=bounds, points=31)
+    curves = lw.linkages.singular_positions(mech, DRIVES, q=start, outputs=TIP, over=DRIVES, bounds=bounds, points=31)
     kinds = {curve.kind for curve in curves}
     assert kinds == {"boundary", "output"}  # where inputs cannot go on the outer links are in line
     for curve in curves:
@@ -222,10 +229,10 @@ def test_a_slice_of_the_workspace_of_a_delta_robot():
     mech = built("delta_robot")
     height = -0.85
     home = lw.frame_pose(mech, lw.neutral(mech), "platform")[2, 3]
-    start = lw.closed.assemble(
+    start = lw.constraints.assemble(
         mech, at_platform(mech, lw.neutral(mech), (0.0, 0.0, height - home)), hold=("platform_joint",)
     )
-    found = lw.closed.workspace(
+    found = lw.linkages.workspace(
         mech, ("platform.x", "platform.y"), ((-0.9, 0.9), (-0.9, 0.9)), q=start, hold=("platform.z",), points=19
     )
     x, y = np.meshgrid(found.first, found.second, indexing="ij")
@@ -238,7 +245,7 @@ def test_a_slice_of_the_workspace_of_a_delta_robot():
 
 def test_a_slice_of_the_workspace_of_a_stewart_platform_ends_at_limits_of_legs():
     mech = built("stewart_platform").with_limits({leg: lw.Limits(-0.15, 0.2) for leg in LEGS})
-    found = lw.closed.workspace(
+    found = lw.linkages.workspace(
         mech,
         ("platform.x", "platform.y"),
         ((-0.6, 0.6), (-0.6, 0.6)),
@@ -271,16 +278,16 @@ def test_three_legs_that_fold_are_singular_where_their_determinants_vanish(case)
     mech, box = legs.mech, ((-1.5, 1.5), (-1.52, 1.5))
     start = legs.at(0.0, 0.0, angle, np.array(signs))
     options = {"q": start, "inputs": HIPS, "outputs": ("plate",), "points": 21}
-    found = lw.closed.workspace(mech, ("plate[0]", "plate[1]"), box, hold=("plate[2]",), **options)
+    found = lw.linkages.workspace(mech, ("plate[0]", "plate[1]"), box, hold=("plate[2]",), **options)
     assert np.array_equal(found.is_reached, legs.reaches(*np.meshgrid(found.first, found.second, indexing="ij"), angle))
     q = found.q[found.is_reached]
-    assert np.abs(lw.closed.position_error(mech, q)).max() < 1e-12
+    assert np.abs(lw.constraints.position_error(mech, q)).max() < 1e-12
     assert np.array_equal(np.sign(legs.serial(q)), np.broadcast_to(signs, (len(q), 3)))
     sides = np.sign(found.measures["input"][found.is_reached]) * np.sign(legs.parallel(q))
     assert abs(sides.sum()) == len(q)  # the same regions, up to one sign for all
     assert {curve.kind for curve in found.curves} <= {"boundary", "input"}
     for curve in found.curves:
-        assert np.abs(lw.closed.position_error(mech, curve.q)).max() < 1e-12
+        assert np.abs(lw.constraints.position_error(mech, curve.q)).max() < 1e-12
         inside = curve.kind == "input"
         zero = np.abs(legs.parallel(curve.q)) if inside else np.abs(legs.serial(curve.q)).min(axis=-1)
         assert zero.max() < (1e-9 if inside else 1e-6)  # a knee is known to the root of what the position is
@@ -296,12 +303,12 @@ def three_legs_at_random(seed: int) -> tuple[ThreeLegs, np.ndarray]:
     return legs, legs.at(0.0, 0.0, angle, rng.choice([-1.0, 1.0], 3))
 
 
-def over_hips(legs: ThreeLegs, start: np.ndarray, points: int, half: float = np.pi) -> lw.closed.Workspace:
+def over_hips(legs: ThreeLegs, start: np.ndarray, points: int, half: float = np.pi) -> lw.linkages.Workspace:
     box = [(x - half, x + half) for x in (start[legs.mech.q_index(name).start] for name in HIPS[:2])]
-    return lw.closed.workspace(legs.mech, HIPS[:2], box, start, HIPS, ("plate",), hold=HIPS[2:], points=points)
+    return lw.linkages.workspace(legs.mech, HIPS[:2], box, start, HIPS, ("plate",), hold=HIPS[2:], points=points)
 
 
-def check_assembly_mode(legs: ThreeLegs, found: lw.closed.Workspace, start: np.ndarray) -> None:
+def check_assembly_mode(legs: ThreeLegs, found: lw.linkages.Workspace, start: np.ndarray) -> None:
     """All points that are reached are joined to the start by motions along the grid, and no such motion leads to a
     point that is not: by the differential equation of the plate."""
     mech, shape = legs.mech, found.is_reached.shape
@@ -366,7 +373,7 @@ def test_three_legs_over_their_inputs_stay_in_one_assembly_mode(seed):
     assert np.abs(knees[on_curve]).max(initial=0.0) < 1e-12 < np.abs(knees[~on_curve]).min()
     assert abs(np.sum(np.sign(measure) * np.sign(knees))) == np.sum(~on_curve)
     for curve in found.curves:
-        assert np.abs(lw.closed.position_error(mech, curve.q)).max() < 1e-12
+        assert np.abs(lw.constraints.position_error(mech, curve.q)).max() < 1e-12
         inside = curve.kind == "output"
         zero = np.abs(legs.serial(curve.q)).min(axis=-1) if inside else np.abs(legs.parallel(curve.q))
         assert zero.max() < 1e-6
@@ -375,7 +382,7 @@ def test_three_legs_over_their_inputs_stay_in_one_assembly_mode(seed):
 def test_loops_that_depend_on_each_other_along_a_curve():
     mech = built("parallel_four_bar_robot")
     start = np.array([1.0, 0.3, 0.7, -0.7 - np.pi])
-    found = lw.closed.workspace(mech, ("joint1", "joint2"), ((-0.5, 1.5), (0.0, 1.03)), q=start, points=(20, 11))
+    found = lw.linkages.workspace(mech, ("joint1", "joint2"), ((-0.5, 1.5), (0.0, 1.03)), q=start, points=(20, 11))
     assert found.is_reached.all()
     assert [curve.kind for curve in found.curves] == ["constraint"]
     np.testing.assert_allclose(found.curves[0].points[:, 0], found.curves[0].points[:, 1], atol=1e-7)
@@ -385,12 +392,12 @@ def test_refusals_of_workspaces_say_what_to_do():
     mech, start = two_arms(), two_arms_at(np.array([0.4, 1.2]))
     for bounds in (((0.0, 1.0),), ((1.0, 0.0), (0.0, 1.0)), ((0.0, np.inf), (0.0, 1.0))):
         with pytest.raises(lw.MechanismError, match="bounds are .* finite and low < high"):
-            lw.closed.workspace(mech, TIP, bounds, q=start)
+            lw.linkages.workspace(mech, TIP, bounds, q=start)
     with pytest.raises(lw.MechanismError, match="choose bounds around it"):
-        lw.closed.workspace(mech, TIP, ((5.0, 6.0), (5.0, 6.0)), q=start)
+        lw.linkages.workspace(mech, TIP, ((5.0, 6.0), (5.0, 6.0)), q=start)
     with pytest.raises(lw.MechanismError, match="a workspace has two coordinates"):
-        lw.closed.workspace(mech, "tip.x", ((0.0, 1.0), (0.0, 1.0)), q=start)
+        lw.linkages.workspace(mech, "tip.x", ((0.0, 1.0), (0.0, 1.0)), q=start)
     with pytest.raises(lw.MechanismError, match="at least 2 points"):
-        lw.closed.workspace(mech, TIP, ((0.0, 1.0), (0.0, 1.0)), q=start, points=1)
+        lw.linkages.workspace(mech, TIP, ((0.0, 1.0), (0.0, 1.0)), q=start, points=1)
     with pytest.raises(lw.MechanismError, match="has 3: hold 1 more"):
-        lw.closed.workspace(built("delta_robot"), ("platform.x", "platform.y"), ((0.0, 1.0), (0.0, 1.0)))
+        lw.linkages.workspace(built("delta_robot"), ("platform.x", "platform.y"), ((0.0, 1.0), (0.0, 1.0)))

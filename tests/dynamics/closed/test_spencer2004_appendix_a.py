@@ -257,7 +257,7 @@ def twist_of_the_cut_frame(mech, q, v, to_link7, step: float = 1e-4) -> np.ndarr
     cut[:3, 3] = shift[2, 1], shift[0, 2], shift[1, 0]
 
     def at(t: float) -> np.ndarray:
-        there = lw.closed.project(mech, lw.integrate(mech, q, v, t), v)[0]
+        there = lw.constraints.project(mech, lw.integrate(mech, q, v, t), v)[0]
         return lw.frame_pose(mech, there, "link7") @ cut
 
     rate = np.linalg.inv(at(0.0)) @ (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
@@ -269,7 +269,7 @@ def twist_of_the_cut_frame(mech, q, v, to_link7, step: float = 1e-4) -> np.ndarr
 def test_virtual_links_give_the_same_constraints(kind):
     """(J_i - J_i') v = 0 at the cut; the virtual coordinates eliminated, the rows span those of the closure."""
     mech, q, extended, full, to_link7 = virtual_loop(kind)
-    np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-12)
+    np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-12)
     n = mech.nv
     both = lw.jacobian(extended, full, "virtual") - np.linalg.inv(to_link7) @ lw.jacobian(
         extended, full, "link7"
@@ -279,13 +279,13 @@ def test_virtual_links_give_the_same_constraints(kind):
     mixed = np.random.default_rng(0).normal(size=(6, 6)) @ left.T  # any split with a regular dg_v/dq_v will do
     g, g_v = mixed[kind.nv :] @ both, mixed[: kind.nv] @ both
     eliminated = g[:, :n] - g[:, n:] @ np.linalg.solve(g_v[:, n:], g_v[:, :n])  # (A.12)
-    ours = lw.closed.constraint_jacobian(mech, q)
+    ours = lw.constraints.constraint_jacobian(mech, q)
     assert np.linalg.matrix_rank(ours) == np.linalg.matrix_rank(eliminated) == 6 - kind.nv
     assert np.linalg.matrix_rank(np.vstack([ours, eliminated]), tol=1e-9) == 6 - kind.nv
 
     # Along a motion that keeps the loop closed, (A.10) and (A.11) hold with the velocity of the virtual joint, which is
     # what the closed mechanism's poses say: the twist of the cut frame on link 7, along the joint's freedoms.
-    basis = lw.closed.null_space(mech, q)
+    basis = lw.constraints.null_space(mech, q)
     v = basis @ np.ones(basis.shape[1])
     moving = twist_of_the_cut_frame(mech, q, v, to_link7)
     v_virtual, *_ = np.linalg.lstsq(lw.jacobian(extended, full, "virtual")[:, n:], moving, rcond=None)
@@ -304,6 +304,6 @@ def test_virtual_links_give_the_same_constraints(kind):
     accelerations = lw.link_accelerations(extended, full, whole, np.zeros(extended.nv))
     rates = accelerations[-1] - np.linalg.inv(to_link7) @ accelerations[-2]
     offset = -(inverse[:n, basis.shape[1] :] @ rates)
-    expected = -np.linalg.pinv(ours) @ lw.closed.constraint_bias(mech, q, v)
+    expected = -np.linalg.pinv(ours) @ lw.constraints.constraint_bias(mech, q, v)
     np.testing.assert_allclose(offset, expected, atol=1e-8 * (1.0 + np.abs(expected).max()))
     assert np.abs(-offset - expected).max() > 1e-2  # without the minus, as printed

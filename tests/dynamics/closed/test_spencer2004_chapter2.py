@@ -23,11 +23,11 @@ def seed(*ids, by):
 
 
 def g(q):
-    return lw.closed.position_error(MECH, q)[list(PLANAR)]
+    return lw.constraints.position_error(MECH, q)[list(PLANAR)]
 
 
 def jacobian(q):
-    return lw.closed.constraint_jacobian(MECH, q)[list(PLANAR)]
+    return lw.constraints.constraint_jacobian(MECH, q)[list(PLANAR)]
 
 
 def h(x):
@@ -37,7 +37,7 @@ def h(x):
 
 def f(x):
     """The underlying ODE (2.6)."""
-    return np.concatenate([x[4:], lw.closed.forward_dynamics(MECH, x[:4], x[4:], np.zeros(4))])
+    return np.concatenate([x[4:], lw.forward_dynamics(MECH, x[:4], x[4:], np.zeros(4))])
 
 
 def derivative(function, at, step=1e-5):
@@ -49,7 +49,7 @@ def derivative(function, at, step=1e-5):
     return np.array(columns).T
 
 
-CHART = lw.closed.local_parametrization(MECH, Q, ROWS)
+CHART = lw.constraints.local_parametrization(MECH, Q, ROWS)
 
 
 def psi(y):
@@ -74,7 +74,7 @@ def test_an_ode_with_invariants():
     assert np.linalg.matrix_rank(invariants, tol=1e-6) == 4
     np.testing.assert_allclose(invariants[:2], np.hstack([jacobian(Q), np.zeros((2, 4))]), atol=1e-9)
     np.testing.assert_allclose(invariants[2:, 4:], jacobian(Q), atol=1e-9)
-    bias = lw.closed.constraint_bias(MECH, Q, V)[list(PLANAR)]
+    bias = lw.constraints.constraint_bias(MECH, Q, V)[list(PLANAR)]
     np.testing.assert_allclose(invariants[2:, :4] @ V, bias, atol=1e-8)
     np.testing.assert_allclose(invariants @ f(X), 0.0, atol=1e-8)  # along solutions h stays what it is
     motion = lw.simulate(MECH, Q, V, 0.3, method="dop853", stabilization=None, rtol=1e-12, atol=1e-12)
@@ -111,7 +111,7 @@ def test_a_nonlinear_change_of_coordinates():
     def phi(x, y):
         return np.concatenate([residual(x, y), h(x)])
 
-    chart = lw.closed.local_parametrization(
+    chart = lw.constraints.local_parametrization(
         MECH,
         Q,
         Coordinates(c, lambda q: derivative(c, q), lambda q, v: derivative(lambda p: derivative(c, p) @ v, q) @ v),
@@ -175,13 +175,13 @@ def test_tangent_vectors_in_the_proof_of_the_theorem():
 def test_partitioning_on_the_position_level():
     complete = np.vstack([ROWS, np.random.default_rng(1).normal(size=(2, 4))])
     r_bar, s_bar = np.hsplit(np.linalg.inv(complete), 2)
-    constraint, bias = jacobian(Q), lw.closed.constraint_bias(MECH, Q, V)[list(PLANAR)]
+    constraint, bias = jacobian(Q), lw.constraints.constraint_bias(MECH, Q, V)[list(PLANAR)]
     basis = r_bar - s_bar @ np.linalg.solve(constraint @ s_bar, constraint @ r_bar)
     np.testing.assert_allclose(basis, CHART.derivative(Q), atol=1e-11)
     offset = -s_bar @ np.linalg.solve(constraint @ s_bar, bias)
     np.testing.assert_allclose(offset, CHART.offset(Q, V), atol=1e-10)
     # Unit vectors for R and S: coordinates themselves, chosen by pivoting.
-    found = lw.closed.null_space(MECH, Q, method="partitioning")
+    found = lw.constraints.null_space(MECH, Q, method="partitioning")
     units = [row for row in found if np.count_nonzero(row) == 1 and row.max() == 1.0]
     assert len(units) == 2
 
@@ -192,24 +192,24 @@ def test_null_space_methods():
     force = -lw.bias_force(MECH, Q, V)
     a = f(X)[4:]
     for method in ("svd", "partitioning", "tangent", "differentiable"):
-        basis = lw.closed.null_space(MECH, Q, method=method)
+        basis = lw.constraints.null_space(MECH, Q, method=method)
         np.testing.assert_allclose(basis.T @ (lw.mass_matrix(MECH, Q) @ a - force), 0.0, atol=1e-9)
     # Tangent space methods: the rows of R are a basis of the null space "so that (R* H*)* is always nonsingular", and
     # then K is that basis itself, with orthonormal columns.
     for state in range(5):
         q, _ = random_state("five_bar", state)
-        basis = lw.closed.null_space(MECH, q, method="tangent")
+        basis = lw.constraints.null_space(MECH, q, method="tangent")
         np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
         np.testing.assert_allclose(jacobian(q) @ basis, 0.0, atol=1e-12)
         stacked = np.vstack([basis.T, jacobian(q)])
         smallest = min(1.0, np.linalg.svd(jacobian(q))[1][-1])
         assert np.linalg.svd(stacked)[1][-1] == pytest.approx(smallest, rel=1e-9)  # no worse than G is
         np.testing.assert_allclose(np.linalg.inv(stacked)[:, :2], basis, atol=1e-11)
-        chart = lw.closed.local_parametrization(MECH, q, basis.T)
+        chart = lw.constraints.local_parametrization(MECH, q, basis.T)
         np.testing.assert_allclose(chart.derivative(q), basis, atol=1e-11)
         np.testing.assert_allclose(chart.configuration([0.0, 0.0]), q, atol=1e-12)
     # With dK/dt = -Q1 R^-T dG/dt K, the null space along the motion is spanned by K + t dK/dt to first order.
-    basis, step = lw.closed.null_space(MECH, Q, method="differentiable"), 1e-5
+    basis, step = lw.constraints.null_space(MECH, Q, method="differentiable"), 1e-5
     moving = (jacobian(lw.integrate(MECH, Q, V, step)) - jacobian(lw.integrate(MECH, Q, V, -step))) / (2 * step)
     q1, r = np.linalg.qr(jacobian(Q).T)
     slope = -q1 @ np.linalg.solve(r.T, moving @ basis)
@@ -226,10 +226,10 @@ def test_the_parallel_four_bar_robot_has_a_constant_basis():
     rng = np.random.default_rng(0)
     for q1, q2 in rng.uniform(-3.0, 3.0, (20, 2)):
         q = np.array([q1, q2, q1 - q2, q2 - q1 - np.pi])  # (2.48)
-        np.testing.assert_allclose(lw.closed.position_error(mech, q), 0.0, atol=1e-14)
-        basis = lw.closed.null_space(mech, q, independent=("joint1", "joint2"))
+        np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-14)
+        basis = lw.constraints.null_space(mech, q, independent=("joint1", "joint2"))
         np.testing.assert_allclose(basis, printed, atol=1e-9 / abs(np.sin(q1 - q2)))
-        chart = lw.closed.local_parametrization(mech, q, ("joint1", "joint2"))
+        chart = lw.constraints.local_parametrization(mech, q, ("joint1", "joint2"))
         moved = chart.configuration([0.1, -0.2])
         np.testing.assert_allclose(moved, q + printed @ [0.1, -0.2], atol=1e-10)
         # The general formula printed before it is simplified.
@@ -251,8 +251,8 @@ def test_the_crank_angle_is_a_global_coordinate_of_a_slider_crank():
     q = np.zeros(3)
     crank, slider = [], []
     for angle in np.arange(0.0, 2 * np.pi, np.pi / 16):
-        q = lw.closed.follow(mech, q, {"crank_joint": angle})
-        constraint = lw.closed.constraint_jacobian(mech, q)
+        q = lw.linkages.follow(mech, q, {"crank_joint": angle})
+        constraint = lw.constraints.constraint_jacobian(mech, q)
         for values, place in ((crank, 0), (slider, 2)):
             values.append(np.linalg.svd(np.vstack([np.eye(3)[place], constraint]))[1][-1])
     assert min(crank) > 0.05 and min(slider) < 1e-9

@@ -18,7 +18,7 @@ TAU = np.array([1.0, -2.0, 0.5, 1.0])
 
 def parts(q, v):
     """G, dG/dt v and the decomposition U, sigma, V* of the two planar constraints."""
-    constraint, bias = lw.closed.constraint_jacobian(MECH, q)[:2], lw.closed.constraint_bias(MECH, q, v)[:2]
+    constraint, bias = lw.constraints.constraint_jacobian(MECH, q)[:2], lw.constraints.constraint_bias(MECH, q, v)[:2]
     return constraint, bias, np.linalg.svd(constraint)
 
 
@@ -39,11 +39,11 @@ def test_the_singular_value_decomposition_does_both():
     mass, force = lw.mass_matrix(MECH, Q), TAU - lw.bias_force(MECH, Q, V)
     reduced = np.linalg.inv(v2.T @ mass @ v2)
     printed = v2 @ reduced @ v2.T @ (force + mass @ inverse @ bias) - inverse @ bias  # (3.5b)
-    np.testing.assert_allclose(lw.closed.forward_dynamics(MECH, Q, V, TAU), printed, atol=1e-10)
-    same = lw.closed.null_space(MECH, Q)
+    np.testing.assert_allclose(lw.forward_dynamics(MECH, Q, V, TAU), printed, atol=1e-10)
+    same = lw.constraints.null_space(MECH, Q)
     np.testing.assert_allclose(same @ same.T, v2 @ v2.T, atol=1e-12)
     # The same by the chart that has V2* q for coordinates: K = V2 (3.2), dK/dt dy/dt (3.3), (3.6), (3.7).
-    chart = lw.closed.local_parametrization(MECH, Q, v2.T)  # (3.1)
+    chart = lw.constraints.local_parametrization(MECH, Q, v2.T)  # (3.1)
     np.testing.assert_allclose(chart.derivative(Q), v2, atol=1e-12)
     np.testing.assert_allclose(chart.offset(Q, V), summed, atol=1e-11)
     y_acceleration = reduced @ v2.T @ (force - mass @ offset)
@@ -52,8 +52,8 @@ def test_the_singular_value_decomposition_does_both():
 
 def test_constraints_are_softened_by_damped_least_squares():
     """Section 3.3: the damped least-squares inverse in place of the pseudo-inverse in (3.5b)."""
-    q = lw.closed.assemble(MECH, STRETCHED + np.array([1e-2, 2e-2, 0.0, 0.0]))
-    _, v = lw.closed.project(MECH, q, 10.0 * V)
+    q = lw.constraints.assemble(MECH, STRETCHED + np.array([1e-2, 2e-2, 0.0, 0.0]))
+    _, v = lw.constraints.project(MECH, q, 10.0 * V)
     constraint, bias, (_, sigma, vt) = parts(q, v)
     assert sigma[1] < 0.05 * sigma[0]
     v2, mass, force = vt[2:].T, lw.mass_matrix(MECH, q), TAU - lw.bias_force(MECH, q, v)
@@ -62,23 +62,23 @@ def test_constraints_are_softened_by_damped_least_squares():
         damped = constraint.T @ np.linalg.inv(constraint @ constraint.T + (fraction * sigma[0]) ** 2 * np.eye(2))
         offset = -damped @ bias
         printed = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ (force - mass @ offset)) + offset
-        found = lw.closed.forward_dynamics(MECH, q, v, TAU, method="svd", damping=fraction)
+        found = lw.forward_dynamics(MECH, q, v, TAU, method="svd", damping=fraction)
         np.testing.assert_allclose(found, printed, rtol=1e-9)
         largest.append(np.abs(offset).max())
     assert largest[0] > 10.0 * largest[1] > 10.0 * largest[2]
     with pytest.raises(lw.MechanismError, match="damping must be a positive fraction"):
-        lw.closed.forward_dynamics(MECH, q, v, TAU, damping=0.0)
+        lw.forward_dynamics(MECH, q, v, TAU, damping=0.0)
 
 
 @seed("3.9", by="library")
 def test_stabilization_enters_the_offset():
     q, v = Q + 0.01, V + 0.1
     constraint, bias, (_, _, vt) = parts(q, v)
-    v2, error = vt[2:].T, lw.closed.position_error(MECH, q)[:2]
+    v2, error = vt[2:].T, lw.constraints.position_error(MECH, q)[:2]
     offset = -np.linalg.pinv(constraint) @ (bias + 2 * 3.0 * constraint @ v + 4.0**2 * error)
     mass, force = lw.mass_matrix(MECH, q), TAU - lw.bias_force(MECH, q, v)
     printed = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ (force - mass @ offset)) + offset
-    found = lw.closed.forward_dynamics(MECH, q, v, TAU, baumgarte=(3.0, 4.0))
+    found = lw.forward_dynamics(MECH, q, v, TAU, baumgarte=(3.0, 4.0))
     np.testing.assert_allclose(found, printed, atol=1e-10)
 
 
@@ -90,15 +90,15 @@ def test_evaluation_does_not_fail_at_the_singular_position():
     mass, force = lw.mass_matrix(MECH, STRETCHED), -lw.bias_force(MECH, STRETCHED, np.zeros(4))
     expected = v2 @ np.linalg.solve(v2.T @ mass @ v2, v2.T @ force)
     for method in ("svd", "lagrange", "tangent", "partitioning", "differentiable"):
-        a = lw.closed.forward_dynamics(MECH, STRETCHED, np.zeros(4), np.zeros(4), method=method)
+        a = lw.forward_dynamics(MECH, STRETCHED, np.zeros(4), np.zeros(4), method=method)
         np.testing.assert_allclose(a, expected, atol=1e-9)
     assert constraint.any() and expected[1] == pytest.approx(expected[3])  # it falls symmetrically
 
 
 @seed("Figure 3.3", by="library")
 def test_the_printed_stretched_position_is_not_closed():
-    assert np.abs(lw.closed.position_error(MECH, [np.pi, 0.0, 0.0, np.pi])).max() > 2.9
-    np.testing.assert_allclose(lw.closed.position_error(MECH, STRETCHED), 0.0, atol=1e-15)
+    assert np.abs(lw.constraints.position_error(MECH, [np.pi, 0.0, 0.0, np.pi])).max() > 2.9
+    np.testing.assert_allclose(lw.constraints.position_error(MECH, STRETCHED), 0.0, atol=1e-15)
 
 
 @seed("Figure 3.3", "Figure 3.4", "Figure 3.5", "Figure 3.6", by="library")

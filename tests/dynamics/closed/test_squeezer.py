@@ -76,10 +76,10 @@ def start():
 
 def test_published_accelerations_and_motion():
     q = start()
-    assert np.abs(lw.closed.position_error(MECH, q)).max() < 1e-15
-    assert lw.closed.degrees_of_freedom(MECH, q) == 1
-    for method in lw.closed.ALL_METHODS:
-        a = lw.closed.forward_dynamics(MECH, q, np.zeros(7), forces(0.0, q, None), method=method)
+    assert np.abs(lw.constraints.position_error(MECH, q)).max() < 1e-15
+    assert lw.constraints.degrees_of_freedom(MECH, q) == 1
+    for method in lw.constraints.ALL_METHODS:
+        a = lw.forward_dynamics(MECH, q, np.zeros(7), forces(0.0, q, None), method=method)
         np.testing.assert_allclose(a[PLACES[:2]], [14222.4439199541, -10666.8329399656], rtol=1e-12)
         np.testing.assert_allclose(a[PLACES[2:]], 0.0, atol=1e-8)
     motion = lw.simulate(MECH, q, np.zeros(7), 0.03, control=forces, rtol=1e-8, atol=1e-8)

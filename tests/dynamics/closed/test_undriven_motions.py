@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import closed
+from linkwise import constraints
 
 ROBOT = lw.mechanisms.quadruped(())
 TOES = [name for name in ROBOT.frame_names if name.endswith("_toe")]
@@ -36,7 +36,7 @@ def test_the_line_through_two_feet_is_named(feet):
     four, active = lw.hold_frames(ROBOT, TOES, q, points=True), np.isin(np.arange(4), feet)
     for held, more in ((two, {}), (four, {"active": active})):
         with pytest.raises(lw.MechanismError, match="in 1 of the 12 degrees of freedom, the rotation of") as refused:
-            closed.inverse_dynamics(held, q, None, None, actuated=MOTORS, **more)
+            lw.inverse_dynamics(held, q, None, None, actuated=MOTORS, **more)
         assert " too" not in str(refused.value) and "actuate" not in str(refused.value)
         assert "11 independent joints or coordinates alone" in str(refused.value)
         through, along = line_of(str(refused.value))
@@ -52,9 +52,9 @@ def test_what_is_left_free_follows():
         wanted = dict(
             zip([one for one in TRUNK if one != left_out] + list(MOTORS[3:9]), rng.normal(size=11), strict=True)
         )
-        tau = closed.inverse_dynamics(HELD, STAND, None, wanted, actuated=MOTORS, active=active)
+        tau = lw.inverse_dynamics(HELD, STAND, None, wanted, actuated=MOTORS, active=active)
         assert not tau[:6].any()
-        a = dict(zip(HELD.v_names, closed.forward_dynamics(HELD, STAND, None, tau, active=active), strict=True))
+        a = dict(zip(HELD.v_names, lw.forward_dynamics(HELD, STAND, None, tau, active=active), strict=True))
         np.testing.assert_allclose([a[name] for name in wanted], list(wanted.values()), atol=1e-8)
 
 
@@ -63,28 +63,28 @@ def test_batches_name_their_first_state():
     active = np.array([[1, 1, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
     told = r"in state \(1,\) and 2 more: .*in 1 of the 12 degrees of freedom"
     with pytest.raises(lw.MechanismError, match=told):
-        closed.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS, active=active)
+        lw.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS, active=active)
     for feet, count, dofs in ((2, 3, 15), (3, 6, 18)):
         told = f"in {count} of the {dofs} degrees of freedom no joint moves but 'trunk_joint', which no motor drives"
         with pytest.raises(lw.MechanismError, match=told):
-            closed.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS, active=active[feet])
+            lw.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS, active=active[feet])
 
 
 def test_motors_that_would_help_are_asked_for():
     """Some of the motors are not named: with them four feet carry the robot, two do not."""
     most = MOTORS[:-3]
     with pytest.raises(lw.MechanismError, match="actuate at least as many joints") as refused:
-        closed.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS[:4])
+        lw.inverse_dynamics(HELD, STAND, None, None, actuated=MOTORS[:4])
     assert "which no motor drives" not in str(refused.value)
     with pytest.raises(lw.MechanismError, match="actuate at least as many joints.*; in 1 of the 12 .* no motor drives"):
-        closed.inverse_dynamics(HELD, STAND, None, None, actuated=most, active=np.array([True, False, False, True]))
+        lw.inverse_dynamics(HELD, STAND, None, None, actuated=most, active=np.array([True, False, False, True]))
 
 
 def test_coordinates_that_are_named_are_not_asked_for():
     two = lw.hold_frames(ROBOT, [TOES[0], TOES[3]], STAND, points=True)
     with pytest.raises(lw.MechanismError, match="12 coordinates were chosen, and the others do not follow") as refused:
-        closed.null_space(two, STAND, independent=MOTORS)
+        constraints.null_space(two, STAND, independent=MOTORS)
     assert " too" not in str(refused.value)
     with pytest.raises(lw.MechanismError, match="name 'rear_left_knee_joint' too") as refused:
-        closed.null_space(two, STAND, independent=[name for name in MOTORS if name != "rear_left_knee_joint"])
+        constraints.null_space(two, STAND, independent=[name for name in MOTORS if name != "rear_left_knee_joint"])
     assert "front_right_knee_joint" not in str(refused.value)

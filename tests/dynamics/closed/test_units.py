@@ -81,10 +81,10 @@ Quantity = Callable[[In], Sequence[np.ndarray]]
 
 
 def ranks(at: In) -> list[np.ndarray]:
-    clusters = lw.closed.redundancy(at.mech).clusters
-    generic = [lw.closed.generic_rank(at.mech, at.q)] * at.is_regular
+    clusters = lw.constraints.redundancy(at.mech).clusters
+    generic = [lw.constraints.generic_rank(at.mech, at.q)] * at.is_regular
     return [
-        np.array([lw.closed.degrees_of_freedom(at.mech, at.q), *generic]),
+        np.array([lw.constraints.degrees_of_freedom(at.mech, at.q), *generic]),
         np.array([[one.rank, one.constraints] for one in clusters]),
     ]
 
@@ -92,20 +92,21 @@ def ranks(at: In) -> list[np.ndarray]:
 def forward_dynamics(at: In) -> list[np.ndarray]:
     """By all formulations; Lagrange's needs a tree all of which has inertia."""
     massless = any(body.mass == 0.0 for body in at.mech.bodies)
-    methods = [method for method in lw.closed.ALL_METHODS if not (massless and method == "lagrange")]
-    by_method = [lw.closed.forward_dynamics(at.mech, *at.state(), method=method) for method in methods]
+    methods = [method for method in lw.constraints.ALL_METHODS if not (massless and method == "lagrange")]
+    by_method = [lw.forward_dynamics(at.mech, *at.state(), method=method) for method in methods]
     batch = [np.stack([x, x]) for x in at.state()]
-    by_method += [*lw.closed.forward_dynamics(at.mech, *batch)]
+    by_method += [*lw.forward_dynamics(at.mech, *batch)]
     return [at.accelerations(a) for a in by_method]
 
 
 def stabilized(at: In) -> list[np.ndarray]:
     """Loops a little open."""
     q = lw.integrate(at.mech, at.q, at.changes(1e-10)[0], 1.0)
-    rank = at.si.nv - lw.closed.degrees_of_freedom(at.mech, at.q)
+    rank = at.si.nv - lw.constraints.degrees_of_freedom(at.mech, at.q)
     gains = (3.0 / at.units.time, 2.0 / at.units.time)
     a = [
-        lw.closed.forward_dynamics(at.mech, q, at.v, at.tau, method, gains, rank=rank) for method in ("svd", "tangent")
+        lw.forward_dynamics(at.mech, q, at.v, at.tau, method=method, baumgarte=gains, rank=rank)
+        for method in ("svd", "tangent")
     ]
     return [at.accelerations(one) for one in a]
 
@@ -114,7 +115,7 @@ def null_spaces(at: In) -> list[np.ndarray]:
     """The projections on the motions that loops allow, along metres and radians."""
     projections = []
     for method in ("svd", "elimination", "tangent", "differentiable", "partitioning"):
-        basis = lw.closed.null_space(at.mech, at.q, method)
+        basis = lw.constraints.null_space(at.mech, at.q, method)
         if method != "partitioning":
             np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=TOLERANCE)
         basis, _ = np.linalg.qr(at.steps(basis.T).T)
@@ -123,41 +124,42 @@ def null_spaces(at: In) -> list[np.ndarray]:
 
 
 def reactions(at: In) -> list[np.ndarray]:
-    loops = lw.closed.loop_reactions(at.mech, *at.state())
-    joints = lw.closed.joint_wrenches(at.mech, *at.state())
-    by_svd = lw.closed.loop_reactions(at.mech, *at.state(), method="svd")
+    loops = lw.constraints.loop_reactions(at.mech, *at.state())
+    q, v, tau = at.state()
+    joints = lw.joint_wrenches(at.mech, q, v, tau=tau)
+    by_svd = lw.constraints.loop_reactions(at.mech, *at.state(), method="svd")
     return [
         at.wrenches(loops),
         at.wrenches(by_svd),
         at.wrenches(joints),
-        at.forces(lw.closed.constraint_forces(at.mech, *at.state())),
+        at.forces(lw.constraints.constraint_forces(at.mech, *at.state())),
     ]
 
 
 def impacts(at: In) -> list[np.ndarray]:
     v = at.v + at.changes(1.0)[0] / at.units.time
-    impulses = lw.closed.impact_impulses(at.mech, at.q, v) / at.units.time
-    return [at.velocities(lw.closed.impact(at.mech, at.q, v)), at.wrenches(impulses)]
+    impulses = lw.constraints.impact_impulses(at.mech, at.q, v) / at.units.time
+    return [at.velocities(lw.constraints.impact(at.mech, at.q, v)), at.wrenches(impulses)]
 
 
 def inverse_dynamics(at: In) -> list[np.ndarray]:
     """Forces of all joints, as far as they drive the mechanism; and those of as many joints as there are degrees of
     freedom, which have one answer."""
-    a = lw.closed.forward_dynamics(at.mech, *at.state(), method="svd")
+    a = lw.forward_dynamics(at.mech, *at.state(), method="svd")
     found = [
-        _along(at, lw.closed.inverse_dynamics(at.mech, at.q, at.v, a)),
-        _along(at, lw.closed.static_forces(at.mech, at.q)),
+        _along(at, lw.inverse_dynamics(at.mech, at.q, at.v, a)),
+        _along(at, lw.static_forces(at.mech, at.q)),
     ]
     independent = at.independent().independent
     if set(independent) <= set(at.mech.joint_names):
-        found.append(at.forces(lw.closed.inverse_dynamics(at.mech, at.q, at.v, a, independent)))
-        found.append(at.forces(lw.closed.static_forces(at.mech, at.q, independent)))
+        found.append(at.forces(lw.inverse_dynamics(at.mech, at.q, at.v, a, actuated=independent)))
+        found.append(at.forces(lw.static_forces(at.mech, at.q, actuated=independent)))
     return found
 
 
 def _along(at: In, tau: np.ndarray) -> np.ndarray:
     """Joint forces as far as they drive the mechanism."""
-    basis, _ = np.linalg.qr(at.steps(lw.closed.null_space(at.mech, at.q).T).T)
+    basis, _ = np.linalg.qr(at.steps(lw.constraints.null_space(at.mech, at.q).T).T)
     return basis @ (basis.T @ at.forces(tau))
 
 
@@ -167,7 +169,7 @@ def projection(at: In) -> list[np.ndarray]:
     found = []
     for size in (1.0, 10.0):
         q = lw.integrate(at.mech, at.q, size * step, 1.0)
-        q, v = lw.closed.project(at.mech, q, at.v + change / at.units.time)
+        q, v = lw.constraints.project(at.mech, q, at.v + change / at.units.time)
         found += [at.positions(q), at.velocities(v)]
     return found
 
@@ -175,7 +177,7 @@ def projection(at: In) -> list[np.ndarray]:
 def assembly(at: In) -> list[np.ndarray]:
     """From a guess far away."""
     guess = lw.integrate(at.mech, at.q, at.changes(0.1)[0], 1.0)
-    return [at.positions(lw.closed.assemble(at.mech, guess))]
+    return [at.positions(lw.constraints.assemble(at.mech, guess))]
 
 
 def charts(at: In) -> list[np.ndarray]:
@@ -183,7 +185,7 @@ def charts(at: In) -> list[np.ndarray]:
     if at.mech.is_nonholonomic:
         return []
     rows = at.independent().rows
-    chart = lw.closed.local_parametrization(at.mech, at.q, rows)
+    chart = lw.constraints.local_parametrization(at.mech, at.q, rows)
     units = np.abs(rows) @ at.units.of_v(at.si)
     y = 1e-2 * units
     a = chart.forward_dynamics(at.q, at.v, at.tau)
@@ -192,7 +194,7 @@ def charts(at: In) -> list[np.ndarray]:
 
 def derivatives(at: In) -> list[np.ndarray]:
     """Of accelerations by steps of q, by v and by tau."""
-    d_q, d_v, d_tau = lw.closed.forward_dynamics_derivatives(at.mech, *at.state())
+    d_q, d_v, d_tau = lw.forward_dynamics_derivatives(at.mech, *at.state())
     steps, velocities = at.units.of_v(at.si), at.units.v(at.si, np.ones(at.si.nv))
     forces = at.units.tau(at.si, np.ones(at.si.nv))
     return [at.accelerations((d * by).T).T for d, by in ((d_q, steps), (d_v, velocities), (d_tau, forces))]
@@ -279,7 +281,7 @@ def closed_chain(number: int) -> State:
 
 
 def _moving(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, rng: np.random.Generator) -> State:
-    return State(mech, *lw.closed.project(mech, q, v), rng.normal(size=mech.nv))
+    return State(mech, *lw.constraints.project(mech, q, v), rng.normal(size=mech.nv))
 
 
 @cache
@@ -310,7 +312,7 @@ def gears() -> lw.Mechanism:
 def assembled(mech: lw.Mechanism, seed: int = 0) -> State:
     rng = np.random.default_rng(seed)
     guess = lw.integrate(mech, lw.neutral(mech), 0.3 * rng.normal(size=mech.nv), 1.0)
-    return _moving(mech, lw.closed.assemble(mech, guess), rng.normal(size=mech.nv), rng)
+    return _moving(mech, lw.constraints.assemble(mech, guess), rng.normal(size=mech.nv), rng)
 
 
 def slider_crank() -> State:

@@ -30,7 +30,7 @@ def slider_crank(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
     builder.joint("wrist", lw.Revolute(), "crank", "rod", (CRANK * unit, 0, 0))
     builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "piston", (0, OFFSET * unit, 0))
     mech = builder.loop("pin", lw.Revolute(), "rod", (ROD * unit, 0, 0), "piston").build("slider_crank")
-    return mech, lw.closed.assemble(mech, [1.0, -1.0, 0.2 * unit], hold="crank")
+    return mech, lw.constraints.assemble(mech, [1.0, -1.0, 0.2 * unit], hold="crank")
 
 
 def lift(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
@@ -42,7 +42,7 @@ def lift(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
     builder.joint("foot", lw.Revolute(), "ground", "cylinder", (0, -0.3 * unit, 0))
     builder.joint("ram", lw.Prismatic((1, 0, 0)), "cylinder", "rod", limits=lw.Limits(0.2 * unit, 0.6 * unit))
     mech = builder.loop("eye", lw.Revolute(), "arm", (0.4 * unit, 0, 0), "rod").build("lift")
-    return mech, lw.closed.assemble(mech, [0.0, 0.6, 0.5 * unit], hold="hinge")
+    return mech, lw.constraints.assemble(mech, [0.0, 0.6, 0.5 * unit], hold="hinge")
 
 
 def two_rams(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
@@ -57,15 +57,15 @@ def two_rams(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
             f"{side}_ram", lw.Prismatic((1, 0, 0)), f"{side}_cylinder", f"{side}_rod", limits=limits or lw.Limits()
         )
     mech = builder.loop("pin", lw.Revolute(), "left_rod", None, "right_rod").build("two_rams")
-    return mech, lw.closed.assemble(mech, [0.4, 0.8 * unit, 2.4, 0.5 * unit])
+    return mech, lw.constraints.assemble(mech, [0.4, 0.8 * unit, 2.4, 0.5 * unit])
 
 
 def four_bar(unit: float) -> tuple[lw.Mechanism, np.ndarray]:
     mech = lw.mechanisms.four_bar(0.8 * unit, 0.7 * unit, 0.6 * unit, 1.0 * unit)
-    return mech, lw.closed.assemble(mech, np.zeros(mech.nq))
+    return mech, lw.constraints.assemble(mech, np.zeros(mech.nq))
 
 
-def described(found: lw.closed.RangeOfMotion) -> list[str]:
+def described(found: lw.linkages.RangeOfMotion) -> list[str]:
     return [end.cause + end.joint for end in (*found.ends, *found.driven, *found.dead_centres)]
 
 
@@ -73,15 +73,15 @@ def described(found: lw.closed.RangeOfMotion) -> list[str]:
 def test_slider_cranks(unit):
     mech, q = slider_crank(unit)
     stroke = [np.sqrt((ROD - CRANK) ** 2 - OFFSET**2), np.sqrt((ROD + CRANK) ** 2 - OFFSET**2)]
-    slide = lw.closed.range_of_motion(mech, "slide", q)
+    slide = lw.linkages.range_of_motion(mech, "slide", q)
     np.testing.assert_allclose([slide.lower / unit, slide.upper / unit], stroke, rtol=1e-12)
     assert described(slide) == ["dead centre"] * 6
     assert "driven" not in repr(slide)
-    crank = lw.closed.range_of_motion(mech, "crank", q)
+    crank = lw.linkages.range_of_motion(mech, "crank", q)
     assert described(crank) == ["full rotation"] * 4
-    across = lw.closed.range_of_motion(mech, "rod.y", q)
+    across = lw.linkages.range_of_motion(mech, "rod.y", q)
     np.testing.assert_allclose([across.lower / unit, across.upper / unit], [-CRANK, CRANK], rtol=1e-12)
-    singular = lw.closed.singular_positions(mech, "slide", q, outputs="crank")
+    singular = lw.linkages.singular_positions(mech, "slide", q, outputs="crank")
     assert [one.kind for one in singular] == ["input", "input"]
     np.testing.assert_allclose(sorted(one.q[2] / unit for one in singular), stroke, rtol=1e-9)
     for one in singular:  # crank and rod turn, the slide stands still
@@ -92,15 +92,15 @@ def test_slider_cranks(unit):
 @pytest.mark.parametrize("unit", FACTORS)
 def test_lifts(unit):
     mech, q = lift(unit)
-    ram = lw.closed.range_of_motion(mech, "ram", q)
+    ram = lw.linkages.range_of_motion(mech, "ram", q)
     np.testing.assert_allclose([ram.lower / unit, ram.upper / unit], [0.1, 0.7], rtol=1e-12)
     assert described(ram) == ["dead centre"] * 6
-    hinge = lw.closed.range_of_motion(mech, "hinge", q, limits=True)
+    hinge = lw.linkages.range_of_motion(mech, "hinge", q, limits=True)
     lengths = np.array([0.2, 0.6])
     expected = np.arcsin((lengths**2 - 0.4**2 - 0.3**2) / (2.0 * 0.4 * 0.3))
     np.testing.assert_allclose([hinge.lower, hinge.upper], expected, rtol=1e-12)
     assert described(hinge) == ["joint limitram"] * 4
-    singular = lw.closed.singular_positions(mech, "ram", q)
+    singular = lw.linkages.singular_positions(mech, "ram", q)
     assert [one.kind for one in singular] == ["input", "input"]
     np.testing.assert_allclose(sorted(one.q[2] / unit for one in singular), [0.1, 0.7], rtol=1e-9)
 
@@ -108,20 +108,20 @@ def test_lifts(unit):
 @pytest.mark.parametrize("unit", FACTORS)
 def test_four_bars(unit):
     mech, q = four_bar(unit)
-    crank = lw.closed.range_of_motion(mech, "crank_joint", q)
+    crank = lw.linkages.range_of_motion(mech, "crank_joint", q)
     cosine = (0.8**2 + 1.0**2 - (0.7 + 0.6) ** 2) / (2 * 0.8 * 1.0)
     assert abs(crank.upper - (np.arccos(cosine) - np.pi / 2)) < 1e-12
     assert described(crank) == ["dead centre"] * 6
-    pin = lw.closed.range_of_motion(mech, "coupler.x", q)  # on the tip of the crank
+    pin = lw.linkages.range_of_motion(mech, "coupler.x", q)  # on the tip of the crank
     np.testing.assert_allclose([pin.lower / unit, pin.upper / unit], [0.8 * cosine, 0.8], atol=1e-12)
-    singular = lw.closed.singular_positions(mech, "crank_joint", q, outputs="rocker_joint")
+    singular = lw.linkages.singular_positions(mech, "crank_joint", q, outputs="rocker_joint")
     assert [one.kind for one in singular] == ["input", "output", "input", "output"]
 
 
 @pytest.mark.parametrize("unit", FACTORS)
 def test_several_degrees_of_freedom(unit):
     mech, q = two_rams(unit)
-    left = lw.closed.range_of_motion(mech, "left_ram", q, limits=True)
+    left = lw.linkages.range_of_motion(mech, "left_ram", q, limits=True)
     np.testing.assert_allclose([left.lower / unit, left.upper / unit], [0.4, 1.6], rtol=1e-9)
     assert [(end.cause, end.joint) for end in left.ends] == [("joint limit", "right_ram")] * 2
 
@@ -130,7 +130,7 @@ def test_several_degrees_of_freedom(unit):
 def test_workspaces(unit):
     mech, q = two_rams(unit)
     rams = ("left_ram", "right_ram")
-    found = lw.closed.workspace(mech, rams, np.array([[0.17, 1.51], [0.11, 1.53]]) * unit, q, points=12)
+    found = lw.linkages.workspace(mech, rams, np.array([[0.17, 1.51], [0.11, 1.53]]) * unit, q, points=12)
     left, right = np.meshgrid(found.first / unit, found.second / unit, indexing="ij")
     np.testing.assert_array_equal(found.is_reached, (np.abs(left - right) < 1.0) & (left + right > 1.0))
     (left, right) = np.concatenate([curve.points for curve in found.curves_of("boundary")]).T / unit
@@ -143,7 +143,7 @@ def test_workspaces(unit):
 def test_a_slide_alone_ends_at_its_limits(unit):
     builder = lw.Builder().link("cart", 1.0, (0, 0, 0), INERTIA * unit**2)
     builder.joint("track", lw.Prismatic((1, 0, 0)), "ground", "cart", limits=lw.Limits(-0.3 * unit, 0.5 * unit))
-    found = lw.closed.range_of_motion(builder.build("cart"), "track", limits=True)
+    found = lw.linkages.range_of_motion(builder.build("cart"), "track", limits=True)
     np.testing.assert_allclose([found.lower / unit, found.upper / unit], [-0.3, 0.5], rtol=1e-12)
     assert described(found) == ["joint limittrack"] * 4
 
@@ -158,17 +158,17 @@ def test_what_is_open_is_said_by_the_size_of_loops(unit):
         apart[slide] += part * ROD * unit
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", lw.MechanismWarning)
-            assert lw.closed.degrees_of_freedom(mech, apart) in (0, 1)
-            lw.closed.forward_dynamics(mech, apart, still, still)
-            lw.closed.joint_wrenches(mech, apart, still, still)
+            assert lw.constraints.degrees_of_freedom(mech, apart) in (0, 1)
+            lw.forward_dynamics(mech, apart, still, still)
+            lw.joint_wrenches(mech, apart, still, tau=still)
         assert ["loop 'pin' of" in str(one.message) for one in told] == [True] * 3 * is_open
         if is_open:
-            with pytest.raises(lw.closed.AssemblyError, match="is open by .* at the start"):
-                lw.closed.follow(mech, apart, {"crank": 1.1})
-            with pytest.raises(lw.closed.AssemblyError, match="rollout: loop 'pin'"):
+            with pytest.raises(lw.constraints.AssemblyError, match="is open by .* at the start"):
+                lw.linkages.follow(mech, apart, {"crank": 1.1})
+            with pytest.raises(lw.constraints.AssemblyError, match="rollout: loop 'pin'"):
                 lw.rollout(mech, apart, None, None, 1e-3, 1)
             with pytest.raises(lw.MechanismError, match="before linearizing"):
                 lw.linearize(mech, apart)
         else:
-            lw.closed.follow(mech, apart, {"crank": 1.1})
+            lw.linkages.follow(mech, apart, {"crank": 1.1})
             lw.rollout(mech, apart, None, None, 1e-3, 1)

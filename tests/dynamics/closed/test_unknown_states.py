@@ -25,22 +25,24 @@ def batch(name: str, count: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def test_an_unknown_state_leaves_the_others_alone(name, spoilt, method):
     mech = built(name)
     q, v, tau = batch(name)
-    expected = lw.closed.forward_dynamics(mech, q, v, tau, method=method)
+    expected = lw.forward_dynamics(mech, q, v, tau, method=method)
     {"q": q, "v": v, "tau": tau}[spoilt][2, 1] = np.nan
-    found = lw.closed.forward_dynamics(mech, q, v, tau, method=method)
+    found = lw.forward_dynamics(mech, q, v, tau, method=method)
     assert np.isnan(found[2]).all() if spoilt == "q" else np.isnan(found[2]).any()
     others = np.arange(5) != 2
     np.testing.assert_allclose(found[others], expected[others], rtol=1e-9, atol=1e-9)
-    alone = lw.closed.forward_dynamics(mech, q[2], v[2], tau[2], method=method)
+    alone = lw.forward_dynamics(mech, q[2], v[2], tau[2], method=method)
     assert alone.shape == (mech.nv,) and np.isnan(alone).any()
 
 
-@pytest.mark.parametrize("function", [lw.closed.constraint_forces, lw.closed.multipliers, lw.closed.inverse_dynamics])
+@pytest.mark.parametrize(
+    "function", [lw.constraints.constraint_forces, lw.constraints.multipliers, lw.inverse_dynamics]
+)
 def test_forces_of_the_other_states_too(function):
     mech = built("five_bar")
     q, v, tau = batch("five_bar")
-    if function is lw.closed.inverse_dynamics:
-        tau = lw.closed.forward_dynamics(mech, q, v, tau)
+    if function is lw.inverse_dynamics:
+        tau = lw.forward_dynamics(mech, q, v, tau)
     expected = function(mech, q, v, tau)
     q[0] = np.inf
     with np.errstate(invalid="ignore"):
@@ -53,10 +55,10 @@ def test_forces_of_the_other_states_too(function):
 def test_null_spaces_of_the_other_states_too(method):
     mech = built("five_bar")
     q = np.array([SYMMETRIC, STRETCHED, np.full(4, np.nan)])  # two and three degrees of freedom, and unknown
-    basis = lw.closed.null_space(mech, q, method=method)
+    basis = lw.constraints.null_space(mech, q, method=method)
     assert basis.shape == (3, 4, 3) and np.isnan(basis[2]).all()
     for one, state in zip(basis[:2], q[:2], strict=True):
-        np.testing.assert_allclose(lw.closed.constraint_jacobian(mech, state) @ one, 0.0, atol=1e-12)
+        np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, state) @ one, 0.0, atol=1e-12)
     assert [np.linalg.matrix_rank(one) for one in basis[:2]] == [2, 3]
 
 
@@ -65,11 +67,11 @@ def test_what_cannot_be_unknown_names_the_state():
     q = np.array([SYMMETRIC, SYMMETRIC])
     q[1, 3] = np.nan
     for call, message in (
-        (lambda: lw.closed.assemble(mech, q), r"the guess is not finite \(state 1\)"),
-        (lambda: lw.closed.assemble(mech, q[1]), "the guess is not finite$"),
-        (lambda: lw.closed.project(mech, q, 0.0 * q), r"the configuration is not finite \(state 1\)"),
-        (lambda: lw.closed.degrees_of_freedom(mech, q), r"q is not finite \(state 1\)"),
-        (lambda: lw.closed.generic_rank(mech, q[1]), "q is not finite$"),
+        (lambda: lw.constraints.assemble(mech, q), r"the guess is not finite \(state 1\)"),
+        (lambda: lw.constraints.assemble(mech, q[1]), "the guess is not finite$"),
+        (lambda: lw.constraints.project(mech, q, 0.0 * q), r"the configuration is not finite \(state 1\)"),
+        (lambda: lw.constraints.degrees_of_freedom(mech, q), r"q is not finite \(state 1\)"),
+        (lambda: lw.constraints.generic_rank(mech, q[1]), "q is not finite$"),
     ):
         with pytest.raises(MechanismError, match=message):
             call()
@@ -82,10 +84,10 @@ def test_assembly_and_projection_give_quaternions_of_unit_length():
     builder.loop("pin", lw.Spherical(), "ground", None, "ball", None)
     mech = builder.build()
     closed = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    for q in (lw.closed.assemble(mech, closed), lw.closed.project(mech, closed, np.zeros(6), largest=2.0)[0]):
+    for q in (lw.constraints.assemble(mech, closed), lw.constraints.project(mech, closed, np.zeros(6), largest=2.0)[0]):
         np.testing.assert_allclose(q, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-15)
     with pytest.raises(MechanismError, match="the guess has a quaternion of zeros"):
-        lw.closed.assemble(mech, 0.0 * closed)
+        lw.constraints.assemble(mech, 0.0 * closed)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -95,13 +97,13 @@ def test_states_of_different_rank_in_one_batch(method):
     q = np.array([[SYMMETRIC, STRETCHED], [STRETCHED, random_state("five_bar")[0]]])
     v = np.zeros_like(q)
     tau = np.random.default_rng(3).normal(size=q.shape)
-    found = lw.closed.forward_dynamics(mech, q, v, tau, method=method)
+    found = lw.forward_dynamics(mech, q, v, tau, method=method)
     for state in np.ndindex(2, 2):
-        alone = lw.closed.forward_dynamics(mech, q[state], v[state], tau[state], method=method)
+        alone = lw.forward_dynamics(mech, q[state], v[state], tau[state], method=method)
         np.testing.assert_allclose(found[state], alone, rtol=1e-9, atol=1e-9)
 
 
 def test_a_joint_chosen_twice_is_no_choice():
     mech = built("five_bar")
     with pytest.raises(MechanismError, match=r"do not describe the motion here.*\(2.28 is violated\)"):
-        lw.closed.null_space(mech, SYMMETRIC, independent=mech.joint_names[:1] * 2)
+        lw.constraints.null_space(mech, SYMMETRIC, independent=mech.joint_names[:1] * 2)

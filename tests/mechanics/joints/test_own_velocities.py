@@ -80,8 +80,8 @@ def test_simulate(options):
 def test_simulate_with_a_loop():
     own, plain = cart(BodyPlanar, loop=True), cart(lw.Planar, loop=True)
     rng = np.random.default_rng(2)
-    q = lw.closed.assemble(own, 0.2 * rng.normal(size=7))
-    v = lw.closed.null_space(own, q) @ rng.normal(size=lw.closed.degrees_of_freedom(own, q))
+    q = lw.constraints.assemble(own, 0.2 * rng.normal(size=7))
+    v = lw.constraints.null_space(own, q) @ rng.normal(size=lw.constraints.degrees_of_freedom(own, q))
     found = lw.simulate(own, q, v, 0.2)
     expected = lw.simulate(plain, q, turned(q) @ v, 0.2)
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-6)
@@ -137,8 +137,8 @@ def test_linearize(loop):
     mech, rng = cart(BodyPlanar, loop), np.random.default_rng(9)
     q, v, _, _ = states(9)
     if loop:
-        q = lw.closed.assemble(mech, 0.2 * rng.normal(size=7))
-        v = lw.closed.null_space(mech, q) @ rng.normal(size=lw.closed.degrees_of_freedom(mech, q))
+        q = lw.constraints.assemble(mech, 0.2 * rng.normal(size=7))
+        v = lw.constraints.null_space(mech, q) @ rng.normal(size=lw.constraints.degrees_of_freedom(mech, q))
     tau = rng.normal(size=7)
     model = lw.linearize(mech, q, v, tau)
     a, b, drift = Neighbourhood(mech, q, v, tau, model.rows).model()

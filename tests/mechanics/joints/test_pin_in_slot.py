@@ -44,14 +44,14 @@ def test_a_quick_return_mechanism():
     builder.loop("slot", lw.PinInSlot((1, 0, 0), (0, 0, 1)), "rocker", None, "crank", (r, 0, 0))
     mech = builder.build(gravity=(0.0, -9.81, 0.0))
     for angle in (-2.0, 0.3, 1.2, 2.8):
-        q = lw.closed.assemble(mech, [angle, 1.0], hold=("motor",))
+        q = lw.constraints.assemble(mech, [angle, 1.0], hold=("motor",))
         pin = r * np.array([np.cos(angle), np.sin(angle)])
         np.testing.assert_allclose(np.tan(q[1]), (pin[1] + d) / pin[0], rtol=1e-9)
-        assert lw.closed.degrees_of_freedom(mech, q) == 1
+        assert lw.constraints.degrees_of_freedom(mech, q) == 1
         # d/dt of tan(rocker) pin_x = pin_y + d, by hand.
         rate = (pin[0] ** 2 + (pin[1] + d) * pin[1]) / (pin[0] ** 2 + (pin[1] + d) ** 2)
-        motion = lw.closed.null_space(mech, q)[:, 0]
+        motion = lw.constraints.null_space(mech, q)[:, 0]
         np.testing.assert_allclose(motion[1] / motion[0], rate, rtol=1e-9)
-    motion = lw.simulate(mech, q, lw.closed.project(mech, q, [3.0, 0.0])[1], 0.5)
+    motion = lw.simulate(mech, q, lw.constraints.project(mech, q, [3.0, 0.0])[1], 0.5)
     energy = motion.energy
     np.testing.assert_allclose(energy, energy[0], atol=1e-5)

@@ -142,7 +142,7 @@ def test_it_gives_the_rates_at_which_loops_open(name):
     step, weights = 4e-3, (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # central differences of order eight
 
     def error(t):
-        return lw.closed.position_error(mech, lw.integrate(mech, q, rates, t))
+        return lw.constraints.position_error(mech, lw.integrate(mech, q, rates, t))
 
     differences = sum(w * (error(k * step) - error(-k * step)) for k, w in enumerate(weights, 1)) / step
     close(op.dense(G, mech, q) @ rates, differences, 1e-8)
@@ -152,7 +152,7 @@ def test_it_gives_the_rates_at_which_loops_open(name):
 @pytest.mark.seed("spencer2004", "2.2", by="library")
 def test_the_jacobian_of_the_constraints(name):
     mech, q = state(name)
-    close(lw.closed.constraint_jacobian(mech, q), op.dense(G, mech, q))
+    close(lw.constraints.constraint_jacobian(mech, q), op.dense(G, mech, q))
 
 
 @every_mechanism
@@ -199,13 +199,13 @@ def test_accelerations_of_the_loops(name):
     step, weights = 1e-2, (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
 
     def error(t):
-        return lw.closed.position_error(mech, lw.integrate(mech, q, rates, t))
+        return lw.constraints.position_error(mech, lw.integrate(mech, q, rates, t))
 
     both = (w * (error(k * step) + error(-k * step)) for k, w in enumerate(weights) if k)
     differences = (weights[0] * error(0.0) + sum(both)) / step**2
     found = lw.compile(BIAS, mech, target="numpy")(q, rates)
     close(found, differences, 1e-7)
-    close(found, lw.closed.constraint_bias(mech, q, rates))
+    close(found, lw.constraints.constraint_bias(mech, q, rates))
 
 
 def test_the_bias_of_a_loop_belongs_to_the_origins_of_its_links():
@@ -222,7 +222,7 @@ def test_the_bias_of_a_loop_belongs_to_the_origins_of_its_links():
         )
         accelerations[:, 3:] += np.cross(velocities[:, :3], velocities[:, 3:])
         inertial = accelerations.ravel()
-        expected = lw.closed.constraint_bias(mech, q, rates) - op.dense(op.L, mech, q) @ inertial
+        expected = lw.constraints.constraint_bias(mech, q, rates) - op.dense(op.L, mech, q) @ inertial
         close(lw.compile(op.loop_bias(RATES), mech, target="numpy")(q, rates), expected)
 
 
@@ -255,12 +255,12 @@ def test_multipliers_and_accelerations(name):
     tau = np.random.default_rng(3).normal(size=mech.nv)
     values = {"q": q, "v": rates, "tau": tau}
     accelerations = lw.compile(ex.ACCELERATIONS_WITHIN_LOOPS, mech, target="numpy")
-    expected = lw.closed.forward_dynamics(mech, q, rates, tau)
+    expected = lw.forward_dynamics(mech, q, rates, tau)
     close(accelerations(*(values[x] for x in accelerations.inputs)), expected, 1e-8)
     kernel = lw.compile(ex.MULTIPLIERS, mech, target="numpy")
     multipliers = kernel(*(values[x] for x in kernel.inputs))
-    jacobian = lw.closed.constraint_jacobian(mech, q)
-    close(jacobian.T @ multipliers, jacobian.T @ lw.closed.multipliers(mech, q, rates, tau), 1e-8)
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
+    close(jacobian.T @ multipliers, jacobian.T @ lw.constraints.multipliers(mech, q, rates, tau), 1e-8)
     left = lw.mass_matrix(mech, q) @ expected + lw.bias_force(mech, q, rates)
     close(left, tau - jacobian.T @ multipliers, 1e-8)
 
@@ -270,10 +270,10 @@ def test_multipliers_and_accelerations(name):
 def test_accelerations_of_random_closed_mechanisms(name):
     mech, q = MECHANISMS[name]
     rng = np.random.default_rng(6)
-    q, rates = lw.closed.project(mech, q, rng.normal(size=mech.nv))
+    q, rates = lw.constraints.project(mech, q, rng.normal(size=mech.nv))
     values = {"q": q, "v": rates, "tau": rng.normal(size=mech.nv)}
     kernel = lw.compile(ex.ACCELERATIONS_WITHIN_LOOPS, mech, target="numpy")
-    expected = lw.closed.forward_dynamics(mech, q, rates, values["tau"])
+    expected = lw.forward_dynamics(mech, q, rates, values["tau"])
     close(kernel(*(values[x] for x in kernel.inputs)), expected, 1e-8)
 
 

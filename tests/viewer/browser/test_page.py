@@ -192,7 +192,9 @@ def test_a_motion_plays_and_is_kept(opened, tmp_path):
 
 def test_everything_that_can_be_shown_is(opened):
     loader = lw.mechanisms.loader()
-    motion = lw.simulate(loader, lw.closed.assemble(loader, loader.initial), np.zeros(loader.nv), 0.5, output_step=0.02)
+    motion = lw.simulate(
+        loader, lw.constraints.assemble(loader, loader.initial), np.zeros(loader.nv), 0.5, output_step=0.02
+    )
     page = opened(motion)
     viewer, before = page.viewer, page.picture()
     viewer.ask("seek", lambda: viewer.seek(0.3))

@@ -257,7 +257,7 @@ def test_a_live_simulation_is_that_of_rollouts_and_follows_the_hand(arm):
 
 
 def test_a_range_of_motion_is_played():
-    found = lw.closed.range_of_motion(lw.mechanisms.four_bar(), "crank_joint")
+    found = lw.linkages.range_of_motion(lw.mechanisms.four_bar(), "crank_joint")
     clip = clip_of(found)
     np.testing.assert_array_equal(clip.motions[0].q, found.path.q)
     assert clip.duration == pytest.approx(6.0)

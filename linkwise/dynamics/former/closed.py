@@ -1,4 +1,5 @@
-"""``closed.inverse_dynamics`` and ``closed.static_forces`` with the arguments that they had in version 0.1."""
+"""``linkwise.closed`` of version 0.1: its functions are in ``linkwise.constraints``, ``linkwise.linkages`` and
+``linkwise`` itself; the old names go with version 0.3."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
 from ...mechanism import Mechanism, MechanismError, warn_caller
-from .. import trees
+from .. import closed, constraints, linkages, trees
 from ..passive import Passive
 from ..states import ByJoint, Float64Array
 
 
-def inverse_dynamics(
+def _inverse_dynamics(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
@@ -35,11 +36,11 @@ def inverse_dynamics(
     return trees.inverse_dynamics(mech, q, v, a, wrenches, **how)
 
 
-register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
+register(_inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
 
 
 @compile_instead("'static_forces'")
-def static_forces(
+def _static_forces(
     mech: Mechanism,
     q: ByJoint,
     actuated: Sequence[str] | None = None,
@@ -49,7 +50,7 @@ def static_forces(
     unactuated: Sequence[str] | None = None,
 ) -> Float64Array:
     """``lw.static_forces``, where ``passive`` is ``forces``."""
-    return inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, passive=passive, unactuated=unactuated)
+    return _inverse_dynamics(mech, q, None, None, actuated, weights, wrenches, passive=passive, unactuated=unactuated)
 
 
 def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[Passive | None, Sequence[str] | None]:
@@ -64,3 +65,24 @@ def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[P
         DeprecationWarning,
     )
     return None, passive
+
+
+#: Names -> where they are now, if not in ``linkwise.constraints``.
+_SOLVED = ("forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "joint_wrenches", "static_forces")
+_BY_OTHER_ARGUMENTS = {"inverse_dynamics": _inverse_dynamics, "static_forces": _static_forces}
+
+__all__ = sorted({*constraints.__all__, *linkages.__all__, *_SOLVED})
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'linkwise.closed' has no attribute {name!r}")
+    module = "linkages." if name in linkages.__all__ else "" if name in _SOLVED else "constraints."
+    warn_caller(
+        f"linkwise.closed.{name} is linkwise.{module}{name} now; the old name goes with version 0.3", DeprecationWarning
+    )
+    return _BY_OTHER_ARGUMENTS.get(name) or getattr(closed, name)
+
+
+def __dir__() -> list[str]:
+    return []

@@ -1,5 +1,5 @@
-"""Names of version 0.1 for what ``lw.joint_forces`` and its like do, and ``lw.forward_dynamics`` and
-``lw.inverse_dynamics`` with ``forces="all"``."""
+"""``linkwise.acting`` of version 0.1: names for what ``lw.joint_forces`` and its like do, and for
+``lw.forward_dynamics`` and ``lw.inverse_dynamics`` with ``forces="all"``; they go with version 0.3."""
 
 from __future__ import annotations
 
@@ -8,23 +8,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..mechanism import Mechanism
-from . import force_elements, trees
-from .passive import Passive
-from .resolved import ForceDerivatives
-from .states import ByJoint, Float64Array
-
-__all__ = [
-    "activation_rates",
-    "actuator_forces",
-    "derivatives",
-    "forces",
-    "forward_dynamics",
-    "inverse_dynamics",
-]
+from ...mechanism import Mechanism, warn_caller
+from .. import force_elements, trees
+from ..passive import Passive
+from ..resolved import ForceDerivatives
+from ..states import ByJoint, Float64Array
 
 
-def forces(
+def _forces(
     mech: Mechanism,
     q: ArrayLike,
     v: ArrayLike,
@@ -36,21 +27,21 @@ def forces(
     return force_elements.joint_forces(mech, q, v, forces=_chosen(mech, passive), ctrl=ctrl, activation=activation)
 
 
-def activation_rates(
+def _activation_rates(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
 ) -> Float64Array:
     """``lw.activation_rates``."""
     return force_elements.activation_rates(mech, q, v, ctrl=ctrl, activation=activation)
 
 
-def actuator_forces(
+def _actuator_forces(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
 ) -> Float64Array:
     """``lw.actuator_forces``."""
     return force_elements.actuator_forces(mech, q, v, ctrl=ctrl, activation=activation)
 
 
-def derivatives(
+def _derivatives(
     mech: Mechanism,
     q: ArrayLike,
     v: ArrayLike,
@@ -63,7 +54,7 @@ def derivatives(
     return force_elements.joint_force_derivatives(mech, q, v, **acts)
 
 
-def forward_dynamics(
+def _forward_dynamics(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
@@ -78,7 +69,7 @@ def forward_dynamics(
     return trees.forward_dynamics(mech, q, v, tau, wrenches, **acts)
 
 
-def inverse_dynamics(
+def _inverse_dynamics(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
@@ -97,3 +88,27 @@ def inverse_dynamics(
 
 def _chosen(mech: Mechanism, passive: Passive | None) -> Any:
     return "all" if passive is None else (*force_elements.OF_RECORDS, passive)
+
+
+#: Name -> the function with its former arguments, and what to write now.
+_NOW = {
+    "forces": (_forces, "joint_forces"),
+    "activation_rates": (_activation_rates, "activation_rates"),
+    "actuator_forces": (_actuator_forces, "actuator_forces"),
+    "derivatives": (_derivatives, "joint_force_derivatives"),
+    "forward_dynamics": (_forward_dynamics, 'forward_dynamics(..., forces="all")'),
+    "inverse_dynamics": (_inverse_dynamics, 'inverse_dynamics(..., forces="all")'),
+}
+__all__ = sorted(_NOW)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NOW:
+        raise AttributeError(f"module 'linkwise.acting' has no attribute {name!r}")
+    function, now = _NOW[name]
+    warn_caller(f"linkwise.acting.{name} is linkwise.{now} now; the old name goes with version 0.3", DeprecationWarning)
+    return function
+
+
+def __dir__() -> list[str]:
+    return []
