@@ -61,6 +61,9 @@ def test_identities_tell_where_origins_matter(name):
         ("forward_dynamics_derivatives", "use closed_forward_dynamics_derivatives, or mech.spanning_tree"),
         ("forward_dynamics", "use closed_forward_dynamics, or mech.spanning_tree"),
         ("joint_wrenches_with_wrenches", "use closed_joint_wrenches, or mech.spanning_tree"),
+        ("rk4_step_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
+        ("mass_matrix_inverse", "or mech.spanning_tree"),
+        ("inverse_dynamics_derivatives", "use linkwise.inverse_dynamics_derivatives .*, or mech.spanning_tree"),
     ],
 )
 def test_what_heeds_loops_is_named(name, instead):
