@@ -158,7 +158,7 @@ _LATER = {
     ".trajectories.files": ("load_motion",),
     ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
     ".mechanics.algorithms.algorithm": ("Algorithm",),
-    ".mechanics.algorithms.catalogue": ("register_integrator",),
+    ".mechanics.algorithms.catalogue": ("algorithms", "register_integrator"),
     ".mechanics.algorithms.integration": ("Splitting", "Tableau"),
     ".mechanics.operators": ("operators",),
     ".mechanics.scalar": ("scalar",),

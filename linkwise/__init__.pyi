@@ -128,6 +128,7 @@ from .linearization.state_space import StateSpace as StateSpace
 from .mechanics import operators as operators
 from .mechanics import scalar as scalar
 from .mechanics.algorithms.algorithm import Algorithm as Algorithm
+from .mechanics.algorithms.catalogue import algorithms as algorithms
 from .mechanics.algorithms.catalogue import register_integrator as register_integrator
 from .mechanics.algorithms.integration import Splitting as Splitting
 from .mechanics.algorithms.integration import Tableau as Tableau
@@ -263,6 +264,7 @@ __all__ = [
     "acceleration_parts",
     "activation_rates",
     "actuator_forces",
+    "algorithms",
     "base_parameters",
     "bias_force",
     "c_file",

@@ -149,7 +149,7 @@ def _signature(value: Any) -> str:
 def _algorithms() -> Iterator[str]:
     yield "| name | takes | gives | options |"
     yield "| --- | --- | --- | --- |"
-    for name, algorithm in ALGORITHMS.items():
+    for name, algorithm in sorted(ALGORITHMS.items()):
         lists = (", ".join(names) for names in (algorithm.inputs, algorithm.outputs, algorithm.options))
         yield f"| `{name}` | {' | '.join(lists)} |"
 

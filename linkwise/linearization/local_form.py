@@ -19,9 +19,9 @@ from ..dynamics.closed.derivatives import compiled_dofs
 from ..dynamics.closed.dynamics import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
-from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.catalogue_of_loops import CLUSTERS
+from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
 from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_linearization_by_pivoting
+from ..mechanics.algorithms.closed_dynamics import CLUSTERS
 from ..mechanics.algorithms.independent_coordinates import closed_partition
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
@@ -153,7 +153,7 @@ def _linearization_algorithm(mech: Mechanism) -> Algorithm:
         reason=CLUSTERS,
         ports=("wrenches",),
         sizes={**sizes, "places": (p,)},
-        within_loops=True,
+        requires=SOLVES_CONSTRAINED,
     )
 
 

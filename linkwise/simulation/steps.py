@@ -190,7 +190,7 @@ def momentum_step(
     found = dataclasses.replace(_with_inputs(mech, plain, inputs, step, acting), options=())
     size = mech.nq + (1 + with_velocities) * mech.nv + acting.n_activation
     rolls = not acting.laws and not set(more) & {*FEEDBACK}
-    return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)}, link_by_link=rolls)
+    return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)}, sweeps=rolls)
 
 
 def _step_in(
@@ -224,9 +224,9 @@ def _with_inputs(
         expression=None,
         recursion=step,
         ports=(),
-        link_by_link=False,  # elements may act between links
+        sweeps=False,  # elements may act between links
         sizes={**plain.sizes, **sizes},
-        defaults={**plain.defaults, **({"settled": lambda _: SETTLED} if mech.loops else {})},
+        options={**plain.decisions, **({"settled": lambda _: SETTLED} if mech.loops else {})},
     )
 
 

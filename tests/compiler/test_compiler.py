@@ -82,7 +82,7 @@ def test_every_array_function_compiles():
         ),
         *("configuration", "hold_contacts", "hold_frames", "interpolate", "wrenches_at"),  # made of others
         *("register_integrator", "register_reader", "register_target", "rollout_methods"),
-        *("c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
+        *("algorithms", "c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
         *("jvp_of", "step_kernel", "view"),
         *("get_single_call_shortcut", "set_single_call_shortcut"),
         "symbolic",  # formulas, not numbers

@@ -188,13 +188,15 @@ def followed(package: Path) -> dict[str, set[str]]:
     note("operator")
 
     drag = 'op.S.T @ op.H @ op.phi @ op.Drag @ op.phi.T @ op.H.T @ op.S @ op.coordinate_vector("v")'
-    entry = f'Algorithm("drag_force", ("q", "v"), "tau", expression=lambda mech: {drag}),'
-    edit(mechanics / "algorithms" / "catalogue.py", "# -- motion and forces\n", f"# -- motion and forces\n{entry}\n")
-    edit(
-        mechanics / "algorithms" / "catalogue.py",
-        "from ..operators ",
-        "from .. import operators as op\nfrom ..operators ",
-    )
+    own = [
+        "from .. import operators as op",
+        "from .algorithm import expressed",
+        '@expressed("drag_force", ("q", "v"), "tau")',
+        "def drag_force(mech):",
+        '    """(nv,): what couples on the links do at the joints."""',
+        f"    return {drag}",
+    ]
+    (mechanics / "algorithms" / "drag.py").write_text("\n".join(own) + "\n")
     note("algorithm")
 
     (compiler / "targets" / "plain.py").write_text(example("target"))
@@ -241,6 +243,7 @@ damping = op.H @ op.phi @ op.Drag @ op.phi.T @ op.H.T
 np.testing.assert_allclose(lw.compile(damping, arm, target="numpy")(q), op.dense(damping, arm, q))
 np.testing.assert_allclose(lw.compile("drag_force", arm, target="numpy")(q, q), op.dense(damping, arm, q) @ q)
 np.testing.assert_allclose(lw.compile("bias_force", arm, target="python")(q, q), lw.bias_force(arm, q, q))
+assert any(line.startswith("drag_force(q, v) -> tau: (nv,)") for line in lw.algorithms())
 assert lw.load("<pendulums><rod mass='1' length='0.5'/></pendulums>").nv == 1
 assert lw.rollout(arm, q, q, None, 0.1, 2, "heun", target="numpy")[0].shape == (3, 3)
 from linkwise.cli import main

@@ -222,8 +222,8 @@ def _divided(
     name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None
 ) -> tuple[Axis, tuple[int, ...]]:
     """How an array of an algorithm is divided among the links: its first axis, and the shape of what follows."""
-    if name in algorithm.spaces:
-        return _of_space(algorithm.spaces[name])
+    if isinstance(space := algorithm.sizes.get(name), Space):
+        return _of_space(space)
     if name in algorithm.sizes or name not in SHAPES:
         if computed is not None and len(computed) == 1 and name not in algorithm.sizes:
             expression = computed[0].expression

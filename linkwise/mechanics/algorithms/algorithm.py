@@ -1,4 +1,8 @@
-"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why."""
+"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why.
+
+Algorithms are registered where they are written, by ``algorithm`` (above a recursion) and ``expressed`` (above what
+gives an expression); ``ALGORITHMS`` is what has been registered.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.resistance import require_inertia
@@ -123,7 +127,8 @@ REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
 }
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]]
+Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]] | Space
+Options = Sequence[str] | Mapping[str, Callable[[Mechanism], Any] | None]
 CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
 CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
 
@@ -142,63 +147,113 @@ class InLoops(NamedTuple):
 
 
 @dataclass(frozen=True)
+class FromDerivatives:
+    """A recursion on what another algorithm gives, and on the derivatives of that along tangent directions of its first
+    input, a configuration, in place of the inputs.
+
+    differentiates   the name of the other, which has the same inputs
+    recursion        ``recursion(tree, result, derivatives)``
+    """
+
+    differentiates: str
+    recursion: Callable[..., Any]
+
+    def __call__(self, tree: Tree, *arrays: Any) -> Any:
+        return self.recursion(tree, *arrays)
+
+
+class Requirements(NamedTuple):
+    """What a mechanism must be for a result to be right.
+
+    inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
+                  constraints allow must; "" where neither matters
+    constraints   whether mechanisms with constraints get a right answer, with or without a look at them
+    instead       what answers for these otherwise, in words
+    constrained   the algorithm that gives the same of mechanisms with constraints: ``compile`` takes it in place
+    """
+
+    inertia: str = ""
+    constraints: bool = True
+    instead: str = ""
+    constrained: str = ""
+
+    def or_use(self, instead: str) -> Requirements:
+        """The same, naming what answers for mechanisms with constraints."""
+        return self._replace(instead=instead)
+
+    def or_algorithm(self, constrained: str) -> Requirements:
+        """The same, with the algorithm that answers for mechanisms with constraints."""
+        return self._replace(constrained=constrained)
+
+
+ANY = Requirements()
+UNCONSTRAINED = Requirements(constraints=False)
+SOLVES_TREE = Requirements("tree", constraints=False)  # for motions, as if there were no constraints
+SOLVES_WITH_MULTIPLIERS = Requirements("tree")  # for motions and forces of constraints
+SOLVES_CONSTRAINED = Requirements("constrained")  # for the motions that constraints allow
+
+
+def at_user_origins(tree: Tree) -> Tree:
+    """``on_tree`` of recursions whose result depends on where the links' origins are: the tree is made so."""
+    return tree
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """A named result: ``inputs`` and ``output`` name arrays, ``options`` values fixed when compiling.
 
     The shapes of "q", "v", "a", "tau", "wrenches" and others that the library uses are known (SHAPES); those of inputs
-    with names of your own are in ``spaces`` or ``sizes``, those of outputs follow from the result.
+    with names of your own are in ``sizes``, those of outputs follow from the result.
 
-    expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
-                    named as the inputs; a tuple of them gives an array of their results.  None for options that
-                    only the recursion serves
     recursion       ``recursion(tree, *inputs, **options)``, where no expression gives the result, or none at equal cost
+    options         names; or a mapping of these to the function of the mechanism that decides where a caller does not
+    expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
+                    named as the inputs; a tuple of them gives an array of their results.  None for options and
+                    mechanisms that only the recursion serves
     reason          why it is a recursion
-    on_tree         the tree that an expression is evaluated on, if not the mechanism's own
-    coupled         a recursion for mechanisms in which joints mimic others, or whose constraints it heeds, where the
-                    expression takes one joint at a time
-    in_loops        the algorithm with the same result that goes from link to link, where this one does not: programs
-                    with loops are made of it
     ports           optional inputs, which follow the others in this order (``with_ports``): recursions take them by
                     name, expressions take True for those that are given
+    sizes           core shapes, or spaces, of inputs and outputs that SHAPES does not name
+    requires        what a mechanism must be
+    on_tree         the tree that expressions are evaluated on, if not the mechanism's own; ``at_user_origins``
+    sweeps          how programs with loops are made of a recursion: True where it takes nothing from links but
+                    neighbours, the algorithm that goes from link to link where this one does not, False by none
     """
 
     name: str
     inputs: tuple[str, ...]
     output: str | tuple[str, ...]
     recursion: Callable[..., Any] | None = None
-    options: tuple[str, ...] = ()
+    options: Options = ()
     expression: Callable[..., Expression | tuple[Expression, ...] | None] | None = None
     reason: str = ""
+    ports: tuple[str, ...] = ()
+    sizes: Mapping[str, Size] = field(default_factory=dict)
+    requires: Requirements = ANY
     on_tree: Callable[[Tree], Tree] | None = None
-    coupled: Callable[..., Any] | None = None
-    in_loops: InLoops | None = None
-    solves_motion: bool = False  # needs a positive mass matrix, and is wrong where loops are left out
-    within_loops: bool = False  # needs a positive mass matrix of the motions that loops allow
-    heeds_loops: bool = False  # solves for motions, but not without the loops
-    ignores_loops: bool = False  # gives a result for a mechanism with loops too, but a wrong one
-    ports: tuple[str, ...] = ()  # inputs that may be left out: "wrenches" on the links, "active" constraints
-    differentiates: str | None = None  # see ``derived_from`` in compiler/pipeline.py
-    spaces: Mapping[str, Space] = field(default_factory=dict)  # of inputs that SHAPES does not name
-    sizes: Mapping[str, Size] = field(
-        default_factory=dict
-    )  # core shapes of inputs and outputs that SHAPES does not name
-    at_user_origins: bool = False  # a recursion whose result depends on where the links' origins are
-    defaults: Mapping[str, Callable[[Mechanism], Any]] = field(default_factory=dict)  # options that are the mechanism's
-    link_by_link: bool = False  # a recursion that takes nothing from links but neighbours: sweeps may become loops
-    with_loops: str = ""  # what does the same and heeds loops
-    constrained: str = ""  # the algorithm that gives the same of mechanisms with constraints
-    computed_as: Callable[[Expression], Expression] | None = None  # the equal form of which the plan is made
-    forms: Callable[[Mechanism], Iterable[Algorithm]] | None = None  # others with the same result, maybe for less
+    sweeps: bool | InLoops = False
 
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
             raise ValueError(f"algorithm {self.name!r} has neither an expression nor a recursion: give one of them")
+        if not isinstance(self.options, Mapping):
+            object.__setattr__(self, "options", dict.fromkeys(self.options))
+
+    @property
+    def about(self) -> str:
+        """What it computes, in the first paragraph of the docstring of its recursion or expression."""
+        for function in (self.recursion, self.expression):
+            while isinstance(function, (partial, FromDerivatives)):
+                function = function.func if isinstance(function, partial) else function.recursion
+            if text := cleandoc(getattr(function, "__doc__", None) or ""):
+                return " ".join(text.split("\n\n")[0].split())
+        return ""
 
     # -- what it computes -----------------------------------------------------------------------------
 
     def computations(self, mechanism: Mechanism, **options: Any) -> tuple[Computation, ...] | None:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
-        if self.expression is None or self._is_coupled(mechanism):
+        if self.expression is None:
             return None
         found = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
         if found is None:
@@ -206,7 +261,7 @@ class Algorithm:
         expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
         for one in expressions:
             self._check_expression(one, mechanism)
-        forms = list(map(self.computed_as or simpler, expressions))
+        forms = list(map(self.computed_as, expressions))
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
 
@@ -221,7 +276,7 @@ class Algorithm:
     ) -> Any:
         """The result by plans made before, or by the recursion."""
         if computed is None:
-            recursion = self.coupled if self._is_coupled(tree.mechanism) else self.recursion
+            recursion = self.recursion
             assert recursion is not None
             if not self.given_ports:
                 return recursion(tree, *arrays, **options)
@@ -234,17 +289,42 @@ class Algorithm:
         results = [applied(one.plan, one.expression, at, vectors) for one in computed]
         return results if len(results) > 1 else results[0]
 
-    def _is_coupled(self, mechanism: Mechanism) -> bool:
-        """Whether coordinates depend on each other, and there is a recursion for that."""
-        return self.coupled is not None and bool(mechanism.mimic_joints or mechanism.loops)
-
     @property
     def for_loops(self) -> Algorithm:
         """The algorithm that programs with loops are made of."""
         if self.in_loops is None:
             return self
         recursion, reason, _ = self.in_loops
-        return replace(self, recursion=recursion, reason=reason, expression=None, link_by_link=True)
+        return replace(self, recursion=recursion, reason=reason, expression=None, sweeps=True)
+
+    @property
+    def in_loops(self) -> InLoops | None:
+        """The algorithm that programs with loops are made of, where that is another."""
+        return self.sweeps if isinstance(self.sweeps, InLoops) else None
+
+    @property
+    def constrained(self) -> str:
+        """The algorithm that gives the same of mechanisms with constraints; "" if there is none."""
+        return self.requires.constrained
+
+    @property
+    def link_by_link(self) -> bool:
+        """Whether the recursion takes nothing from links but neighbours."""
+        return self.sweeps is True
+
+    @property
+    def differentiates(self) -> str | None:
+        """The algorithm on whose derivatives the recursion works; see ``derived_from`` in compiler/pipeline.py."""
+        return self.recursion.differentiates if isinstance(self.recursion, FromDerivatives) else None
+
+    @property
+    def forms(self) -> Callable[[Mechanism], Iterable[Algorithm]] | None:
+        """Others with the same result, maybe for less."""
+        return None
+
+    def computed_as(self, expression: Expression) -> Expression:
+        """The equal form of which the plan is made."""
+        return simpler(expression)
 
     def tree_for(self, tree: Tree) -> Tree:
         """The tree that expressions are evaluated on."""
@@ -253,7 +333,7 @@ class Algorithm:
     def needs_user_origins(self, computed: tuple[Computation, ...] | None) -> bool:
         """Whether the result depends on where the links' origins are."""
         if computed is None:
-            return self.at_user_origins
+            return self.on_tree is at_user_origins
         return any(depends_on_origins(one.expression) for one in computed)
 
     def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
@@ -265,7 +345,8 @@ class Algorithm:
                 "armature: write (H @ phi @ M @ phi.T @ H.T + R).inv"
             )
         vectors = input_vectors(expression)
-        one_by_one = [name for name, space in vectors.items() if space == JOINT and name not in self.spaces]
+        of_callers = {name for name, size in self.sizes.items() if isinstance(size, Space)}
+        one_by_one = [name for name, space in vectors.items() if space == JOINT and name not in of_callers]
         if mechanism.mimic_joints and one_by_one:
             raise MechanismError(
                 f"{self.name} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "
@@ -277,8 +358,18 @@ class Algorithm:
 
     def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with what the mechanism decides where they are silent."""
-        silent = (name for name in self.defaults if options.get(name) is None)
-        return {**options, **{name: self.defaults[name](mechanism) for name in silent}}
+        silent = ((name, decide) for name, decide in self._decided.items() if options.get(name) is None)
+        return {**options, **{name: decide(mechanism) for name, decide in silent}}
+
+    @property
+    def decisions(self) -> dict[str, Callable[[Mechanism], Any] | None]:
+        """The options, each with what decides of it where a caller does not."""
+        return dict(self.options) if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
+
+    @property
+    def _decided(self) -> dict[str, Callable[[Mechanism], Any]]:
+        """Options that are the mechanism's to decide."""
+        return {name: decide for name, decide in self.decisions.items() if decide is not None}
 
     def require_options(self, options: Mapping[str, Any]) -> None:
         """Every option without a default is given."""
@@ -286,7 +377,7 @@ class Algorithm:
         assert takes is not None
         parameters = signature(takes).parameters
         for name in self.options:
-            if name not in options and name not in self.defaults and parameters[name].default is Parameter.empty:
+            if name not in options and name not in self._decided and parameters[name].default is Parameter.empty:
                 raise TypeError(f"{self.name} needs {name!r}: pass {name}=... to compile")
 
     def shapes(
@@ -300,9 +391,9 @@ class Algorithm:
             return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
+            if isinstance(size, Space):
+                return shape_of(size, mechanism)
             return size(mechanism) if callable(size) else size
-        if name in self.spaces:
-            return shape_of(self.spaces[name], mechanism)
         if name not in SHAPES:
             raise ValueError(
                 f"the shape of input {name!r} of algorithm {self.name!r} is unknown: give sizes={{{name!r}: ...}}, a "
@@ -313,7 +404,7 @@ class Algorithm:
     @property
     def configurations(self) -> tuple[str, ...]:
         """The inputs that are configurations, which move along tangent vectors."""
-        return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in {*self.spaces, *self.sizes})
+        return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in self.sizes)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -354,15 +445,101 @@ class Algorithm:
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined."""
-        if mechanism.loops and not self.heeds_loops and (self.solves_motion or self.ignores_loops):
+        inertia, constraints, instead, constrained = self.requires
+        if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
-            choice = f"{self.with_loops}, or " if self.with_loops else ""
+            choice = f"{instead or constrained}, or " if instead or constrained else ""
             raise MechanismError(
                 f"{self.name} would ignore the loops {names} of mechanism {mechanism.name!r}: use "
                 f"{choice}mech.spanning_tree if the loops are meant to be open"
             )
-        if self.solves_motion or self.within_loops:
-            require_inertia(mechanism, self.name, self.within_loops)
+        if inertia:
+            require_inertia(mechanism, self.name, inertia == "constrained")
+
+
+# Why recursions are written by hand, and what answers for mechanisms with constraints.
+COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
+CLOSED = "linkwise.constraints"
+LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
+
+
+# -- registration --------------------------------------------------------------------------------------
+
+#: Everything that ``compile`` takes by name.
+ALGORITHMS: dict[str, Algorithm] = {}
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def register(algorithm: Algorithm) -> Algorithm:
+    """Make an algorithm known by its name."""
+    if algorithm.name in ALGORITHMS:
+        raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
+    ALGORITHMS[algorithm.name] = algorithm
+    return algorithm
+
+
+def algorithm(
+    inputs: tuple[str, ...],
+    output: str | tuple[str, ...] = "",
+    *,
+    reason: str,
+    name: str = "",
+    **more: Any,
+) -> Callable[[Function], Function]:
+    """Registers the recursion that is decorated; the name, and that of the output, are its own unless given.  ``more``
+    are fields of ``Algorithm``."""
+
+    def note(recursion: Function) -> Function:
+        called = name or recursion.__name__
+        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more))
+        return recursion
+
+    return note
+
+
+def expressed(
+    name: str, inputs: tuple[str, ...], output: str | tuple[str, ...] = "", **more: Any
+) -> Callable[[Function], Function]:
+    """Registers a function ``expression(mechanism, **options)``; as ``algorithm``."""
+
+    def note(expression: Function) -> Function:
+        register(Algorithm(name, inputs, output or name, expression=expression, **more))
+        return expression
+
+    return note
+
+
+def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
+    """An expression that takes one joint at a time: None where coordinates depend on each other, as joints mimic others
+    or constraints couple them, which the recursion serves."""
+
+    def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
+        return None if mechanism.mimic_joints or mechanism.loops else expression(mechanism, **options)
+
+    unless_coupled.__doc__ = expression.__doc__
+    return unless_coupled
+
+
+# -- expressions of callers ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Written(Algorithm):
+    """An operator expression, evaluated as it is written or in an equal ``form``."""
+
+    form: Expression | None = None
+
+    def computed_as(self, expression: Expression) -> Expression:
+        return expression if self.form is None else self.form
+
+    @property
+    def forms(self) -> Callable[[Mechanism], Iterable[Algorithm]]:
+        def others(mechanism: Mechanism) -> list[Algorithm]:
+            assert self.expression is not None
+            _, *promising = promising_forms(self.expression(mechanism), mechanism)  # type: ignore[arg-type]
+            return [replace(self, form=form) for form in promising]
+
+        return others
 
 
 WITH_CONSTRAINTS = (
@@ -379,28 +556,17 @@ def from_expression(expression: Expression) -> Algorithm:
         raise ValueError(
             "a vector of an expression must not be called 'q': the kernel's first input is the configuration"
         )
-    written = Algorithm(
+    heeds_loops = any(isinstance(part, Operator) and part.record is L.record for part in expression.walk())
+    solves = SOLVES_WITH_MULTIPLIERS if heeds_loops else SOLVES_TREE.or_use(WITH_CONSTRAINTS)
+    return Written(
         "expression",
         ("q", *spaces),
         "result",
         options=("simplify",),
         expression=lambda mechanism, simplify=True: expression,
-        spaces=spaces,
-        solves_motion=_is_articulated(expression),
-        heeds_loops=any(isinstance(part, Operator) and part.record is L.record for part in expression.walk()),
-        with_loops=WITH_CONSTRAINTS,
-        computed_as=lambda asked: asked,
+        sizes=dict(spaces),
+        requires=solves if _is_articulated(expression) else ANY,
     )
-
-    def forms(mechanism: Mechanism) -> list[Algorithm]:
-        _, *others = promising_forms(expression, mechanism)
-        return [replace(written, computed_as=partial(_another, form)) for form in others]
-
-    return replace(written, forms=forms)
-
-
-def _another(form: Expression, asked: Expression) -> Expression:
-    return form
 
 
 def _is_articulated(expression: Expression) -> bool:

@@ -15,10 +15,15 @@ from ..operators.spaces import JOINT
 from ..operators.vectors import given
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
+from . import dynamics, dynamics_derivatives
 from . import expressions as ex
-from .algorithm import InLoops
+from .algorithm import CLOSED, COMPOSITE_BODIES, SOLVES_TREE, Algorithm, InLoops, register
 from .dynamics_derivatives import inverse_dynamics_changes
 
+ELIMINATED = (
+    "M = U D U* by elimination of its elements (saha1999 40), U^-1 = I - H psi K: no link passes on forces of six "
+    "components, which costs less until paths to the base are long"
+)
 REASON = "for every column two sweeps over the links, as their code does not grow with the links"
 
 
@@ -53,8 +58,30 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
     return _solved(at, [d_q, d_v, None])
 
 
-INVERSE = InLoops(mass_matrix_inverse, REASON, operations_of_inverse)
-DERIVATIVES = InLoops(forward_dynamics_derivatives, REASON, operations_of_derivatives)
+register(
+    Algorithm(
+        "mass_matrix_inverse",
+        ("q",),
+        "mass_matrix_inverse",
+        dynamics.mass_matrix_inverse,
+        expression=lambda mech: None if ex.is_eliminated_for_less(mech) else ex.MASS_MATRIX_INVERSE,
+        reason=ELIMINATED,
+        requires=SOLVES_TREE.or_use(CLOSED),
+        sweeps=InLoops(mass_matrix_inverse, REASON, operations_of_inverse),
+    )
+)
+register(
+    Algorithm(
+        "forward_dynamics_derivatives",
+        ("q", "v", "tau"),
+        "partials",
+        dynamics_derivatives.forward_dynamics_derivatives,
+        reason=COMPOSITE_BODIES,
+        ports=("wrenches",),
+        requires=SOLVES_TREE.or_algorithm("closed_forward_dynamics_derivatives"),
+        sweeps=InLoops(forward_dynamics_derivatives, REASON, operations_of_derivatives),
+    )
+)
 
 
 def _solved(at: Configuration, matrices: list[Any]) -> list[Any]:

@@ -18,10 +18,16 @@ from ..spatial import Force, RigidInertia, Vector3
 from ..spatial.pose import Pose
 from ..spatial.three import ZERO
 from . import expressions as ex
+from .algorithm import algorithm
 from .jacobians import Matrix
 from .kinematics import internal_poses
 
+CENTRE_OF_MASS = (
+    "no link has its origin at the common centre of mass: what expressions give at the ground is moved there"
+)
 
+
+@algorithm(("q", "v"), "momentum", reason=CENTRE_OF_MASS)
 def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(6,): [angular momentum about the centre of mass; linear momentum], in world axes."""
     at = Configuration(tree, q)
@@ -32,6 +38,7 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     return [*(momentum.moment - center.cross(momentum.force)), *momentum.force]
 
 
+@algorithm(("q", "v", "a"), "momentum_rate", reason=CENTRE_OF_MASS)
 def centroidal_momentum_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
     """(6,): its time derivative: the centre moves along the linear momentum, which therefore adds no moment."""
     at = Configuration(tree, q)
@@ -42,6 +49,7 @@ def centroidal_momentum_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar
     return [*(rate.moment - center.cross(rate.force)), *rate.force]
 
 
+@algorithm(("q",), "momentum_matrix", reason=CENTRE_OF_MASS)
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6, nv): A with A v = [angular momentum about the centre of mass; linear momentum], in world axes."""
     at = Configuration(tree, q)
@@ -52,6 +60,7 @@ def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return _matrix(tree, columns)
 
 
+@algorithm(("q", "v"), "momentum_matrix", reason=CENTRE_OF_MASS)
 def centroidal_momentum_matrix_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """(6, nv): dA/dt while the mechanism moves with v.
 
@@ -73,6 +82,7 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: Sequence[Scalar], v: Sequence
     return _matrix(tree, columns)
 
 
+@algorithm(("q",), "center_of_mass_jacobian", reason=CENTRE_OF_MASS)
 def center_of_mass_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(3, nv): velocity of the centre of mass per unit of v, in world axes."""
     at = Configuration(tree, q)
@@ -81,6 +91,7 @@ def center_of_mass_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return [[x * (1.0 / mass) for x in row] for row in rows]
 
 
+@algorithm(("q", "v"), "velocity", reason=CENTRE_OF_MASS)
 def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(3,): in world axes; the linear momentum, by mass."""
     at = Configuration(tree, q)
@@ -88,6 +99,7 @@ def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
     return _by_mass(at, momentum)
 
 
+@algorithm(("q", "v", "a"), "acceleration", reason=CENTRE_OF_MASS)
 def center_of_mass_acceleration(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> list[Scalar]:

@@ -20,7 +20,8 @@ from ..links.factor import Elimination, Factor
 from ..links.loop_elimination import Fronts
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
-from .closed_dynamics import CLOSED, unless_open, unless_opening
+from .algorithm import SOLVES_CONSTRAINED, algorithm
+from .closed_dynamics import CLOSED, CLUSTERS, unless_open, unless_opening
 from .dynamics import inverse_dynamics
 from .dynamics_derivatives import inverse_dynamics_derivatives
 from .independent_coordinates import (
@@ -50,6 +51,14 @@ OPENING = 1e-6  # ... nor have motions that open them faster, relative to veloci
 HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not finite: single precision has no more
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    ("d_q", "d_v", "d_tau", "reliability", "consistency"),
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+    requires=SOLVES_CONSTRAINED,
+)
 def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
@@ -60,6 +69,14 @@ def closed_forward_dynamics_derivatives(
     return *_Projection(near).of(near.accelerations), near.by_tau, near.reliability, near.consistency
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    ("rate_jacobian", "reliability", "consistency"),
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+    requires=SOLVES_CONSTRAINED,
+)
 def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[Matrix, Scalar, Scalar]:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), projected likewise;
     its reliability and consistency."""
@@ -69,6 +86,14 @@ def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
     return [[*a, *b] for half in halves for a, b in zip(*half, strict=True)], near.reliability, near.consistency
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    ("a", "multipliers", "d_state", "d_a", "d_multipliers", "reliability", "consistency"),
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+    requires=SOLVES_CONSTRAINED,
+)
 def closed_motion_derivatives(
     tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 ) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, Scalar, Scalar]:

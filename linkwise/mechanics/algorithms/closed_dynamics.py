@@ -22,8 +22,11 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
+from .algorithm import SOLVES_CONSTRAINED, algorithm
 from .configuration import kick_bias
 from .loop_constraints import constraints_of
+
+CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
 
 CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
 KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise ...
@@ -46,6 +49,14 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
     return [value + unknown for value in values]
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    ("a", "reliability", "consistency"),
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+    requires=SOLVES_CONSTRAINED,
+)
 def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar, Scalar]:
     """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
     are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them

@@ -12,6 +12,8 @@ from ..links.loop_elimination import Fronts, Row, Solution, eliminate
 from ..recursions.least_changes import LeastChanges
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
+from .algorithm import algorithm
+from .closed_dynamics import CLUSTERS
 from .configuration import integrate
 from .loop_constraints import closures
 
@@ -52,6 +54,12 @@ class Projected:
         return ratio
 
 
+@algorithm(
+    ("q", "v"),
+    ("state", "reliability"),
+    options=("fronts", "settled"),
+    reason=CLUSTERS,
+)
 def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
     """(nq + nv,) and (): q with its loops closed and v without what opens them, both moved the least, lengths in units
     of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative
@@ -60,6 +68,12 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
     return [*found.q, *found.v], if_positive(found.margins, RELIABLE + found.conditioning)
 
 
+@algorithm(
+    ("q",),
+    ("q_next", "reliability"),
+    options=("fronts",),
+    reason=CLUSTERS,
+)
 def closed_assembly_iteration(tree: Tree, q, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
     """(nq,) and (): one iteration of Gauss and Newton towards closed loops, by the shortest step that closes them to
     first order; and whether it can be relied on, as of ``closed_projection``."""

@@ -29,7 +29,10 @@ from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.pose import Pose as WorldPose
 from ..spatial.pose import beyond
 from ..spatial.three import IDENTITY, ZERO
+from .algorithm import algorithm
 from .kinematics import internal_poses
+
+CONTACT = "forces that follow from depths and velocities of shapes, not linear in them"
 
 Six = tuple[Scalar, ...]
 
@@ -375,12 +378,19 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
 # -- algorithms -------------------------------------------------------------------------------------------------
 
 
+@algorithm(("q", "v"), "wrenches", options=("explicit",), reason=CONTACT)
 def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
     found = _all_of(tree, q, v, explicit).wrenches()
     return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
+@algorithm(
+    ("q", "v"),
+    options=("explicit",),
+    reason=CONTACT,
+    sizes={"contact_points": lambda mech: (len(mech.contact_parts), 10)},
+)
 def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""
     contacts = _all_of(tree, q, v, explicit)
@@ -406,6 +416,7 @@ def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None, explici
     return Contacts(tree, q, v, [pair.softened(explicit) for pair in pairs], explicit)
 
 
+@algorithm(("q",), "energy", options=("explicit",), reason=CONTACT)
 def contact_energy(tree: Tree, q: Sequence[Scalar], explicit: float = False) -> Scalar:
     """(): what the springs of all contacts hold."""
     return _all_of(tree, q, None, explicit).energy()

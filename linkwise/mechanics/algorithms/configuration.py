@@ -7,13 +7,18 @@ from collections.abc import Callable, Sequence
 from ..jet import jet, parts
 from ..recursions.tree import Tree
 from ..scalar import Scalar
+from .algorithm import algorithm
+
+MANIFOLD = "steps on the configuration manifold are the joints' own, link by link"
 
 
+@algorithm(("q", "v"), "q_rate", reason=MANIFOLD, sweeps=True)
 def coordinate_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(nq,): dq/dt = N(q) v."""
     return [x for kind, (at, rates) in _independent(tree, q, v) for x in kind.q_rate(at, rates)]
 
 
+@algorithm(("q", "v", "dt"), "q_next", reason=MANIFOLD, sweeps=True)
 def integrate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
     """(nq,): the configuration after moving with constant v for dt."""
     dt = dt.item() if hasattr(dt, "item") else dt
@@ -33,6 +38,7 @@ def kick_bias(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
     return [x for b in m.bodies if not b.mimic for x in b.kind.kick_bias(list(v[m.v_index(b.joint)]))]
 
 
+@algorithm(("q0", "q1"), "v", reason=MANIFOLD, sweeps=True)
 def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): the constant v that leads from q0 to q1 in unit time."""
     pairs = ((b.kind, tree.mechanism.q_index(b.joint)) for b in tree.mechanism.bodies if not b.mimic)
@@ -46,17 +52,20 @@ def moving(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]
     return [jet(x, d, parts(dd)[1]) for x, d, dd in zip(q, first, second, strict=True)]
 
 
+@algorithm(("q0", "q1"), reason=MANIFOLD)
 def difference_jacobian(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[list[Scalar]]:
     """(nv, nv): how ``difference(q0, q1)`` changes per unit tangent motion of q1; the identity but for rotations."""
     return _slopes(tree, lambda unit: difference(tree, q0, moving(tree, q1, unit)))
 
 
+@algorithm(("q0", "q1"), "tangent_partials", reason=MANIFOLD)
 def difference_derivatives(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     """(2, nv, nv): how ``difference(q0, q1)`` changes per unit tangent motion of q0, and of q1."""
     by_q0 = _slopes(tree, lambda unit: difference(tree, moving(tree, q0, unit), q1))
     return [by_q0, difference_jacobian(tree, q0, q1)]
 
 
+@algorithm(("q", "v", "dt"), "tangent_partials", reason=MANIFOLD)
 def integrate_derivatives(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> list[list[list[Scalar]]]:
     """(2, nv, nv): along which tangents ``integrate(q, v, dt)`` moves per unit tangent motion of q, and per v."""
     end = integrate(tree, q, v, dt)  # whose difference to what is near is the tangent that leads there
@@ -78,6 +87,7 @@ def _slopes(tree: Tree, along: Callable[[list[float]], list[Scalar]]) -> list[li
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+@algorithm(("q0", "q1", "v"), "v", reason=MANIFOLD)
 def difference_bias(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): second derivative of ``difference(q0, q1)`` while q1 moves with constant v."""
     return [parts(x)[2] for x in difference(tree, q0, moving(tree, q1, v))]

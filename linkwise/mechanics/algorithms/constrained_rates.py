@@ -12,18 +12,21 @@ are slopes of nu along the motion: q moves with v, and v with the accelerations 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ...mechanism import MechanismError
+from ...mechanism import Mechanism, MechanismError
 from ..jet import dual, slopes_of
 from ..links.loop_elimination import Fronts, Row
 from ..operators.plan import apply
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, select, transposed
 from ..spatial.motion import NO_MOTION
+from . import diagonal, inertia_derivatives
+from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
+from .algorithm import SOLVES_CONSTRAINED, Algorithm, register, where_independent
 from .closed_dynamics import ClosedMotion, known
 from .configuration import coordinate_rates
 from .diagonal_by_elimination import Factors, by_columns
@@ -34,6 +37,7 @@ from .momentum_flows import FromLastToFirst
 
 RELIABLE = 1.0
 Names = Sequence[str | int] | None
+Ways = Callable[..., Any]
 
 
 class AllowedMotions:
@@ -241,20 +245,98 @@ def _moving(tree: Tree, q: Vector, along: Matrix) -> Vector:
     return [dual(x, slopes) for x, slopes in zip(q, rates, strict=True)]
 
 
-#: By the names of ``linkwise.diagonal``.
-BY_NAME = {
-    function.__name__: function
-    for function in (
-        rates,
-        velocities,
-        forces,
-        forces_of_all,
-        torques,
-        factor,
-        factor_inverse,
-        factor_derivatives,
-        factor_rate,
-        coriolis,
-        motion,
+# -- registration: of trees, of trees whose joints mimic others, of mechanisms with constraints -----------------------
+
+COUPLED = "factors of coordinates that depend on each other, by elimination: operators take one joint at a time"
+RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
+
+
+def _recursion(coupled: Ways, within: Ways, independent: Ways | None = None) -> Ways:
+    """The one that serves a mechanism; without ``independent`` an expression serves trees."""
+
+    def chosen(
+        tree: Tree,
+        *given: Any,
+        normalized: bool = True,
+        fronts: Fronts | None = None,
+        independent_velocities: Names = None,
+        **ports: Any,
+    ) -> Any:
+        if tree.mechanism.loops:
+            choice = {"fronts": fronts, "independent_velocities": independent_velocities}
+            return within(tree, *given, normalized=normalized, **choice, **ports)
+        _refuse_choice(independent_velocities)
+        serving = coupled if independent is None or tree.mechanism.mimic_joints else independent
+        return serving(tree, *given, normalized=normalized, **ports)
+
+    chosen.__doc__ = coupled.__doc__
+    return chosen
+
+
+def _of_tree(expression: Ways) -> Ways:
+    """An expression for trees, which have no constraints to eliminate."""
+
+    def plain(
+        mechanism: Mechanism,
+        normalized: bool = True,
+        fronts: Fronts | None = None,
+        independent_velocities: Names = None,
+    ) -> Any:
+        _refuse_choice(independent_velocities)
+        return expression(mechanism, normalized=normalized)
+
+    return plain
+
+
+def _refuse_choice(independent: Names) -> None:
+    if independent is not None:
+        raise MechanismError(
+            "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
+        )
+
+
+def _register(name: str, inputs: tuple[str, ...], output: str, recursion: Ways, **more: Any) -> None:
+    options = ("normalized", "fronts", "independent_velocities")
+    register(
+        Algorithm(f"diagonal_{name}", inputs, output, recursion, options, requires=SOLVES_CONSTRAINED, **more),
     )
-}
+
+
+_coupled: Ways
+_within: Ways
+_independent: Ways
+_inputs: tuple[str, ...]
+_ports: tuple[str, ...]
+for _name, _inputs, _output, _coupled, _within in (
+    ("rates", ("q", "v"), "nu", by_elimination.rates, rates),
+    ("velocities", ("q", "nu"), "v", by_elimination.velocities, velocities),
+    ("forces", ("q", "tau"), "eps", by_elimination.forces, forces),
+    ("forces_of_all", ("q", "tau", "wrenches"), "eps", by_elimination.forces_of_all, forces_of_all),
+    ("torques", ("q", "eps"), "tau", by_elimination.torques, torques),
+    ("factor", ("q",), "factor", by_elimination.factor, factor),
+    ("factor_inverse", ("q",), "factor_inverse", by_elimination.factor_inverse, factor_inverse),
+):
+    _register(
+        _name,
+        _inputs,
+        _output,
+        _recursion(_coupled, _within),
+        expression=where_independent(_of_tree(ex.DIAGONALIZING[_name])),
+        reason=COUPLED,
+        on_tree=lambda tree: tree.regrouped,
+    )
+for _name, _inputs, _output, _coupled, _within, _independent, _ports in (
+    (
+        "factor_derivatives",
+        ("q",),
+        "derivatives",
+        by_elimination.factor_derivatives,
+        factor_derivatives,
+        inertia_derivatives.factor_derivatives,
+        (),
+    ),
+    ("factor_rate", ("q", "v"), "factor", by_elimination.factor_rate, factor_rate, inertia_derivatives.factor_rate, ()),
+    ("coriolis", ("q", "nu"), "coriolis", by_elimination.coriolis, coriolis, diagonal.coriolis, ()),
+    ("motion", ("q", "nu", "tau"), "motion", by_elimination.motion, motion, diagonal.motion, ("wrenches",)),
+):
+    _register(_name, _inputs, _output, _recursion(_coupled, _within, _independent), reason=RATES, ports=_ports)

@@ -9,6 +9,7 @@ Where forces are not unique, the least are taken, a force counting as a torque a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...mechanism import Coupling, Mechanism, MechanismError
 from ...mechanism.clusters import Cluster
@@ -24,8 +25,12 @@ from ..scalar import Matrix, Scalar, dot, select
 from ..spatial import ArticulatedInertia, Force
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .closed_dynamics import ClosedMotion, known
-from .loop_constraints import constraints, driven_rates, loop_motion_maps
+from .algorithm import SOLVES_CONSTRAINED, SOLVES_WITH_MULTIPLIERS, algorithm, at_user_origins
+from .closed_dynamics import CLUSTERS, ClosedMotion, closed_forward_dynamics, known
+from .loop_constraints import LOOPS, constraints, driven_rates, loop_motion_maps
+
+HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
+ACTIVE, PUSHED = ("active",), ("active", "wrenches")
 
 Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, none of which lets go
 INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
@@ -37,6 +42,33 @@ def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None, *, units
     return motion.known(motion.under(tau))
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    "a",
+    name="closed_forward_dynamics",
+    options=("fronts",),
+    reason=CLUSTERS,
+    ports=PUSHED,
+    requires=SOLVES_CONSTRAINED,
+)
+def forward_dynamics_under_constraints(
+    tree: Tree, q: Any, v: Any, tau: Any, active: Any = None, wrenches: Any = None, *, fronts: Any
+) -> Any:
+    """(nv,): accelerations with all constraints by elimination, with those that are ``active`` by multipliers."""
+    if active is None:
+        return closed_forward_dynamics(tree, q, v, tau, wrenches, fronts=fronts)
+    return forward_dynamics(tree, q, v, tau, wrenches, active, units=fronts.units)
+
+
+@algorithm(
+    ("q", "v", "tau"),
+    "multipliers",
+    name="closed_multipliers",
+    options=("units", "sweeps"),
+    reason=HELD,
+    ports=PUSHED,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def multipliers(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
@@ -47,6 +79,15 @@ def multipliers(
     return motion.known(motion.multipliers())
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    "tau",
+    name="closed_constraint_forces",
+    options=("units", "sweeps"),
+    reason=HELD,
+    ports=PUSHED,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def constraint_forces(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
@@ -58,6 +99,15 @@ def constraint_forces(
     return motion.known(motion.constraint_forces())
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    "loop_wrenches",
+    name="closed_loop_reactions",
+    options=("units", "sweeps"),
+    reason=HELD,
+    ports=PUSHED,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def loop_reactions(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
@@ -65,6 +115,16 @@ def loop_reactions(
     return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units, sweeps=sweeps))
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    "transmitted",
+    name="closed_joint_wrenches",
+    options=("units", "sweeps"),
+    reason=HELD,
+    ports=PUSHED,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    on_tree=at_user_origins,
+)
 def joint_wrenches(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
@@ -74,6 +134,13 @@ def joint_wrenches(
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
 
 
+@algorithm(
+    ("q", "v", "a", "multipliers"),
+    "transmitted",
+    reason=LOOPS,
+    ports=("wrenches",),
+    on_tree=at_user_origins,
+)
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
     """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those
     of couplings in the joints themselves."""
@@ -85,18 +152,44 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 
 
+@algorithm(
+    ("q", "v"),
+    "v",
+    name="closed_impact",
+    options=("units",),
+    reason=HELD,
+    ports=ACTIVE,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def impact(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): velocities after active loops close without rebound: v - M^-1 G* (G M^-1 G*)^+ G v."""
     motion = Impact(tree, q, v, active, units)
     return motion.known([a + b for a, b in zip(v, motion.jumps, strict=True)])
 
 
+@algorithm(
+    ("q", "v"),
+    "loop_wrenches",
+    name="closed_impact_impulses",
+    options=("units",),
+    reason=HELD,
+    ports=ACTIVE,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def impact_impulses(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> Matrix:
     """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
     motion = Impact(tree, q, v, active, units)
     return _wrenches(tree, q, motion.known(motion.multipliers()))
 
 
+@algorithm(
+    ("q", "v", "a"),
+    "tau",
+    name="closed_inverse_dynamics",
+    options={"actuated": lambda mech: None, "units": None},
+    reason=HELD,
+    ports=PUSHED,
+)
 def inverse_dynamics(
     tree: Tree, q, v, a, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None
 ) -> list[Scalar]:
@@ -114,12 +207,28 @@ def inverse_dynamics(
     return known(opened, _shared(tree.mechanism, load, loops, columns, actuated))
 
 
+@algorithm(
+    ("q",),
+    "tau",
+    name="closed_static_forces",
+    options={"actuated": lambda mech: None, "units": None},
+    reason=HELD,
+    ports=PUSHED,
+)
 def static_forces(tree: Tree, q, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None) -> list[Scalar]:
     """(nv,): the inverse dynamics at rest."""
     still = [0.0] * tree.mechanism.nv
     return inverse_dynamics(tree, q, still, still, wrenches, active, units=units, actuated=actuated)
 
 
+@algorithm(
+    ("q", "tau"),
+    "tau",
+    name="closed_motor_forces",
+    options={"actuated": lambda mech: None, "units": None},
+    reason=HELD,
+    ports=ACTIVE,
+)
 def motor_forces(
     tree: Tree, q, tau, active=None, *, units: ConstraintUnits, actuated: Sequence[str] | None = None
 ) -> list[Scalar]:

@@ -15,11 +15,13 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Force, Motion, RigidInertia, Transform
 from . import expressions as ex
+from .algorithm import COMPOSITE_BODIES, algorithm
 
 Columns = list[Force]  # a 6x6 matrix by its columns, each the image of a unit motion
 UNITS = [Motion.of([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
 
 
+@algorithm(("q", "v"), reason=COMPOSITE_BODIES)
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
     """(nv, nv), with dM/dt - 2 C skew."""
     return convective_matrix(tree, q, v, _transport)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from ...mechanism import Mechanism
 from ..links.articulation import Articulation, articulate
-from ..operators import H, I, K, link_vector
+from ..operators import D, H, I, K, link_vector
 from ..operators import phi as propagation
+from ..operators.expression import Expression
 from ..operators.plan import apply, plan_for
 from ..recursions.mass_centres import ToMassCentre, at_mass_centres
 from ..recursions.sweep import base_to_tip, tip_to_base
@@ -21,9 +23,14 @@ from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.three import IDENTITY
 from . import expressions as ex
+from .algorithm import COMPOSITE_BODIES, SOLVES_TREE, UNCONSTRAINED, algorithm, expressed, where_independent
 from .coriolis_matrix import Columns, convective_matrix
 from .diagonal_by_elimination import Factors
 from .kinematics import internal_poses
+
+BETWEEN_MASS_CENTRES = "joints are eliminated on their axes, halfway between mass centres: operators act at one frame"
+MASS_CENTRES = "twists at mass centres along the world's axes: frames that no link has"
+COUPLED = "factors of the coordinates that joints share, by elimination: operators take one joint at a time"
 
 wrench = link_vector("wrenches")
 #: H phi w = N_d* N_l* w (30, 31).
@@ -32,6 +39,7 @@ FORCES = H @ propagation @ wrench
 U = I + H @ propagation @ K
 
 
+@algorithm(("q",), name="denoc_matrices", output="matrices", reason=MASS_CENTRES)
 def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6 n, 6 n + nv): N_l and N_d side by side (16, 17), in world axes: t = N_l N_d v are the twists of (1)."""
     centred = at_mass_centres(tree)
@@ -61,6 +69,7 @@ def _put(matrix: Matrix, row: int, column: int, block: Sequence[Sequence[Scalar]
         matrix[row + k][column : column + len(values)] = values
 
 
+@algorithm(("q", "v"), name="denoc_coriolis_matrix", output="coriolis_matrix", reason=COMPOSITE_BODIES)
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """(nv, nv): C = N* (M dN/dt + dM/dt N), dM/dt as in (8), element by element from composite bodies (25-29)."""
     return convective_matrix(at_mass_centres(tree), q, v, _momentum_rate)
@@ -74,6 +83,7 @@ def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
     return [*turning, NO_FORCE, NO_FORCE, NO_FORCE]
 
 
+@algorithm(("q", "wrenches"), name="denoc_forces", output="tau", reason=MASS_CENTRES)
 def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     """(nv,): tau_i = p_i* w~_i (30), of wrenches at the mass centres in world axes."""
     at = Configuration(at_mass_centres(tree), q)
@@ -84,6 +94,7 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
     return tree.collect(plan_for(FORCES, tree.mechanism).run(at, {wrench.name: given}))
 
 
+@algorithm(("q", "tau"), name="denoc_accelerations", output="a", reason=BETWEEN_MASS_CENTRES, requires=SOLVES_TREE)
 def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): I^-1 phi by I = U D U*, the three steps of Section 5.2 (34-37) with the articulated bodies of (46-50).
 
@@ -124,11 +135,23 @@ def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> lis
     return [x for _, rates in base_to_tip(centred.links, "accelerations", accelerate) for x in rates]
 
 
+@algorithm(
+    ("q", "v", "tau"), name="denoc_forward_dynamics", output="a", reason=BETWEEN_MASS_CENTRES, requires=SOLVES_TREE
+)
 def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): phi = tau - C v by the recursion of Section 5.1 without accelerations, then Section 5.2."""
     return accelerations(tree, q, apply(ex.bias_free_moments(ex.b), at_mass_centres(tree), q, v=v, tau=tau))
 
 
+@algorithm(
+    ("q",),
+    name="denoc_udu",
+    output="factors",
+    expression=where_independent(lambda mech: (U, D)),
+    reason=COUPLED,
+    on_tree=at_mass_centres,
+    requires=SOLVES_TREE,
+)
 def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """(2, nv, nv): U and D of an inertia matrix whose coordinates are coupled: mimic joints."""
     factors = Factors(apply(ex.MASS_MATRIX, at_mass_centres(tree), q), normalized=False)
@@ -138,3 +161,15 @@ def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
         [[column[i] for column in columns] for i in n],
         [[pivots[i] if i == j else 0.0 for j in n] for i in n],
     ]
+
+
+@expressed("denoc_inertia_matrix", ("q",), "inertia_matrix", on_tree=at_mass_centres)
+def _inertia_matrix(mech: Mechanism) -> Expression:
+    """(nv, nv): the mass matrix, with the frames of links at their mass centres."""
+    return ex.MASS_MATRIX
+
+
+@expressed("denoc_inverse_dynamics", ("q", "v", "a"), "tau", on_tree=at_mass_centres, requires=UNCONSTRAINED)
+def _inverse_dynamics(mech: Mechanism) -> Expression:
+    """(nv,): joint forces of a motion, with the frames of links at their mass centres."""
+    return ex.inverse_dynamics(ex.b)

@@ -12,16 +12,27 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import Force, Motion
 from . import expressions as ex
+from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm
 from .closed_dynamics import known
 from .contact_dynamics import constraints_that_hold
 from .contact_dynamics import mobility as mobility_under
-from .jacobians import jacobian, require_frame
+from .jacobians import OBSERVERS, jacobian, require_frame
 from .kinematics import way_to
 
+NUMBERS = "a function of numbers that expressions give, not linear in them"
 HELD_STILL = 1e-12  # of the mobility without constraints: less is round-off of none
 NO_UNITS = ConstraintUnits()
 
 
+@algorithm(
+    ("q", "direction"),
+    "inertia",
+    options=("link", "frame", "units"),
+    sizes={"direction": (6,)},
+    reason=NUMBERS,
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def effective_inertia(
     tree: Tree,
     q: Sequence[Scalar],
@@ -52,6 +63,17 @@ def effective_inertia(
     return 1.0 / mobility
 
 
+@algorithm(
+    ("q",),
+    "inertia",
+    options=("link", "frame", "units"),
+    expression=lambda mech, link, frame="link", **_: (
+        ex.operational_inertia(mech, link) if frame == "link" and not mech.loops else None
+    ),
+    reason=OBSERVERS,
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def operational_inertia(
     tree: Tree,
     q: Sequence[Scalar],
@@ -91,6 +113,12 @@ def _times(matrix: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
     return [dot(row, x) for row in matrix]
 
 
+@algorithm(
+    ("q",),
+    options=("link", "rows", "frame", "units"),
+    reason=NUMBERS,
+    ports=("active",),
+)
 def manipulability(
     tree: Tree,
     q: Sequence[Scalar],
@@ -127,6 +155,15 @@ def manipulability(
     return known(doubt, [volume])[0] if tree.mechanism.loops else volume
 
 
+@algorithm(
+    ("q",),
+    "mobilities",
+    name="frame_mobilities",
+    options=("frames", "frame", "units"),
+    reason=OBSERVERS,
+    ports=("active",),
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
 def delassus_matrix(
     tree: Tree,
     q: Sequence[Scalar],

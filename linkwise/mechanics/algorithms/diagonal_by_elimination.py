@@ -163,19 +163,3 @@ def by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
 
 
 #: By the names of ``linkwise.diagonal``.
-BY_NAME = {
-    function.__name__: function
-    for function in (
-        rates,
-        velocities,
-        forces,
-        forces_of_all,
-        torques,
-        factor,
-        factor_inverse,
-        factor_derivatives,
-        factor_rate,
-        coriolis,
-        motion,
-    )
-}

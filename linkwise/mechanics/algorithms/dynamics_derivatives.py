@@ -26,6 +26,7 @@ from ..recursions.tree import Tree
 from ..scalar import Matrix, Scalar, dot, is_zero, transposed
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
+from .algorithm import COMPOSITE_BODIES, UNCONSTRAINED, Algorithm, FromDerivatives, algorithm, register
 from .dynamics import inverse_dynamics, mass_matrix
 from .metric import twice_symmetric_connection
 
@@ -47,6 +48,14 @@ class Felt(NamedTuple):
     of_velocity: Force
 
 
+@algorithm(
+    ("q", "v", "a"),
+    "partials",
+    reason=COMPOSITE_BODIES,
+    ports=("wrenches",),
+    requires=UNCONSTRAINED.or_use("linkwise.inverse_dynamics_derivatives itself, which no kernel gives then"),
+    sweeps=True,
+)
 def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> list[Matrix]:
     """(3, nv, nv): derivatives of joint forces along tangent directions of q, with respect to v, and to a."""
     return inverse_dynamics_changes(tree, q, v, a, wrenches)
@@ -246,3 +255,15 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
     links_alone = mass - np.diag(np.array(rotors, dtype=object))
     d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, 0)
     return [d_qq, d_vv, np.swapaxes(d_vq, 1, 2), d_aq]
+
+
+register(
+    Algorithm(
+        "inverse_dynamics_second_derivatives",
+        ("q", "v", "a"),
+        ("d_qq", "d_vv", "d_qv", "d_aq"),
+        FromDerivatives("inverse_dynamics_derivatives", inverse_dynamics_second_derivatives),
+        reason=COMPOSITE_BODIES,
+        requires=UNCONSTRAINED,
+    )
+)

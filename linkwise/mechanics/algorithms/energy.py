@@ -11,6 +11,9 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from ..spatial import Vector3
 from . import expressions as ex
+from .algorithm import algorithm
+
+QUADRATIC = "a sum over links of products of a vector with itself, or of first moments of mass"
 
 Moment = tuple[Scalar, Vector3]  # mass and mass times centre of mass
 
@@ -34,6 +37,7 @@ def _first_moment(tree: Tree, q: Sequence[Scalar]) -> Moment:
     return total
 
 
+@algorithm(("q",), "position", reason=QUADRATIC)
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(3,): of all moving links, in the world."""
     mass, h = _first_moment(tree, q)
@@ -42,11 +46,13 @@ def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     return [x / mass for x in h]
 
 
+@algorithm(("q",), "energy", reason=QUADRATIC)
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """Energy of the moving links in the field of gravity, zero at the world's origin."""
     return -_first_moment(tree, q)[1].dot(tree.gravity)
 
 
+@algorithm(("q", "v"), "energy", reason=QUADRATIC)
 def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """V* M V / 2 over the links, and of the rotors (armature)."""
     moving = evaluate(ex.LINK_VELOCITIES, Configuration(tree, q), v=v)

@@ -33,9 +33,8 @@ from ..scalar import Matrix, Scalar
 from ..spatial import ArticulatedInertia, Force
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_FORCE
-from .filter_gains import require_independent_joints
-
-REASON = "covariances: a second recursion outward beside that of the co-states, which no operator names"
+from .algorithm import UNCONSTRAINED, Algorithm, register
+from .filter_gains import REASON, require_independent_joints
 
 
 class Filter:
@@ -237,3 +236,23 @@ def _entry(matrix: Matrix6, i: int, j: int) -> Scalar:
 
 def _square(entry: Callable[[int, int], Scalar]) -> Matrix:
     return [[entry(i, j) for j in range(6)] for i in range(6)]
+
+
+INPUTS = ("q", "residuals", "of_rates", "of_forces", "variances")
+SENSORS = ("sensed", "weights")
+ESTIMATED = ("estimated_joints", "wrenches", "wrench_covariances", "innovations")
+
+for _name, _inputs, _output, _recursion in (
+    ("estimate", INPUTS, ESTIMATED, estimate),
+    ("estimate_with_sensors", (*INPUTS, *SENSORS), ESTIMATED, estimate),
+    ("estimation_innovations", INPUTS, "innovations", innovations),
+    ("estimation_innovations_with_sensors", (*INPUTS, *SENSORS), "innovations", innovations),
+    ("weighted_residuals", INPUTS, "weighted", weighted_residuals),
+    (
+        "kalman_filter",
+        ("q", "residuals", "of_forces"),
+        ("filter_covariances", "filtered_joints", "forces_and_co_states"),
+        kalman,
+    ),
+):
+    register(Algorithm(_name, _inputs, _output, _recursion, reason=REASON, requires=UNCONSTRAINED, sweeps=True))

@@ -44,6 +44,7 @@ from ..operators.expression import Factored, Vector
 from ..operators.spaces import force_at
 from ..recursions.frames import skew_axes
 from ..recursions.tree import Tree
+from .algorithm import SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, UNCONSTRAINED, expressed
 
 SLENDER = 1e-5  # of the largest moment of inertia: links with less about some axis are points or needles
 SHORT = 7  # revolute joints in a row up to which the mass matrix costs less than articulated inertias
@@ -357,3 +358,110 @@ def _require_six_dofs(mechanism: Mechanism, link: str) -> None:
             f"link {link!r} moves with only {dofs} degrees of freedom: J M^-1 J* has no inverse; "
             "6 are needed (use jacobian and mass_matrix_inverse for fewer)"
         )
+
+
+# -- the named results ------------------------------------------------------------------------------------------------
+
+
+@expressed(
+    "inverse_dynamics",
+    ("q", "v", "a"),
+    "tau",
+    ports=("wrenches",),
+    requires=UNCONSTRAINED.or_algorithm("closed_inverse_dynamics"),
+)
+def _inverse_dynamics(mechanism: Mechanism, wrenches: bool = False) -> Expression:
+    """(nv,): joint forces of a motion."""
+    return inverse_dynamics(forces_on_links(wrenches))
+
+
+@expressed(
+    "joint_wrenches",
+    ("q", "v", "a"),
+    "transmitted",
+    ports=("wrenches",),
+    requires=UNCONSTRAINED.or_algorithm("closed_joint_wrenches"),
+)
+def _joint_wrenches(mechanism: Mechanism, wrenches: bool = False) -> Expression:
+    """(n_links, 6): what each joint transmits onto its link in a motion."""
+    return joint_wrenches(forces_on_links(wrenches))
+
+
+@expressed("forward_link_accelerations", ("q", "v", "tau"), "accelerations", requires=SOLVES_TREE)
+def _forward_link_accelerations(mechanism: Mechanism) -> Expression:
+    """(n_links, 6): accelerations of the links under joint forces."""
+    return forward_link_accelerations(mechanism)
+
+
+@expressed("acceleration_parts", ("q", "v", "tau"), "parts", requires=SOLVES_TREE)
+def _acceleration_parts(mechanism: Mechanism) -> tuple[Expression, ...]:
+    """(3, nv): accelerations of joint forces, of velocities and of gravity, whose sum is forward dynamics."""
+    return ACCELERATION_PARTS
+
+
+@expressed("mass_matrix", ("q",))
+def _mass_matrix(mechanism: Mechanism) -> Expression:
+    """(nv, nv): M in M a + h = tau."""
+    return MASS_MATRIX
+
+
+@expressed("bias_force", ("q", "v"), "tau")
+def _bias_force(mechanism: Mechanism) -> Expression:
+    """(nv,): h in M a + h = tau, joint forces of a motion without joint accelerations."""
+    return BIAS_FORCE
+
+
+@expressed("gravity_force", ("q",), "tau")
+def _gravity_force(mechanism: Mechanism) -> Expression:
+    """(nv,): joint forces that hold still against gravity."""
+    return GRAVITY_FORCE
+
+
+@expressed(
+    "static_forces", ("q",), "tau", ports=("wrenches",), requires=UNCONSTRAINED.or_algorithm("closed_static_forces")
+)
+def _static_forces(mechanism: Mechanism, wrenches: bool = False) -> Expression:
+    """(nv,): joint forces that hold still against gravity and wrenches on the links."""
+    return static_forces(wrenches)
+
+
+@expressed("momentum", ("q", "v"))
+def _momentum(mechanism: Mechanism) -> Expression:
+    """(6,): of all links, at the world's origin."""
+    return MOMENTUM
+
+
+@expressed("momentum_matrix", ("q",))
+def _momentum_matrix(mechanism: Mechanism) -> Expression:
+    """(6, nv): the momentum at the world's origin per unit of velocity."""
+    return MOMENTUM_MATRIX
+
+
+@expressed("momentum_rate", ("q", "v", "a"))
+def _momentum_rate(mechanism: Mechanism) -> Expression:
+    """(6,): rate of the momentum at the world's origin."""
+    return MOMENTUM_RATE
+
+
+@expressed("link_velocities", ("q", "v"), "velocities")
+def _link_velocities(mechanism: Mechanism) -> Expression:
+    """(n_links, 6): velocities of the links in their own frames."""
+    return LINK_VELOCITIES
+
+
+@expressed("link_accelerations", ("q", "v", "a"), "accelerations")
+def _link_accelerations(mechanism: Mechanism) -> Expression:
+    """(n_links, 6): rates of the components of the links' velocities."""
+    return LINK_ACCELERATIONS
+
+
+@expressed("constraint_jacobian", ("q",))
+def _constraint_jacobian(mechanism: Mechanism) -> Expression:
+    """(n_constraints, nv): G, rates of the constraints per unit of velocity."""
+    return CONSTRAINT_JACOBIAN
+
+
+@expressed("delassus_matrix", ("q",), requires=SOLVES_WITH_MULTIPLIERS)
+def _delassus_matrix(mechanism: Mechanism) -> Expression:
+    """(n_constraints, n_constraints): G M^-1 G*, how constraints accelerate with multipliers."""
+    return DELASSUS_MATRIX

@@ -14,10 +14,14 @@ from ..recursions.sweep import tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import Force, RigidInertia, Vector3
+from .algorithm import UNCONSTRAINED, algorithm
+
+REASON = "covariances: a second recursion outward beside that of the co-states, which no operator names"
 
 Root = list[Force]  # the columns of A
 
 
+@algorithm(("q", "deviations"), "gains_and_variances", reason=REASON, requires=UNCONSTRAINED, sweeps=True)
 def filter_gains(tree: Tree, q, deviations) -> Matrix:
     """(nv, 7): the gain of each degree of freedom in the link's frame, and its innovation variance."""
     require_independent_joints(tree)

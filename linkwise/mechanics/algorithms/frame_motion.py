@@ -17,18 +17,35 @@ from ..scalar import Scalar
 from ..spatial import Motion
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .jacobians import require_frame
+from .algorithm import algorithm
+from .jacobians import OBSERVERS, require_frame
 from .kinematics import way_to
 
 Six = tuple[Scalar, ...]
 
 
+@algorithm(
+    ("q", "v"),
+    "velocity",
+    options=("link", "frame"),
+    expression=lambda mech, link, frame="link": ex.frame_velocity(mech, link) if frame == "link" else None,
+    reason=OBSERVERS,
+)
 def frame_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link") -> Six:
     """(6,): [omega; v] as an observer sees it (``jacobians.py``)."""
     at = Configuration(tree, q)
     return _seen(at, link, frame, _at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
 
 
+@algorithm(
+    ("q", "v", "a"),
+    "acceleration",
+    options=("link", "frame", "classical"),
+    expression=lambda mech, link, frame="link", classical=False: (
+        ex.frame_acceleration(mech, link) if frame == "link" and not classical else None
+    ),
+    reason=OBSERVERS,
+)
 def frame_acceleration(
     tree: Tree,
     q: Sequence[Scalar],
@@ -50,6 +67,15 @@ def frame_acceleration(
     return seen.flat()
 
 
+@algorithm(
+    ("q", "v"),
+    "acceleration",
+    options=("link", "frame"),
+    expression=lambda mech, link, frame="link": (
+        ex.jacobian_rate_times_velocity(mech, link) if frame == "link" else None
+    ),
+    reason=OBSERVERS,
+)
 def jacobian_rate_times_velocity(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link"
 ) -> Six:

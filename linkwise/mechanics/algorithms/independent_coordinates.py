@@ -14,6 +14,8 @@ from ..links.factor import Factor
 from ..links.loop_elimination import Front, Fronts, Row, Solution, eliminate
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt, transposed
+from .algorithm import algorithm
+from .closed_dynamics import CLUSTERS
 from .dynamics import inverse_dynamics, mass_matrix
 from .loop_constraints import constraints
 
@@ -22,6 +24,12 @@ HARDLY_DETERMINED = 1e-7  # per unit of motion: a coordinate that moves less har
 Vector = list[Scalar]
 
 
+@algorithm(
+    ("q",),
+    ("null_space", "reliability"),
+    options=("fronts", "independent"),
+    reason=CLUSTERS,
+)
 def closed_null_space(tree: Tree, q, *, fronts: Fronts, independent=None) -> tuple[Matrix, Scalar]:
     """(nv, p): K, with orthonormal columns, or velocities per unit of those of the ``independent`` joints (2.44); and
     how far the elimination can be relied on, above 1 if it can."""
@@ -30,6 +38,13 @@ def closed_null_space(tree: Tree, q, *, fronts: Fronts, independent=None) -> tup
     return along.basis, along.reliability
 
 
+@algorithm(
+    ("q", "v"),
+    ("mass", "bias", "null_space", "offset", "reliability"),
+    options=("fronts", "independent"),
+    reason=CLUSTERS,
+    ports=("wrenches",),
+)
 def closed_independent_terms(
     tree: Tree, q, v, wrenches=None, *, fronts: Fronts, independent=None
 ) -> tuple[Matrix, Vector, Matrix, Vector, Scalar]:

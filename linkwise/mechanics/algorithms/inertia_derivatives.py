@@ -24,6 +24,7 @@ from ..scalar import Matrix, Scalar, is_zero
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.inertia import NOTHING_ARTICULATED
 from ..spatial.motion import NO_MOTION
+from .algorithm import COMPOSITE_BODIES, algorithm
 from .kinematics import joint_motions
 
 Cube = list[Matrix]  # [i][j][k]
@@ -82,6 +83,7 @@ def _by_directions(slices: Sequence[Matrix]) -> Cube:
     return [[[matrix[i][j] for matrix in slices] for j in range(n)] for i in range(n)]
 
 
+@algorithm(("q",), "derivatives", reason=COMPOSITE_BODIES)
 def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     """(nv, nv, nv): [i, j, k] is dM_ij along tangent direction k.
 
@@ -111,6 +113,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     return [[tree.collect(tree.per_joint(along)) for along in row] for row in cube]
 
 
+@algorithm(("q",), "second_derivatives", reason=COMPOSITE_BODIES)
 def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube]:
     """(nv, nv, nv, nv): [i, j, k, l] is the derivative along l of [i, j, k] of ``mass_matrix_derivatives``, by jets.
     Directions k and l of one joint commute unless it turns freely (quaternions)."""

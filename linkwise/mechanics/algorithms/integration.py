@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, count
 from typing import Any
 
@@ -27,9 +27,10 @@ from ...mechanism import Mechanism, MechanismError
 from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
 from ..scalar import Scalar, folded
-from .closed_dynamics import ClosedMotion
+from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register
+from .closed_dynamics import CLUSTERS, ClosedMotion
 from .closed_projection import PASSES, SETTLED, if_positive, project
-from .configuration import difference, drift, integrate, kick_bias
+from .configuration import MANIFOLD, difference, drift, integrate, kick_bias
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
@@ -175,6 +176,41 @@ def closed_step(
         return stages[-1].under(tau)
 
     return closed_advanced(method, tree, q, v, dt, acceleration, stages, fronts, settled)
+
+
+STEP = ("q", "v", "tau", "dt")
+
+
+def register_steps(name: str, method: Method) -> None:
+    """Make the steps of a method known, of trees and of mechanisms with constraints."""
+    register(
+        Algorithm(
+            f"{name}_step",
+            STEP,
+            "state",
+            partial(step, method),
+            reason=MANIFOLD,
+            ports=("wrenches",),
+            requires=SOLVES_TREE.or_use(f"closed_{name}_step, linkwise.rollout or linkwise.simulate"),
+            sweeps=True,
+        )
+    )
+    register(
+        Algorithm(
+            f"closed_{name}_step",
+            STEP,
+            ("state", "reliability", "steps_to_singular"),
+            partial(closed_step, method),
+            ("fronts", "settled"),
+            reason=CLUSTERS,
+            ports=("wrenches",),
+            requires=SOLVES_CONSTRAINED,
+        )
+    )
+
+
+for _name, _method in METHODS.items():
+    register_steps(_name, _method)
 
 
 def closed_advanced(

@@ -25,6 +25,10 @@ from ..scalar import Matrix, Scalar
 from ..spatial import IDENTITY, ZERO, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
+from . import expressions as ex
+from .algorithm import algorithm
+
+OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 
 Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
 FRAMES = ("link", "world", "world_aligned")
@@ -39,6 +43,12 @@ OTHER_FRAMES = {
 }
 
 
+@algorithm(
+    ("q",),
+    options=("link", "frame"),
+    expression=lambda mech, link, frame="link": ex.jacobian(mech, link) if frame == "link" else None,
+    reason=OBSERVERS,
+)
 def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
     """(6, nv): [omega; v] of a frame per unit of v.
 
@@ -48,6 +58,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") ->
     return observer.matrix(observer.columns())
 
 
+@algorithm(("q", "v"), options=("link", "frame"), reason=OBSERVERS)
 def jacobian_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link") -> Matrix:
     """(6, nv): dJ/dt while the mechanism moves with v."""
     observer = observe(tree, q, link, frame)
@@ -56,6 +67,7 @@ def jacobian_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
     return observer.matrix(_propagated(relative, columns, observer.own_rates(rates)))
 
 
+@algorithm(("q", "v", "a"), options=("link", "frame"), reason=OBSERVERS)
 def jacobian_second_rate(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str, frame: str = "link"
 ) -> Matrix:
@@ -73,6 +85,7 @@ def jacobian_second_rate(
     return observer.matrix(_propagated(relative_rate, columns, second))
 
 
+@algorithm(("q",), options=("link", "frame"), reason=OBSERVERS)
 def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str = "link") -> list[Matrix]:
     """(6, nv, nv): [:, j, k] is the change of column j along tangent direction k."""
     observer = observe(tree, q, link, frame)

@@ -11,6 +11,9 @@ from ..scalar import Scalar
 from ..spatial import IDENTITY, Motion, Transform
 from ..spatial.pose import Pose, beyond
 from ..spatial.three import ZERO
+from .algorithm import algorithm
+
+POSES = "poses form a group, not a linear space: no operator gives them"
 
 
 def internal_poses(tree: Tree, joint_kinematics: Sequence[JointKinematics]) -> list[Pose]:
@@ -28,12 +31,14 @@ def homogeneous(pose: Pose) -> list[list[Scalar]]:
     return [[*row, p] for row, p in zip(rotation, position, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
 
 
+@algorithm(("q",), "poses", reason=POSES, sweeps=True)
 def link_poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     """(n_links, 4, 4): every link frame in the world."""
     poses = internal_poses(tree, tree.joint_kinematics(q))
     return [homogeneous(beyond(pose, link.user)) for pose, link in zip(poses, tree.links, strict=True)]
 
 
+@algorithm(("q",), "pose", options=("link",), reason=POSES)
 def frame_pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
     """(4, 4): one named frame in the world."""
     return homogeneous(beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), link)))

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from ..jet import jet, parts
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot
-from .loop_constraints import constraint_jacobian, first_rates, second_rates
+from .algorithm import algorithm
+from .configuration import MANIFOLD
+from .loop_constraints import LOOPS, constraint_jacobian, first_rates, second_rates
 
 
+@algorithm(("q", "v", "a", "multipliers"), reason=LOOPS)
 def constraint_motion(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar]
 ) -> list[Scalar]:
@@ -25,6 +28,7 @@ def constraint_motion(
     return forces + second + [x for way in at.ways for x in first_rates(at, way, rates)]
 
 
+@algorithm(("v",), reason=MANIFOLD)
 def step_rate_jacobian(tree: Tree, v: Sequence[Scalar]) -> list[list[Scalar]]:
     """(nv, nv): how the rate of u = difference(q0, q) changes with u at u = 0, while v stays.
 

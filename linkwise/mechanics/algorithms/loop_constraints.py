@@ -18,18 +18,23 @@ from ..scalar import Matrix, Scalar, dot
 from ..spatial import Matrix3, Motion, Vector3
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
+from .algorithm import algorithm
 from .dynamics import bias_force, mass_matrix
+
+LOOPS = "loops are walked from side to side; links beside the way do not enter"
 
 
 def _ways(tree: Tree, q: Sequence[Scalar]) -> list[Walk | Tie]:
     return ways(tree, tree.joint_kinematics(q), tree.coordinates(q))
 
 
+@algorithm(("q",), "constraint_error", reason=LOOPS)
 def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(m,): g(q), the closures of all loops and couplings one after the other (2.1c)."""
     return [x for way in _ways(tree, q) for x in way.closure()]
 
 
+@algorithm(("q",), reason=LOOPS)
 def loop_alignments(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(number of loops,): ``Joint.loop_alignment`` of every loop, 1 of couplings."""
     return [way.loop.kind.loop_alignment(*way.end) if isinstance(way, Walk) else 1.0 for way in _ways(tree, q)]
@@ -40,6 +45,7 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return apply(ex.CONSTRAINT_JACOBIAN, tree, q)
 
 
+@algorithm(("q", "v"), "constraint_error", reason=LOOPS)
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(m,): dG/dt v, the second derivative of g along the motion with constant v, without forming dG/dt (2.3); less the
     accelerations that drives ask for."""
@@ -145,6 +151,7 @@ def _motion_along(
     return velocity, Motion(acceleration.angular, acceleration.linear + swinging)
 
 
+@algorithm(("q",), reason=LOOPS)
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``.
     Couplings have no sides, and zeros."""
@@ -160,6 +167,7 @@ def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return rows
 
 
+@algorithm(("q", "v"), reason=LOOPS)
 def constrained_terms(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """(nv + m, nv + 2): [M, h, 0; G, dG/dt v, g], all that the equations of motion (2.1-2.3) need, in one kernel."""
     upper = [[*row, h, 0.0] for row, h in zip(mass_matrix(tree, q), bias_force(tree, q, v), strict=True)]

@@ -35,8 +35,9 @@ from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
 from . import constrained_rates
 from . import expressions as ex
+from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm, expressed
 from .constrained_rates import Names
-from .contact_dynamics import MotionOfMomenta
+from .contact_dynamics import HELD, MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
 from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
 
@@ -54,6 +55,12 @@ FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
 FEW = 8  # links: of more there is always something to compute while the machine divides
 
 
+@expressed("joint_momenta", ("q", "v"), "p")
+def _joint_momenta(mechanism: Mechanism) -> Expression:
+    """(nv,): p = M v."""
+    return MOMENTA
+
+
 def velocities_of_tree(
     mechanism: Mechanism, form: str, units: ConstraintUnits | None = None, active: bool = False
 ) -> Expression | None:
@@ -65,6 +72,16 @@ def velocities_of_tree(
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
 
 
+@algorithm(
+    ("q", "p"),
+    "v",
+    name="momentum_velocities",
+    options=("form", "units"),
+    expression=velocities_of_tree,
+    reason=HELD,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("active",),
+)
 def velocities(tree: Tree, q, p, active=None, *, form: str, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): v of p under constraints."""
     return MotionOfMomenta(tree, q, p, active, units).velocities
@@ -112,6 +129,16 @@ def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
     return bool(moments.min() > ex.SLENDER * moments.max())
 
 
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v"),
+    name="momentum_motion",
+    options=("form", "units"),
+    reason=REASON,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("active", "wrenches"),
+    sweeps=True,
+)
 def motion(
     tree: Tree, q, p, tau, wrenches=None, active=None, *, form: str, units: ConstraintUnits
 ) -> tuple[list[Scalar], list[Scalar]]:
@@ -120,6 +147,16 @@ def motion(
     return flow.rates(tau, wrenches), flow.velocities
 
 
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v", "nu"),
+    name="momentum_motion_and_total_rates",
+    options=("normalized", "form", "units", "fronts", "independent_velocities"),
+    reason=REASON,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("wrenches",),
+    sweeps=True,
+)
 def motion_and_total_rates(
     tree: Tree,
     q,

@@ -12,6 +12,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from ..spatial import Force, Motion, RigidInertia, Symmetric3, Transform, Translation, Vector3
 from . import expressions as ex
+from .algorithm import COMPOSITE_BODIES, algorithm
 from .kinematics import joint_motions
 
 
@@ -25,6 +26,7 @@ def _unit(name: str) -> RigidInertia:
 UNITS = tuple(map(_unit, NAMES))
 
 
+@algorithm(("q", "v", "a"), reason=COMPOSITE_BODIES)
 def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Matrix:
     """(nv, 10 n_links): Y with tau = Y p, without rotor inertias.
 

@@ -22,6 +22,7 @@ in turn have no products to save and go forward: all changes are matrices with n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +30,10 @@ import numpy as np
 from ..joints.protocol import Joint
 from ..recursions.tree import Tree
 from ..scalar import Scalar, cos, each, is_zero, select, sin, sqrt
+from .algorithm import COMPOSITE_BODIES, LINEARIZATION, SOLVES_TREE, Algorithm, register
 from .configuration import drift, integrate, kick_bias
 from .dynamics_derivatives import Accelerations, accelerations_with_changes
-from .integration import Method, Splitting, Tableau, refuse_lost_orders, step_rates
+from .integration import METHODS, STEP, Method, Splitting, Tableau, refuse_lost_orders, step_rates
 
 Vector = list[Scalar]
 SMALL = 4e-2  # squared angle below which power series are used: what they leave out is below 1e-16
@@ -348,3 +350,22 @@ def _array(numbers: Sequence[Scalar]) -> np.ndarray:
 
 def _product(left: Any, right: np.ndarray) -> np.ndarray:
     return np.asarray(left, dtype=object) @ right
+
+
+def register_step_derivatives(name: str, method: Method) -> None:
+    """Make the derivatives of a method's steps known."""
+    register(
+        Algorithm(
+            f"{name}_step_derivatives",
+            STEP,
+            ("state_by_state", "state_by_tau"),
+            partial(step_derivatives, method),
+            reason=COMPOSITE_BODIES,
+            ports=("wrenches",),
+            requires=SOLVES_TREE.or_use(LINEARIZATION),
+        )
+    )
+
+
+for _name, _method in METHODS.items():
+    register_step_derivatives(_name, _method)

@@ -24,9 +24,21 @@ from ..scalar import Scalar
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
 from . import momenta
-from .configuration import integrate
+from .algorithm import SOLVES_TREE, Algorithm, register
+from .configuration import MANIFOLD, integrate
 from .diagonal import Flow as FlowOfTotalRates
-from .integration import METHODS, Method, Splitting, Tableau, Vector, moved, refuse_lost_orders, scalars, step_rates
+from .integration import (
+    METHODS,
+    STEP,
+    Method,
+    Splitting,
+    Tableau,
+    Vector,
+    moved,
+    refuse_lost_orders,
+    scalars,
+    step_rates,
+)
 from .momentum_flows import FlowOfVelocities
 
 #: ``forces(q, v, more)``: joint forces, wrenches on links or None, and the rates of what else changes in time.
@@ -192,6 +204,34 @@ def step(
 ) -> Vector:
     """(nq + nv,): q and v after dt under constant forces."""
     return advanced(method, VARIABLES[coordinates](**options), tree, q, v, dt, lambda *_: (tau, wrenches, []))
+
+
+def register_steps_in(method: str) -> None:
+    """Make the steps of a method known in all variables that take it."""
+    for coordinates in VARIABLES:
+        if method in methods_in(coordinates):
+            _register_step(coordinates, method)
+
+
+def _register_step(coordinates: str, method: str) -> None:
+    register(
+        Algorithm(
+            f"{coordinates}_{method}_step",
+            STEP,
+            "state",
+            partial(step, coordinates, methods_in(coordinates)[method]),
+            options=("form",) if coordinates == "momentum" else (),
+            reason=MANIFOLD,
+            ports=("wrenches",),
+            requires=SOLVES_TREE.or_use("coordinates='joint'"),
+            sweeps=True,
+        )
+    )
+
+
+for _coordinates in VARIABLES:
+    for _name in methods_in(_coordinates):
+        _register_step(_coordinates, _name)
 
 
 def advanced(

@@ -23,6 +23,8 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_zero
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
+from . import expressions as ex
+from .algorithm import SOLVES_TREE, algorithm
 
 NAME = "two_sweeps"
 REASON = "forces are functions of velocities that are not known yet: no operator gives functions"
@@ -78,6 +80,18 @@ def _at(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
     return total
 
 
+@algorithm(
+    ("q", "v", "tau"),
+    "a",
+    options={"method": ex.fastest_method},
+    expression=lambda mech, method, wrenches=False: (
+        None if method == NAME else ex.forward_dynamics(mech, method, wrenches)
+    ),
+    reason=REASON,
+    ports=("wrenches",),
+    requires=SOLVES_TREE.or_algorithm("closed_forward_dynamics"),
+    on_tree=ex.tree_of_forward_dynamics,
+)
 def forward_dynamics(
     tree: Tree,
     q: Sequence[Scalar],

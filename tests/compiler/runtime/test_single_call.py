@@ -20,7 +20,7 @@ from linkwise.compiler.runtime import llvm_loader
 from linkwise.compiler.runtime import single_call as module
 from linkwise.compiler.runtime.single_call import layout_is_known, single_call
 from linkwise.dynamics import trees as tree_dynamics
-from linkwise.mechanics.algorithms.catalogue_of_estimation import ESTIMATION_ALGORITHMS
+from linkwise.mechanics.algorithms.estimation import INPUTS
 from tests.algorithms import VARIANTS
 
 from .short_cut import MECHANISMS, Loop, assert_same, needs_short_cut, ratio, refuse, sample, sample_state, two
@@ -38,7 +38,14 @@ def has_elements(algorithm: str, mechanism: str) -> bool:
 
 
 ON_LOOPS = [algorithm for algorithm in VARIANTS if not has_elements(algorithm, "arm")]
-LONG = [algorithm.name for algorithm in ESTIMATION_ALGORITHMS if algorithm.name != "estimation_innovations"]
+LONG = [
+    *(
+        name
+        for name, one in VARIANTS.items()
+        if one.inputs[: len(INPUTS)] == INPUTS and name != "estimation_innovations"
+    ),
+    *("kalman_filter", "filter_gains"),
+]
 SYMPLECTIC = ("symplectic_euler", "stormer_verlet", "implicit_midpoint")  # not for joints that rotate freely
 LEFT_OUT = {*ON_LOOPS, *LONG}  # one stands for those of its kind
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+from inspect import Parameter, signature
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.mechanics.algorithms import algorithm as algorithm_module
 from linkwise.mechanics.algorithms import expressions as ex
-from linkwise.mechanics.algorithms.catalogue import Algorithm
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.momenta import FORMS
 from linkwise.mechanics.links.constraint_units import ConstraintUnits
 from linkwise.mechanics.links.loop_elimination import Fronts
@@ -52,6 +58,9 @@ def test_identities_tell_where_origins_matter(name):
     ("name", "instead"),
     [
         ("rk4_step_with_wrenches", "use closed_rk4_step, linkwise.rollout or linkwise.simulate, or mech.spanning_tree"),
+        ("forward_dynamics_derivatives", "use closed_forward_dynamics_derivatives, or mech.spanning_tree"),
+        ("forward_dynamics", "use closed_forward_dynamics, or mech.spanning_tree"),
+        ("joint_wrenches_with_wrenches", "use closed_joint_wrenches, or mech.spanning_tree"),
         ("rk4_step_derivatives", "use linkwise.linearize or .*rate_jacobian, or mech.spanning_tree"),
         ("mass_matrix_inverse", "or mech.spanning_tree"),
         ("inverse_dynamics_derivatives", "use linkwise.inverse_dynamics_derivatives .*, or mech.spanning_tree"),
@@ -60,15 +69,6 @@ def test_identities_tell_where_origins_matter(name):
 def test_what_heeds_loops_is_named(name, instead):
     with pytest.raises(lw.MechanismError, match=instead):
         VARIANTS[name].check(lw.mechanisms.four_bar())
-
-
-@pytest.mark.parametrize(
-    "name", ["forward_dynamics", "inverse_dynamics", "static_forces", "joint_wrenches", "forward_dynamics_derivatives"]
-)
-def test_what_is_solved_for_is_compiled_with_constraints(name):
-    assert VARIANTS[name].constrained in VARIANTS
-    kernel = lw.compile(name, lw.mechanisms.four_bar(), target="numpy")
-    assert kernel.name == name
 
 
 def test_what_the_mechanism_decides_fills_silent_options():
@@ -88,3 +88,65 @@ def test_methods_that_take_one_joint_at_a_time_are_not_ignored():
         lw.forward_dynamics(mech, zero, zero, zero, method="biased")
     same = [lw.forward_dynamics(mech, zero, zero, zero, method=method) for method in (None, "bias_free")]
     np.testing.assert_array_equal(*same)
+
+
+# -- registration -----------------------------------------------------------------------------------------
+
+FOLDER = Path(algorithm_module.__file__).parent
+
+
+def calls(tree: ast.AST, *names: str) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [node for node in found if getattr(node.func, "id", getattr(node.func, "attr", "")) in names]
+
+
+def test_an_algorithm_has_few_fields():
+    assert len(dataclasses.fields(Algorithm)) <= 12
+
+
+def test_algorithms_are_registered_where_they_are_written():
+    """No list of entries beside the code: what is made in the folder is registered at once, in the module that has its
+    recursion or expression, and nothing else puts entries into the table."""
+    registering = 0
+    for path in FOLDER.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        made = calls(tree, "Algorithm")
+        registered = [call.args[0] for call in calls(tree, "register") if call.args]
+        registering += len(calls(tree, "register", "algorithm", "expressed"))
+        if path.stem != "algorithm":
+            assert all(any(call is one for one in registered) for call in made), path.stem
+            stored = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+            stored = [node for node in stored if isinstance(node.ctx, ast.Store)]
+            assert not [node for node in stored if getattr(node.value, "id", "") == "ALGORITHMS"], path.stem
+    assert registering > 60
+    assert not {path.stem for path in FOLDER.glob("catalogue_*.py")}
+    catalogue = ast.parse((FOLDER / "catalogue.py").read_text(encoding="utf-8"))
+    assert not calls(catalogue, "Algorithm", "register", "expressed", "algorithm")
+
+
+def test_names_are_given_once():
+    with pytest.raises(ValueError, match="there is an algorithm 'mass_matrix' already"):
+        algorithm_module.register(Algorithm("mass_matrix", ("q",), "mass_matrix", lambda tree, q: q, reason="a test"))
+
+
+def test_every_algorithm_is_listed_with_what_it_gives():
+    listed = lw.algorithms()
+    assert len(listed) == len(ALGORITHMS) > 100 and list(listed) == sorted(listed, key=lambda line: line.split("(")[0])
+    for name, algorithm in ALGORITHMS.items():
+        (line,) = (line for line in listed if line.startswith(f"{name}("))
+        assert len(line.split(": ", 1)[1].split()) > 2 and "\n" not in line, line
+        assert all(word in line for word in (*algorithm.inputs, *algorithm.ports, *algorithm.outputs))
+    assert repr(listed).splitlines() == list(listed)
+
+
+def test_ports_are_what_recursions_and_expressions_take():
+    """Declared optional inputs are parameters that may be left out, of every function that serves the algorithm."""
+    for algorithm in ALGORITHMS.values():
+        for function in (algorithm.recursion, algorithm.expression):
+            if function is None or (function is algorithm.expression and algorithm.recursion is not None):
+                continue
+            parameters = signature(function).parameters
+            if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+                continue  # it hands them on
+            for port in algorithm.ports:
+                assert parameters[port].default is not Parameter.empty, (algorithm.name, port)

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
+from linkwise.mechanics.algorithms.algorithm import SOLVES_TREE
 from linkwise.mechanics.algorithms.catalogue import Algorithm, variants
 from linkwise.mechanics.algorithms.integration import METHODS, Splitting, Tableau, step
 from linkwise.mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
@@ -315,7 +316,7 @@ def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch)
     expected = exact(mech, q, v, tau, 0.1)
     if coordinates == "compiled":
         inputs = ("q", "v", "tau", "dt")
-        algorithm = Algorithm(f"{name}_step", inputs, "state", partial(step, method), solves_motion=True)
+        algorithm = Algorithm(f"{name}_step", inputs, "state", partial(step, method), requires=SOLVES_TREE)
         kernel = lw.compile(algorithm, mech)
         ends = [after(kernel, mech, q, v, tau, 0.1, n) for n in (40, 80)]
     else:

@@ -9,6 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
+from linkwise.mechanics.algorithms.catalogue import Algorithm
 from linkwise.mechanics.algorithms.expressions import FORWARD_DYNAMICS
 from tests.algorithms import VARIANTS
 from tests.physics.test_mimic import tied_and_free
@@ -47,6 +48,15 @@ def printed(text: str) -> list[tuple[str, str]]:
     return [numbered[number] for number in sorted(numbered)]
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def reasons(algorithm: Algorithm) -> list[str]:
+    """Why there is no expression: of programs without and with loops."""
+    return [f"a recursion written by hand: {one.reason}" for one in (algorithm, algorithm.for_loops) if one.reason]
+
+
 def variants(name: str, mech: lw.Mechanism) -> list[dict]:
     options = VARIANTS[name].options
     link = mech.link_names[-1]
@@ -82,12 +92,14 @@ def test_what_is_printed_is_what_ran(name, where):
         except lw.MechanismError:  # loops, or a link with fewer than six degrees of freedom
             continue
         assert printed(kernel.plan()) == list(kernel.sweeps)
+        plan = one_line(kernel.plan())
+        assert "Level 3" in plan or any(reason in plan for reason in reasons(VARIANTS[name]))
         ran += 1
     algorithm = VARIANTS[name]
     refused = mech.mimic_joints and any(part in name for part in ESTIMATION)
     refused = (
         refused
-        or (mech.loops and (algorithm.solves_motion or algorithm.ignores_loops))
+        or (mech.loops and not algorithm.requires.constraints)
         or name == "operational_inertia"
         or any(part in name for part in SYMPLECTIC)
     )
