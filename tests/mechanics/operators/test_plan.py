@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.mechanics.algorithms.catalogue import Algorithm
+from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.expressions import FORWARD_DYNAMICS
 from tests.algorithms import VARIANTS
 from tests.physics.test_mimic import tied_and_free
@@ -53,8 +53,9 @@ def one_line(text: str) -> str:
 
 
 def reasons(algorithm: Algorithm) -> list[str]:
-    """Why there is no expression: of programs without and with loops."""
-    return [f"a recursion written by hand: {one.reason}" for one in (algorithm, algorithm.for_loops) if one.reason]
+    """Why there is no expression: of programs without and with loops, and of mechanisms with constraints."""
+    serving = [algorithm, algorithm.for_loops, *filter(None, [ALGORITHMS.get(algorithm.constrained)])]
+    return [f"a recursion written by hand: {one.reason}" for one in serving if one.reason]
 
 
 def variants(name: str, mech: lw.Mechanism) -> list[dict]:
