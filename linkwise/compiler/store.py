@@ -30,7 +30,7 @@ Made = TypeVar("Made")
 WRENCHES = ("ports", ("wrenches",))  # of requests for algorithms under wrenches on the links
 SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share is, more take minutes to compile
 Loader = Callable[[], Callable[..., Any]]  # gives a function when that is needed first: its module is imported then
-#: Algorithm -> the function of mechanism and arrays that answers for mechanisms with constraints.
+#: Algorithm -> what makes the function of arrays that answers for a mechanism with constraints.
 _WITH_CONSTRAINTS: dict[str, Loader] = {}
 
 
@@ -83,7 +83,7 @@ def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] |
         return None
     options = dict(settings)
     ports = options.pop("ports", ())
-    general = functools.partial(_WITH_CONSTRAINTS[name](), mech, **options)
+    general = _WITH_CONSTRAINTS[name]()(mech, **options)
     if not ports:
         return general
     count = len(ports)
@@ -218,7 +218,8 @@ def of_algorithm(
 
     general            the function with the same arguments for all that one kernel does not answer: arguments that can
                        be given by keyword only, arrays given by joint or left out, and mechanisms with constraints
-    with_constraints   the function of arrays, ports and options that answers for these sooner
+    with_constraints   what makes the function of arrays and ports that answers for these sooner, from a mechanism and
+                       options
     """
 
     def make(stub: Function) -> Function:
@@ -238,8 +239,8 @@ def of_algorithm(
         made: Any = functools.update_wrapper(space[stub.__name__], stub)
         del made.__wrapped__  # its signature is its own
         made.__signature__ = inspect.signature(stub)
-        if solving := with_constraints or general:
-            _WITH_CONSTRAINTS[name] = solving
+        if general is not None:
+            _WITH_CONSTRAINTS[name] = with_constraints or (lambda: functools.partial(functools.partial, general()))
         return register(made, ArrayFunction(name, gives=gives))
 
     return make

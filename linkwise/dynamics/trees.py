@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +32,7 @@ def _solving() -> ModuleType:
 @of_algorithm(
     "inverse_dynamics",
     general=lambda: _solving().inverse_dynamics,
-    with_constraints=lambda: _solving().constrained_inverse.inverse_dynamics,
+    with_constraints=lambda: partial(partial, _solving().constrained_inverse.inverse_dynamics),
 )
 def inverse_dynamics(
     mech: Mechanism,
@@ -113,7 +114,7 @@ def joint_wrenches(
 @of_algorithm(
     "forward_dynamics",
     general=lambda: _solving().forward_dynamics,
-    with_constraints=lambda: _solving().constrained_dynamics.forward_dynamics,
+    with_constraints=lambda: _solving().constrained_dynamics.forward_dynamics_of,
 )
 def forward_dynamics(
     mech: Mechanism,

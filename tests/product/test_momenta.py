@@ -84,7 +84,7 @@ def test_states_that_are_left_to_singular_values(name, monkeypatch):
     from linkwise.dynamics.closed import contacts
 
     this = case(name)
-    monkeypatch.setattr(contacts, "has_kernels", lambda mech: False)
+    monkeypatch.setattr(contacts, "has_kernels", lambda mech, *swept: False)
     for quantity in QUANTITIES[2:4]:
         values, right = quantity.value(this), quantity.oracle(terms(name))
         pairs = zip(values, right, strict=True) if isinstance(right, tuple) else [(values, right)]

@@ -3,6 +3,7 @@ motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -132,6 +133,26 @@ def forward_dynamics(
 
 
 register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
+
+
+def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
+    """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
+    if options or _lacks_inertia(mech):
+        return functools.partial(forward_dynamics, mech, **options)
+    motion = float64_function(mech, "closed_motion")
+
+    def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+        if wrenches is None and type(q) is np.ndarray and q.ndim == 1:
+            try:
+                a, _, consistency = motion(q, v, tau)
+            except (KernelError, TypeError):
+                pass  # by joint, at rest, or faults, which are named below
+            else:
+                if a.ndim == 1 and consistency > RELIABLE:
+                    return a
+        return forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+
+    return function
 
 
 def accelerations(
