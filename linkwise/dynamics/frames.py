@@ -105,7 +105,9 @@ def operational_inertia(
         moved = jacobian(mech, q, link, frame)
         own, free = (_mobility(moved, inverse) for inverse in (response(mech, q, active), mass_matrix_inverse(tree, q)))
         units = 1.0 / np.sqrt(np.einsum("...ii->...i", free))
-        values, axes = np.linalg.eigh(own * units[..., None] * units[..., None, :])
+        known = np.isfinite(own).all(axis=(-2, -1)) & np.isfinite(units).all(axis=-1)
+        scaled = own * units[..., None] * units[..., None, :]
+        values, axes = np.linalg.eigh(np.where(known[..., None, None], scaled, np.nan_to_num(0.0 * scaled)))
         values = np.where(values > HELD_STILL, values, np.nan)
         own = (axes / values[..., None, :]) @ np.swapaxes(axes, -1, -2)
         return own * units[..., None] * units[..., None, :]

@@ -163,10 +163,12 @@ def test_nothing_that_moves_and_nothing_that_weighs():
             function(still, *([[]] * arrays))
 
 
-def test_loops_that_static_forces_would_ignore_are_named():
+def test_static_forces_hold_a_linkage():
     mech = lw.mechanisms.four_bar()
-    with pytest.raises(lw.MechanismError, match="static_forces would ignore the loops"):
-        lw.static_forces(mech, lw.neutral(mech))
+    q = lw.constraints.assemble(mech, mech.initial)
+    held = lw.static_forces(mech, q)
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, np.zeros(3), held), 0.0, atol=1e-9)
+    assert np.abs(lw.forward_dynamics(mech, q, np.zeros(3), np.zeros(3))).max() > 1.0
 
 
 def test_the_centroidal_form_costs_less_than_moving_the_expression():

@@ -162,3 +162,21 @@ def test_operator_expressions(name):
     given_way = inverse - inverse @ G.T @ (G @ inverse @ G.T).inv @ G @ inverse
     tau = lw.compile(given_way @ op.joint_vector("T"), this.mech)(this.q, this.tau)
     np.testing.assert_allclose(tau, terms.response @ this.tau, atol=1e-7 * np.abs(tau).max())
+
+
+def test_states_that_are_no_numbers_give_nan_with_and_without_a_batch():
+    mech = lw.mechanisms.four_bar()
+    q = mech.initial * np.nan
+    assert np.isnan(lw.effective_inertia(mech, q, (0, 0, 1), "crank"))
+    assert np.isnan(lw.effective_inertia(mech, q, (0, 0, 1), "crank", active=[True]))
+    assert np.isnan(lw.manipulability(mech, q, "rocker", rows=[2]))
+    assert np.isnan(lw.manipulability(mech, np.tile(q, (2, 3, 1)), "rocker", rows=[2])).all()
+    platform = lw.mechanisms.stewart_platform()
+    assert np.isnan(lw.operational_inertia(platform, platform.initial * np.nan, "platform")).all()
+
+
+def test_what_cannot_move_has_no_quasi_velocities():
+    mech = lw.mechanisms.four_bar()
+    held = lw.hold_frames(mech, ["crank"])
+    with pytest.raises(lw.MechanismError, match="leave no degree of freedom"):
+        lw.diagonal.rates(held, mech.initial, np.zeros(3))

@@ -160,20 +160,23 @@ def all_by_kernel(
     function = kernel_function(mech, request, None)
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
         result = function(*arrays, *more)
-    results: tuple[Float64Array, ...] = result if isinstance(result, tuple) else (result,)
+    results = tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
     if any(np.isnan(one).any() for one in results):
         batch = _batch(arrays, active, wrenches)
         states = [np.isnan(one).any(axis=tuple(range(len(batch), one.ndim))) for one in results]
         poor = np.any(states, axis=0)
+        finite = [np.broadcast_to(np.isfinite(x).all(axis=-1), batch) for x in arrays]
+        numbers = np.all(finite, axis=0)
         given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
         on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
         pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
         try:
             for one, right in zip(results, reference(*given, on, pushes), strict=True):
                 one[poor] = right
+                one[~numbers] = np.nan
         except RefusedStates as error:
             raise error.among(np.asarray(poor)) from None
-    return results
+    return tuple(one if one.ndim else one[()] for one in results)
 
 
 def has_kernels(mech: Mechanism, swept: bool = False) -> bool:

@@ -56,6 +56,11 @@ class AllowedMotions:
         own = [
             Row({c: x for c, x in row.numbers.items() if c >= 0}, -rate) for row, rate in zip(rows, asked, strict=True)
         ]
+        if fronts.pivots == tree.mechanism.nv:
+            raise MechanismError(
+                f"the constraints of mechanism {tree.mechanism.name!r} leave no degree of freedom: it has no "
+                "quasi-velocities and no total rates"
+            )
         along = Tangents(tree, own, fronts, independent, orthonormal=False)
         self.basis, self.offset = along.basis, along.offset
         self.doubt = select(along.reliability > RELIABLE, 0.0, 1.0)

@@ -67,7 +67,7 @@ def test_static_forces_do_not_depend_on_the_unit_of_length(actuated, unit):
     mech = scissors()
     other, q_there = state(mech, unit)
     q = lw.constraints.assemble(mech, mech.initial)
-    for more in ({}, {"passive": lw.Passive()}):  # by kernels and by NumPy
+    for more in ({}, {"forces": lw.Passive()}):  # by kernels and by NumPy
         expected = quiet(lw.static_forces, mech, q, actuated=actuated, **more)
         found = quiet(lw.static_forces, other, q_there, actuated=actuated, **more)
         np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
