@@ -163,10 +163,13 @@ def test_nothing_that_moves_and_nothing_that_weighs():
             function(still, *([[]] * arrays))
 
 
-def test_loops_that_static_forces_would_ignore_are_named():
+def test_static_forces_hold_a_closed_mechanism():
     mech = lw.mechanisms.four_bar()
-    with pytest.raises(lw.MechanismError, match="static_forces would ignore the loops"):
-        lw.static_forces(mech, lw.neutral(mech))
+    q = lw.neutral(mech)
+    held = lw.static_forces(mech, q, actuated="crank_joint")
+    assert held[0] != 0.0 and not held[1:].any()
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, tau=held), 0.0, atol=1e-9)
+    assert np.abs(held - lw.static_forces(mech.spanning_tree, q)).max() > 0.1
 
 
 def test_the_centroidal_form_costs_less_than_moving_the_expression():
