@@ -208,6 +208,12 @@ def test_what_is_wrong_is_told():
         lw.effective_inertia(mech, q, (1, 0), "tip")
     with pytest.raises(lw.MechanismError, match="'ground' is fixed to the ground: no force moves it"):
         lw.effective_inertia(mech, q, (1, 0, 0), "ground")
+    loop = lw.mechanisms.four_bar()  # the inertia that its one motion has, seen along the turning of its crank
+    basis = lw.constraints.null_space(loop, lw.neutral(loop))[:, 0]
+    turning = lw.jacobian(loop, lw.neutral(loop), "crank")[2] @ basis
+    expected = basis @ lw.mass_matrix(loop, lw.neutral(loop)) @ basis / turning**2
+    found = lw.effective_inertia(loop, lw.neutral(loop), (0, 0, 1, 0, 0, 0), "crank")
+    assert found == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("n", [6, 20])

@@ -8,12 +8,10 @@ import pytest
 import linkwise as lw
 
 
-def test_manipulability_of_a_closed_mechanism_sees_its_degrees_of_freedom():
+def test_manipulability_of_a_closed_mechanism_counts_its_motions():
     mech = lw.mechanisms.four_bar()
-    with pytest.raises(lw.MechanismError, match="moves with 1 degrees of freedom: the manipulability of 2 rows"):
-        lw.manipulability(mech, mech.initial, mech.link_names[0], rows=[3, 4])
-    with pytest.raises(lw.MechanismError, match="acceleration_parts would ignore the loops .*spanning_tree"):
-        lw.acceleration_parts(mech, mech.initial, np.zeros(3), np.zeros(3))
+    with pytest.raises(lw.MechanismError, match="moves with 1 degrees of freedom"):
+        lw.manipulability(mech, lw.neutral(mech), mech.link_names[0], rows=[3, 4])
 
 
 def test_terms_are_those_of_the_tree_and_answers_those_of_the_loops():
