@@ -310,8 +310,9 @@ def test_the_seven_levels_of_the_papers_example():
     close(printed(q, tau), tau, 1e-9)
 
 
-PLANNED = [  # the inverse of a short arm's mass matrix is a recursion: test_explain has the plan of its expression; so is
-    # what takes masks of constraints
+# The inverse of a short arm's mass matrix is a recursion (test_explain has the plan of its expression), and so is what
+# takes masks of constraints.
+PLANNED = [
     name
     for name, one in VARIANTS.items()
     if one.expression is not None and name != "mass_matrix_inverse" and "active" not in one.inputs
