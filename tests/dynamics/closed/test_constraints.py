@@ -102,7 +102,10 @@ def test_a_mechanism_without_loops_has_no_constraints():
     assert lw.constraints.constraint_jacobian(mech, q).shape == (4, 0, 2)
     np.testing.assert_array_equal(lw.constraints.degrees_of_freedom(mech, q), [2, 2, 2, 2])
     tau = np.ones((4, 2))
-    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), lw.forward_dynamics(mech, q, v, tau), atol=1e-12)
+    expected = np.linalg.solve(lw.mass_matrix(mech, q), (tau - lw.bias_force(mech, q, v))[..., None])[..., 0]
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), expected, atol=1e-12)
+    with_nothing = mech.with_loops()
+    np.testing.assert_allclose(lw.constraints.constraint_forces(with_nothing, q, v, tau), 0.0, atol=1e-15)
 
 
 def test_loops_are_added_to_mechanisms_from_elsewhere():
