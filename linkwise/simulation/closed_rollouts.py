@@ -28,8 +28,8 @@ from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from ..motion.checks import warn_of_inconsistent_velocities
 from .followed_rollouts import RESOLVED, WATCHED, Followed, Records, Resumed, finite_states, independent_constraints
-from .run import warn_of_inconsistent_velocities
 from .steps import PER_STEP
 
 TRUSTED = "trusted"

@@ -19,9 +19,9 @@ from ..compiler.store import stored
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
+from ..motion.checks import warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .rollout_inputs import CONFIGURATIONS, by_step
 from .rollout_records import apart_from, look_at_records, results_of, returned, started
-from .starts import warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, warn_of_long_steps
 
 KEPT = "repeated rollouts"

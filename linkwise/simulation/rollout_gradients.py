@@ -36,7 +36,7 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
 from ..mechanism import LimitWarning, Mechanism, MechanismError, PenetrationWarning, one_of
-from .bodies import check_bodies
+from ..motion.checks import check_bodies
 from .compiled_steps import SAME, STATE, CompiledSteps
 from .rollout_inputs import (
     acting_laws,

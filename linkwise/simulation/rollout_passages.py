@@ -11,12 +11,11 @@ import numpy as np
 from ..dynamics.resolved import Resolved
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
-from .crossings import Crossings
+from ..motion.integrators import Crossings
+from ..motion.singular import BESIDE, SingularPositions
+from ..motion.system import FullState, Manifold
 from .forces import Forces
-from .loops import Manifold
-from .singular_positions import BESIDE, SingularPositions
 from .steps import feedback_forces
-from .systems import JointVelocities
 
 AT_ENDS = 1e-9  # of a step: forces of a step hold from a little before its start
 
@@ -76,11 +75,11 @@ class Passages:
         found = crossings.planned(x.shape, lambda time: x)((k + 1) * dt)
         return np.split(found, np.cumsum([len(part) for part in state])[:-1])
 
-    def _system(self, trajectory: int) -> JointVelocities:
+    def _system(self, trajectory: int) -> FullState:
         policy = self._policy_of(trajectory)
         held = {name: partial(self._held, name, trajectory) for name in ("wrenches", "ctrl") if name in self._given}
         forces = Forces(self._mech, partial(self._forces, trajectory), self._elements, (), **held)
-        return JointVelocities(self._mech, forces, Manifold(policy, projects=True))
+        return FullState(self._mech, forces, Manifold(policy, projects=True))
 
     def _policy_of(self, trajectory: int) -> SingularPositions:
         return self._policy.of((trajectory,)).telling(lambda *said: self.told.found.append((trajectory, *said)))

@@ -12,9 +12,8 @@ from ..compiler.ir.program import Array
 from ..compiler.kernel import KernelError
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
+from ..motion.checks import warn_of_creep, warn_of_slip_in_rollout
 from .closed_rollouts import finite_states, warn_first
-from .creeping import warn_of_creep
-from .slipping import warn_of_slip_in_rollout
 from .steps import PER_STEP, fixed_steps
 
 

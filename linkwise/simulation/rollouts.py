@@ -24,7 +24,13 @@ from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, one_of
 from ..mechanism.elements import CONTACT_FRICTION
-from .bodies import check_bodies, with_largest
+from ..motion.checks import (
+    check_bodies,
+    warn_of_limits_left_out,
+    warn_of_starts_beyond_limits,
+    warn_of_starts_in_penetration,
+    with_largest,
+)
 from .closed_rollouts import (
     NONE_YET,
     TRUSTED,
@@ -53,7 +59,6 @@ from .rollout_inputs import (
 )
 from .rollout_programs import rollout_kernel
 from .rollout_records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
-from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
 from .steps import (
     ACTIVATION,
     method_in,

@@ -21,7 +21,7 @@ from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from .bodies import check_bodies
+from ..motion.checks import check_bodies
 from .closed_rollouts import SETTLED
 from .rollout_inputs import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
 from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name

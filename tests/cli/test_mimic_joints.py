@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise.cli import units
 from linkwise.mechanics.algorithms.integration import METHODS as STEPS
-from linkwise.simulation.integrators import ADAPTIVE
+from linkwise.motion.integrators import ADAPTIVE
 
 URDF = """<robot name="gripper">
   <link name="base"/>

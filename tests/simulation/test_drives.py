@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 
 import linkwise as lw
 from linkwise.mechanism.plain_data import from_data, to_data
-from linkwise.simulation.drive_checks import warn_of_drives
+from linkwise.motion.checks import warn_of_drives
 from linkwise.viewer.coordinates import Units
 from linkwise.viewer.trajectory import _states as trajectory_states
 from tests.oracle import rolling

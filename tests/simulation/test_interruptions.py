@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.simulation import recording
+from linkwise.motion import simulation as recording
 
 ARM = lw.mechanisms.planar_arm(2)
 START = np.array([0.4, 0.2]), np.array([1.0, -1.0])

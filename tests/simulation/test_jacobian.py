@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.motion.singular import SingularPositions
+from linkwise.motion.system import FullState, Manifold
 from linkwise.simulation.forces import Forces
-from linkwise.simulation.loops import Manifold
-from linkwise.simulation.singular_positions import SingularPositions
-from linkwise.simulation.systems import JointVelocities
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -24,7 +23,7 @@ def test_jacobian_of_the_rates(seed, floating_base):
     def control(t, q, v):  # like every sensible controller, indifferent to the length of a quaternion
         return 3.0 * lw.difference(mech, q, target) - 0.5 * v * np.abs(v) + np.sin(t)
 
-    system = JointVelocities(mech, Forces(mech, control, passive.on(mech), ()), Manifold(SingularPositions(mech)))
+    system = FullState(mech, Forces(mech, control, passive.on(mech), ()), Manifold(SingularPositions(mech)))
     x, h = system.start(q, v), 1e-5
     found = system.jacobian()(0.3, x)
 
@@ -48,7 +47,7 @@ def test_jacobian_of_closed_mechanisms_along_their_manifold(name):
     q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, guess), rng.normal(size=mech.nv))
     rank = lw.constraints.generic_rank(mech, q)
     control = np.linspace(-1.0, 1.0, mech.nv)
-    system = JointVelocities(
+    system = FullState(
         mech,
         Forces(mech, lambda t, q, v: control - 0.5 * v, None, ()),
         Manifold(SingularPositions(mech, np.asarray(rank)), projects=True),

@@ -10,10 +10,18 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise.mechanism import MechanismWarning
-from linkwise.simulation.collocation import GAP, collocated, gauss_pairs, outer_pairs
-from linkwise.simulation.loops import Manifold
-from linkwise.simulation.settings import Settings
-from linkwise.simulation.singular_positions import NEAR, SingularPositions
+from linkwise.motion.settings import Settings
+from linkwise.motion.singular import (
+    GAP,
+    NEAR,
+    Measure,
+    Nodes,
+    SingularPositions,
+    collocated,
+    gauss_pairs,
+    outer_pairs,
+)
+from linkwise.motion.system import Manifold
 
 STRETCHED = np.array([np.pi, 0.0, np.pi, 0.0])
 FLAT = -0.5 * np.pi * np.array([1.0, 1.0, -1.0])  # of one parallelogram
@@ -43,7 +51,14 @@ class Pendulum:
 def test_an_arc_is_the_motion_at_all_its_times(pairs, both_ways):
     start, length = np.array([0.7, 0.3]), 0.6
     exact = solve_ivp(Pendulum().rates, (0.0, length), start, "DOP853", rtol=1e-13, atol=1e-13, dense_output=True)
-    arc = collocated(Pendulum(), 2.0, start, length, pairs(8), lambda times: np.tile(start, (16, 1)), 1, both_ways)
+    arc = collocated(
+        Pendulum(),
+        2.0,
+        start,
+        Nodes(length, pairs(8), both_ways),
+        lambda times: np.tile(start, (16, 1)),
+        Measure(1),
+    )
     assert arc.error < 1e-10 and (arc.t_old, arc.t) == (2.0, 2.6)
     for time in np.linspace(0.0, length, 13):
         np.testing.assert_allclose(arc.between(2.0 + time), exact.sol(time), atol=1e-11)
@@ -55,7 +70,12 @@ def test_an_arc_tells_its_error():
     exact = solve_ivp(Pendulum().rates, (0.0, length), start, "DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
     for pairs in (2, 3, 4):
         arc = collocated(
-            Pendulum(), 0.0, start, length, outer_pairs(pairs), lambda t, n=pairs: np.tile(start, (2 * n, 1)), 1
+            Pendulum(),
+            0.0,
+            start,
+            Nodes(length, outer_pairs(pairs)),
+            lambda t, n=pairs: np.tile(start, (2 * n, 1)),
+            Measure(1),
         )
         wrong = np.abs(arc.between(length) - exact).max()
         assert 1e-7 < wrong < 10.0 * arc.error

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.simulation import integrators
+from linkwise.motion import integrators
 
 PENDULUM = lw.mechanisms.double_pendulum()
 

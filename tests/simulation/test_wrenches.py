@@ -7,10 +7,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from linkwise.motion.singular import SingularPositions
+from linkwise.motion.system import FullState, Manifold
 from linkwise.simulation.forces import Forces
-from linkwise.simulation.loops import Manifold
-from linkwise.simulation.singular_positions import SingularPositions
-from linkwise.simulation.systems import JointVelocities
 
 
 def weights(mech: lw.Mechanism, gravity):
@@ -91,7 +90,7 @@ def test_the_jacobian_knows_functions_of_the_state():
     def drag(t, q, v):
         return weights(mech, (1.0, 2.0, 3.0))(t, q, v) - 0.4 * lw.link_velocities(mech, q, v)
 
-    system = JointVelocities(mech, Forces(mech, None, None, (), drag), Manifold(SingularPositions(mech)))
+    system = FullState(mech, Forces(mech, None, None, (), drag), Manifold(SingularPositions(mech)))
     x, h = system.start(q, v), 1e-5
 
     def along(e):

@@ -39,6 +39,7 @@ TITLES = {  # of groups of functions, by the modules they live in; others have t
     "mechanics": "Extending",
     "mechanism": "Poses",
     "readers": "Reading files",
+    "motion": "Motion in time",
     "simulation": "Motion in time",
     "viewer": "Viewer in the browser",
 }

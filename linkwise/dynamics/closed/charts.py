@@ -103,8 +103,10 @@ class LocalParametrization:
         return self._basis(q, closable_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
     def velocity(self, q: ArrayLike, y_rate: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
-        """(nv,): v = K dy/dt (2.42a)."""
-        return self.derivative(q, y) @ self.coordinates.given("y_rate", y_rate)
+        """(nv,): v = K dy/dt (2.42a), and k with G k = rates of the drives, R k = 0, where there are some."""
+        (q,) = self._state(q=q)
+        basis, driven = self._basis(q, closable_jacobian(self._m, q), -self._m.drive_rates, self._y(q, y))
+        return basis @ self.coordinates.given("y_rate", y_rate) + driven
 
     def offset(self, q: ArrayLike, v: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv,): dK/dt dy/dt, the acceleration while dy/dt is constant (2.42b).

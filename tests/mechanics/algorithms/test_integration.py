@@ -17,12 +17,10 @@ from linkwise.mechanics.algorithms.steps_in_variables import VARIABLES, methods_
 from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import MechanismError
 from linkwise.mechanism.library import EVERY_KIND
-from linkwise.simulation import integrators
+from linkwise.motion import integrators
+from linkwise.motion.singular import SingularPositions
+from linkwise.motion.system import FullState, Manifold
 from linkwise.simulation.forces import Forces
-from linkwise.simulation.loops import Manifold
-from linkwise.simulation.singular_positions import SingularPositions
-from linkwise.simulation.systems import JointVelocities
-from linkwise.simulation.variables import TotalRates
 from tests.mechanics.joints.test_joints import every_kind
 from tests.physics.test_mimic import tied_and_free
 
@@ -321,12 +319,9 @@ def test_a_further_method_is_a_line_of_the_table(name, coordinates, monkeypatch)
         ends = [after(kernel, mech, q, v, tau, 0.1, n) for n in (40, 80)]
     else:
         monkeypatch.setitem(METHODS, name, method)
-        for kind in (JointVelocities, TotalRates):
-            monkeypatch.setattr(kind, "compiled_step", lambda self, method: None)
+        monkeypatch.setattr(FullState, "compiled_step", lambda self, method: None)
         forces, manifold = Forces(mech, tau, None, ()), Manifold(SingularPositions(mech))
-        of_rates = (
-            TotalRates(mech, forces, manifold, "nu") if coordinates == "nu" else JointVelocities(mech, forces, manifold)
-        )
+        of_rates = FullState(mech, forces, manifold, coordinates)
         ends = []
         for n in (40, 80):
             steps = integrators.Fixed(of_rates, name, 0.1 / n, 0.0, 0).steps(0.0, of_rates.start(q, v), 0.1)

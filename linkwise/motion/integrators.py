@@ -15,10 +15,9 @@ import scipy.integrate
 from ..dynamics import closed
 from ..mechanics.algorithms.steps_in_variables import methods_in
 from ..mechanism import Mechanism, MechanismError
-from .collocation import Arc
-from .crossings import Between, Crossings
-from .steps import IMPLICIT
-from .systems import Stepper, System
+from ..simulation.steps import IMPLICIT
+from .singular import Arc
+from .system import FullState, Stepper, System
 
 ADAPTIVE: dict[str, Any] = {
     "rk23": scipy.integrate.RK23,
@@ -46,6 +45,91 @@ WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it i
 
 class IntegrationFailed(ArithmeticError):
     """The method cannot go on; the message says why."""
+
+
+# -- arcs past singular positions ---------------------------------------------------------------------------------
+
+Arcs = dict[tuple[int, ...], list[Arc]]  # of states of a batch, by their place in it; of one state, with the place ()
+Between = Callable[[float], np.ndarray]  # x at a time within a step
+
+
+class Crossings:
+    """Arcs in place of steps, of one state or of some of a batch; none where a system has no singular positions that
+    must be heeded.  They are made in joint velocities, whatever the coordinates of the system."""
+
+    def __init__(self, system: System):
+        self._system, self._joints = system, system.in_joints
+        self._arcs: Arcs = {}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether arcs were taken in the step planned last."""
+        return bool(self._arcs)
+
+    def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray | None, step: float) -> tuple[Arc | None, float]:
+        """What to do with one state instead of the next step, if it comes near a singular position, and the longest
+        step to take otherwise.  ``rates`` are those of x, where they are known."""
+        joints = self._joints
+        if joints is None or joints.singular is None:
+            return None, math.inf
+        x = self._system.to_joints(x)
+        if rates is None or joints is not self._system:
+            rates = joints.rates(t, x)
+        return joints.singular.arc(joints.member(x), t, x, rates, step)
+
+    def along(self, arc: Arc) -> Between:
+        """One state on an arc."""
+        assert self._joints is not None
+        return AlongArcs(self._system, self._joints, {(): [arc]}, (len(self._system.units),))
+
+    def plan(self, t: float, x: np.ndarray, t_new: float) -> bool:
+        """Find the arcs that replace the step from (t, x) to ``t_new``; whether there are any."""
+        joints, found = self._joints, {at: [arcs[-1]] for at, arcs in self._arcs.items() if arcs[-1].t > t}
+        if joints is None or joints.singular is None:
+            return False
+        x = self._system.to_joints(x)
+        near = np.argwhere(joints.singular.may_be_ahead(*joints.state(x), t_new - t))
+        for place in map(tuple, near.tolist()):
+            motion, arcs = joints.member(x, place), found.get(place, [])
+            t_start, start = (arcs[-1].t, motion.settled(arcs[-1].between(arcs[-1].t))) if arcs else (t, x[place])
+            policy, step = joints.singular.of(place), t_new - t
+            found[place] = arcs + policy.arcs(motion, t_start, start, t_new, step, inside=bool(arcs))
+        self._arcs = {place: arcs for place, arcs in found.items() if arcs and arcs[-1].t >= t_new}
+        return bool(self._arcs)
+
+    def planned(self, shape: tuple[int, ...], others: Between) -> Between:
+        """The states (of this shape) between the ends of the step planned last, on the manifold; ``others`` are those
+        of the method."""
+        assert self._joints is not None
+        return AlongArcs(self._system, self._joints, self._arcs, shape, others)
+
+
+@dataclass(frozen=True)
+class AlongArcs:
+    """States x (of this shape) of a system between the ends of a step, on the manifold: by arcs, and by ``others``
+    those that have none."""
+
+    system: System
+    joints: FullState
+    arcs: Arcs
+    shape: tuple[int, ...]
+    others: Between | None = None
+
+    def __call__(self, time: float) -> np.ndarray:
+        x, rest = np.zeros(self.shape), np.ones(self.shape[:-1], dtype=bool)
+        for place, arcs in self.arcs.items():
+            x[place], rest[place] = self._on_arc(place, arcs, time), False
+        if self.others is not None and rest.any():
+            x[rest] = self.system.corrected(self.others(time), rest)
+        return x
+
+    def _on_arc(self, place: tuple[int, ...], arcs: list[Arc], time: float) -> np.ndarray:
+        arc = next(arc for arc in arcs if time <= arc.t)
+        x = self.joints.member(np.zeros(0), place).settled(arc.between(time))
+        return self.system.from_joints(x)
+
+
+# -- adaptive methods ---------------------------------------------------------------------------------------------
 
 
 class Headway:
@@ -301,6 +385,9 @@ class _Later:
         if self._made is None:
             self._made, self._solver = self._solver.dense_output(), None
         return self._made(time)
+
+
+# -- fixed steps --------------------------------------------------------------------------------------------------
 
 
 class Fixed:

@@ -1,4 +1,4 @@
-"""Singular positions: all that a simulation decides about them, in one policy.
+"""Singular positions: all that is decided about them, in one policy, and the arcs that take motions past them.
 
 Close to a singular position accelerations are quotients of small numbers: a state off the manifold by d has errors of
 d / sigma^2 in its accelerations, sigma the smallest singular value of G.  Methods that control their error answer with
@@ -6,16 +6,19 @@ ever shorter steps, until rounding stops them or puts the motion onto another br
 notice.  The motion itself is smooth there, as a rule: it goes straight on, and is the only smooth continuation.
 
 So near a singular position, and where a step would come near one, every method and every tolerance gives way to the
-same thing: a polynomial of the time from one side to the other (``collocation.Arc``), which satisfies the equations of
-motion at nodes that keep away from the singular position.  A polynomial of high degree that is accurate is proof that
-the motion is smooth, whatever the number of loops.  Where none is, because the motion turns a sharp corner beside the
-singular position, arcs are shortened until the corner is resolved.
+same thing: a polynomial of the time from one side to the other (``Arc``), which satisfies the equations of motion at
+nodes that keep away from the singular position.  A polynomial of high degree that is accurate is proof that the motion
+is smooth, whatever the number of loops.  Where none is, because the motion turns a sharp corner beside the singular
+position, arcs are shortened until the corner is resolved.
+
+``SingularPositions`` decides, for ``simulate`` and for states that leave the compiled steps of ``rollout``;
+``Crossings`` of ``integrators.py`` puts the arcs in place of steps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -27,8 +30,6 @@ from ..dynamics import trees as tree
 from ..dynamics.closed.closing import LoopEquations
 from ..dynamics.closed.sizes import units
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
-from . import collocation
-from .collocation import Arc, collocated, gauss_pairs, outer_pairs
 
 # Conditioning is that of the constraints, as a part of what is usual for the mechanism; errors of arcs are relative.
 NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
@@ -56,10 +57,16 @@ CLOSELY = 33  # number of times at which an interval is looked at
 AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
 CONSISTENT = 1e-6  # of velocities: smaller changes put those in a singular position along a branch, but for rounding
 INCONSISTENT = 0.3  # of velocities: larger changes would make another motion of it
+SETTLING = 0.5  # of the change before the last: a larger one, in the iteration for the states at nodes, is noise
+GAP = 0.4  # of half the time of an arc: nearer to its middle, where a singular position is, are no nodes
+EXACT = 1e-14  # relative: changes of nodes that are not worth another iteration
 
 
-class Motion(collocation.Motion, Protocol):
-    """What the policy needs to know of one motion of joint velocities; x = [q, v] and, behind, what else changes."""
+# -- arcs: collocation on the constraint manifold --------------------------------------------------------------
+
+
+class Motion(Protocol):
+    """One motion in joint velocities as the policy sees it; x = [q, v] and, behind, what else changes."""
 
     @property
     def drifts(self) -> bool:
@@ -72,9 +79,124 @@ class Motion(collocation.Motion, Protocol):
         """dx/dt of one state."""
         ...
 
+    def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k, n): dx/dt of k states, each at its own time."""
+        ...
+
+    def closed(self, x: np.ndarray) -> np.ndarray:
+        """(k, n): k states put on the manifold, each moved the least."""
+        ...
+
     def settled(self, x: np.ndarray) -> np.ndarray:
         """x of the end of an arc, as the motion goes on from it: on the manifold, its energy kept if that is wanted."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """A piece of a motion as a polynomial.
+
+    t_old, t   when it starts and ends
+    half       of the time over which its coefficients are, which ends with it
+    path       (degree + 1, n): Legendre coefficients
+    error      its last coefficients, or the gap between its nodes and the manifold: relative to how far q moves and to
+               the largest v, whichever is worst
+    """
+
+    t_old: float
+    t: float
+    half: float
+    path: np.ndarray
+    error: float
+
+    def between(self, time: float) -> np.ndarray:
+        """x at a time within."""
+        return legendre.legval((time - self.t) / self.half + 1.0, self.path)
+
+
+def gauss_pairs(pairs: int) -> np.ndarray:
+    """Gauss's nodes, from -1 to 1, none of them in the middle."""
+    return legendre.leggauss(2 * pairs)[0]
+
+
+def outer_pairs(pairs: int) -> np.ndarray:
+    """Nodes from -1 to 1, none within ``GAP`` of the middle: their squares are Gauss's nodes from there to 1."""
+    squares = 0.5 * (1.0 + GAP**2) + 0.5 * (1.0 - GAP**2) * legendre.leggauss(pairs)[0]
+    return np.concatenate([-np.sqrt(squares[::-1]), np.sqrt(squares)])
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Where an arc satisfies the equations of motion.
+
+    length      seconds, from the start of the arc
+    at          from -1 to 1
+    both_ways   these are the start minus and plus the length, else the start and the length after it
+    """
+
+    length: float
+    at: np.ndarray
+    both_ways: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How differences of states x, and of paths of them, are measured, dimensionless.
+
+    velocity_size   how many of the last numbers of x are velocities or what else changes with them
+    units           (n,): of the numbers of x
+    """
+
+    velocity_size: int
+    units: np.ndarray | float = 1.0
+
+    def __call__(self, difference: np.ndarray, path: np.ndarray) -> float:
+        """The largest difference of positions, relative to the way of all, or of velocities, relative to the
+        largest."""
+        difference, path = difference / self.units, path / self.units
+        n = path.shape[1] - self.velocity_size
+        way, speed = np.abs(path[1:, :n]).sum(axis=0).max(initial=0.0), np.abs(path[:, n:]).sum(axis=0).max(initial=0.0)
+        parts: Sequence[tuple[np.ndarray, float]] = ((difference[:, :n], way), (difference[:, n:], speed))
+        return max(float(np.abs(part).max(initial=0.0)) / scale if scale else 0.0 for part, scale in parts)
+
+
+def collocated(
+    motion: Motion,
+    t: float,
+    x: np.ndarray,
+    nodes: Nodes,
+    guess: Callable[[np.ndarray], np.ndarray],
+    measure: Measure,
+) -> Arc:
+    """The motion from (t, x) as a polynomial that satisfies the equations of motion at nodes; ``guess(times)`` is
+    roughly x at these times after t."""
+    half, known = (nodes.length, 0.0) if nodes.both_ways else (0.5 * nodes.length, -1.0)
+    times, stages = half * (nodes.at - known), len(nodes.at)
+    inside = legendre.legvander(nodes.at, stages)
+    to_coefficients = np.linalg.inv(inside[:, :stages])
+    states, changes = guess(times), [math.inf, math.inf]
+    path = np.zeros((stages + 1, len(x)))
+    while EXACT < changes[-1] and (len(changes) < 4 or changes[-1] < SETTLING * changes[-3]):
+        on_manifold = motion.closed(states)
+        slopes = motion.rates_along(t + np.maximum(times, 0.0), on_manifold)
+        path = legendre.legint(to_coefficients @ slopes, lbnd=known, scl=half)
+        path[0] += x
+        states, before = inside @ path, states
+        changes.append(measure(states - before, path))
+    errors = (states - motion.closed(states), path[-2:])
+    error = max(changes[-1], *(measure(one, path) for one in errors))
+    return Arc(t, t + nodes.length, half, path, error)
+
+
+# -- the policy -------------------------------------------------------------------------------------------------
+
+
+class Start(NamedTuple):
+    """Where an arc starts: the time, x, and the accelerations (nv,) there."""
+
+    t: float
+    x: np.ndarray
+    a: np.ndarray
 
 
 class Ahead(NamedTuple):
@@ -87,7 +209,7 @@ class Ahead(NamedTuple):
 
 @dataclass(frozen=True)
 class SingularPositions:
-    """The policy of one simulation.  Nothing else in ``simulation`` decides what is done near singular positions:
+    """The policy of one simulation or rollout.  Nothing else decides what is done near singular positions:
 
     ``is_singular``   is this state so near one that it must not be projected?
     ``may_be_ahead``  which states should be asked about what is ahead of them?
@@ -156,16 +278,17 @@ class SingularPositions:
         if motion.drifts:
             x = motion.settled(x)
             a = motion.state(motion.rates(t, x))[1]
+        start = Start(t, x, a)
         if ahead is None:
-            return self._departure(motion, t, x, a, step), math.inf
+            return self._departure(motion, start, step), math.inf
         if conditioning >= NEAR:
-            arc = self._collocated(motion, t, x, a, ahead.behind, gauss_pairs)
+            arc = self._collocated(motion, start, ahead.behind, gauss_pairs)
             smooth = arc is not None and arc.error <= GAUSSIAN
         else:
-            arc = self._collocated(motion, t, x, a, ahead.behind, outer_pairs)
+            arc = self._collocated(motion, start, ahead.behind, outer_pairs)
             smooth = arc is not None and arc.error <= FINE
         if arc is None or not self._is_crossing(motion, arc, smooth, ahead, self._rounded(conditioning)):
-            arc = self._shorter(motion, t, x, a, ahead, self._rounded(conditioning)) if conditioning < NEAR else None
+            arc = self._shorter(motion, start, ahead, self._rounded(conditioning)) if conditioning < NEAR else None
         return arc, PART * ahead.time if ahead.time else math.inf
 
     def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
@@ -176,7 +299,7 @@ class SingularPositions:
             rates = motion.rates(t, x)
             arc, _ = self.arc(motion, t, x, rates, step)
             if arc is None and (found or inside):
-                arc = self._collocated(motion, t, x, motion.state(rates)[1], step, gauss_pairs)
+                arc = self._collocated(motion, Start(t, x, motion.state(rates)[1]), step, gauss_pairs)
                 arc = arc if arc is not None and arc.error <= ROUNDED else None
             if arc is None:
                 return []
@@ -226,16 +349,15 @@ class SingularPositions:
     def _collocated(
         self,
         motion: Motion,
-        t: float,
-        x: np.ndarray,
-        a: np.ndarray,
+        start: Start,
         length: float,
         nodes: Callable[[int], np.ndarray],
         both_ways: bool = False,
     ) -> Arc | None:
-        """The best arc of this length; a (nv,) are accelerations at its start.  None if some node cannot be closed."""
+        """The best arc of this length.  None if some node cannot be closed."""
         if not math.isfinite(length):
             return None
+        t, x, a = start
         q, v = motion.state(x)
 
         def guess(times: np.ndarray) -> np.ndarray:
@@ -243,10 +365,10 @@ class SingularPositions:
 
         of_x = np.ones(len(x))
         of_x[: len(q) + len(v)] = np.concatenate([units(self.mech).positions, units(self.mech).velocities])
-        best: Arc | None = None
+        measure, best = Measure(len(x) - len(q), of_x), None
         for pairs in PAIRS:
             try:
-                arc = collocated(motion, t, x, length, nodes(pairs), guess, len(x) - len(q), both_ways, of_x)
+                arc = collocated(motion, t, x, Nodes(length, nodes(pairs), both_ways), guess, measure)
             except MechanismError:
                 return best
             if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):
@@ -291,19 +413,17 @@ class SingularPositions:
                 "one): small errors before may lead to a motion on the other side",
             )
 
-    def _shorter(
-        self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, ahead: Ahead, rounded: float
-    ) -> Arc | None:
+    def _shorter(self, motion: Motion, start: Start, ahead: Ahead, rounded: float) -> Arc | None:
         """An arc towards or away from a singular position, as long as it can be."""
         length = PART * (ahead.time or ahead.behind)
         for _ in range(HALVINGS):
-            arc = self._collocated(motion, t, x, a, length, gauss_pairs)
+            arc = self._collocated(motion, start, length, gauss_pairs)
             if arc is not None and arc.error <= rounded:
                 self._told_of_corner(arc, *self._closest(motion, arc))
                 return arc
             length *= 0.5
         self._say(
-            t,
+            start.t,
             "is near a singular position, and no smooth continuation was found: the steps of the method go on, and the "
             "branch they take depends on errors",
         )
@@ -338,9 +458,10 @@ class SingularPositions:
 
     # -- out of a singular position -----------------------------------------------------------------------------
 
-    def _departure(self, motion: Motion, t: float, x: np.ndarray, a: np.ndarray, step: float) -> Arc | None:
+    def _departure(self, motion: Motion, start: Start, step: float) -> Arc | None:
         """The arc out of a singular position: half of one through it.  Velocities say along which branch; at rest, the
         branch is that nearest to the accelerations."""
+        t, x, a = start
         q, v = motion.state(x)
         at_rest = self._size(v) <= AT_REST * self._size(a) * step
         if not at_rest:
@@ -350,8 +471,10 @@ class SingularPositions:
             return None
         length = ahead.behind
         for _ in range(HALVINGS):
-            start = x if at_rest else self._along_branch(motion, x, length)
-            arc = None if start is None else self._collocated(motion, t, start, a, length, outer_pairs, both_ways=True)
+            leaving = x if at_rest else self._along_branch(motion, x, length)
+            arc = None
+            if leaving is not None:
+                arc = self._collocated(motion, Start(t, leaving, a), length, outer_pairs, both_ways=True)
             if arc is not None and arc.error <= ROUGH:
                 break
             length *= 0.5
@@ -364,7 +487,7 @@ class SingularPositions:
                 "is at rest in a singular position, which it may leave in several ways: it leaves along the branch "
                 "nearest to its acceleration",
             )
-        elif start is not None and self._size(change := motion.state(start)[1] - v) > CONSISTENT * self._size(v):
+        elif leaving is not None and self._size(change := motion.state(leaving)[1] - v) > CONSISTENT * self._size(v):
             self._say(
                 t,
                 "is in a singular position with velocities that belong to no branch: they were changed by "

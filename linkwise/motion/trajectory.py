@@ -1,13 +1,16 @@
-"""Trajectories: what a simulation gives, and what can be done with it."""
+"""Trajectories: what a simulation gives, what can be done with it, and how it is stored: NumPy arrays, and JSON for the
+rest.  Reading a file runs no code from it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+import json
+import zipfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,15 +25,28 @@ from ..dynamics.passive import Passive
 from ..dynamics.resolved import Resolved, resolved
 from ..dynamics.states import Float64Array
 from ..dynamics.tables import Tabular
-from ..mechanism import Loop, Mechanism, MechanismError
+from ..mechanism import (
+    Loop,
+    Mechanism,
+    MechanismError,
+    OmissionWarning,
+    from_data,
+    to_data,
+    warn_caller,
+    without_functions,
+)
+from ..simulation.steps import fixed_steps
 from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
-from .other_samples import Peak, drive_peaks, joined, resampled
-from .recording import Stretch
 from .settings import Settings
-from .steps import fixed_steps
-from .systems import Chart
+from .system import Chart
+
+BETWEEN = 8  # samples looked at in each interval where a peak is searched
+NEARER = 3  # times that the search goes on around the largest
+FORMAT = 2
+ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
+SOMETIMES = ("wrenches", "ctrl", "activation")  # arrays that a trajectory may have
 
 
 class _Keep:
@@ -41,6 +57,13 @@ class _Keep:
 
 
 KEEP: Any = _Keep()
+
+
+class Peak(NamedTuple):
+    """The largest force, or moment, of a drive, and when."""
+
+    t: float
+    force: float
 
 
 @dataclass(frozen=True)
@@ -68,12 +91,6 @@ class Dense:
 
     starts: Float64Array
     between: tuple[Callable[[float], tuple[Float64Array, Float64Array]], ...]
-
-    @staticmethod
-    def of(steps: Sequence[Stretch]) -> Dense:
-        """Of steps that all have an interpolation."""
-        known = [(step.t - step.size, step.between) for step in steps if step.between is not None]
-        return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
 
     def followed_by(self, later: Dense) -> Dense:
         return Dense(np.concatenate([self.starts, later.starts]), self.between + later.between)
@@ -255,7 +272,7 @@ class Trajectory(Tabular):
     @cached_property
     def drive_peaks(self) -> dict[str, Peak]:
         """By drive: when its force is largest, and how large, between the samples too: ``t`` and ``force``."""
-        return drive_peaks(self)
+        return _drive_peaks(self)
 
     @cached_property
     def _multipliers(self) -> Float64Array:
@@ -301,7 +318,7 @@ class Trajectory(Tabular):
         between the ends of steps, which may be far apart.  Commanded forces are those of straight lines between
         samples."""
         times = np.linspace(self.t[0], self.t[-1], t) if isinstance(t, int) else np.asarray(t, dtype=float)
-        return resampled(self, times)
+        return _resampled(self, times)
 
     def __call__(self, t: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
         """q, v and a at a time or times, through the samples, at rest beyond them: as a planned motion
@@ -382,7 +399,7 @@ class Trajectory(Tabular):
         trajectory and must be given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``),
         ``output_step`` and ``progress`` of ``simulate``, for the new part.
         """
-        from .run import resumed
+        from .simulation import resumed
 
         return joined(self, resumed(self, duration, control, wrenches, ctrl, independent, options))
 
@@ -421,9 +438,7 @@ class Trajectory(Tabular):
         """Write to a file whose ending says the format: ``.npz``, or none, for everything with the mechanism, which
         ``load_trajectory`` reads; ``.csv`` and ``.parquet`` for the table of ``to_csv``; ``.html`` for what ``show``
         shows, with its options."""
-        from .storage import save
-
-        writers = {"": save, ".npz": save, ".csv": Trajectory.to_csv, ".parquet": Trajectory.to_parquet}
+        writers = {"": _save, ".npz": _save, ".csv": Trajectory.to_csv, ".parquet": Trajectory.to_parquet}
         ending = Path(path).suffix.lower()
         if ending == ".html":
             self.show(**options).save(path)
@@ -439,7 +454,7 @@ class Trajectory(Tabular):
     def to_xarray(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
         and actuators; needs xarray."""
-        from .labelled import dataset
+        from ..simulation.labelled import dataset
 
         return dataset(self)
 
@@ -460,3 +475,177 @@ class Trajectory(Tabular):
             names.append(name)
             columns.append(getattr(self, name)[:, None])
         return names, np.concatenate(columns, axis=1)
+
+
+# -- other samples ---------------------------------------------------------------------------------------------------
+
+
+def _resampled(motion: Trajectory, times: Float64Array) -> Trajectory:
+    """One motion at other times (n,), in ascending order: q and v as ``motion.at`` gives them, accelerations by the
+    equations of motion.  What was commanded is known at the samples, and taken from straight lines between them."""
+    q, v = motion.at(times)
+    if motion.q.ndim != 2:
+        raise MechanismError("one motion is resampled: pick one of the batch with trajectory.member(index)")
+
+    def between(values: Float64Array | None) -> Any:
+        if values is None:
+            return None
+        flat = values.reshape(len(values), -1)
+        columns = [np.interp(times, motion.t, column) for column in flat.T]
+        return np.stack([np.zeros(len(times)), *columns], axis=-1)[:, 1:].reshape(len(times), *values.shape[1:])
+
+    arrays = {name: between(getattr(motion, name)) for name in ("tau", "wrenches", "ctrl", "activation")}
+    found = dataclasses.replace(motion, t=times, q=q, v=v, a=np.zeros(v.shape), **arrays)
+    return dataclasses.replace(found, a=_accelerations(found))
+
+
+def _accelerations(motion: Trajectory) -> Float64Array:
+    """(m, nv): under all that acted."""
+    forces = motion.tau + motion.passive_forces
+    pushed = () if motion.wrenches is None else (motion.wrenches,)
+    if not motion.mechanism.loops:
+        return tree.forward_dynamics(motion.mechanism, motion.q, motion.v, forces, *pushed)
+
+    def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+        return closed.accelerations(now, q, v, tau, wrenches=wrenches)
+
+    return motion.by_moments(at, motion.q, motion.v, forces, *pushed)
+
+
+def _drive_peaks(motion: Trajectory) -> dict[str, Peak]:
+    """By drive: the largest force of its motion, also between the samples."""
+    found = {}
+    shares = np.linspace(0.0, 1.0, BETWEEN, endpoint=False)
+    times = np.append((motion.t[:-1, None] + shares * np.diff(motion.t)[:, None]).ravel(), motion.t[-1:])
+    dense = _resampled(motion, np.unique(times)) if motion.mechanism.driven and len(motion.t) > 1 else motion
+    for name, forces in dense.drive_forces.items():
+        seen, values = dense.t, forces
+        for _ in range(NEARER if len(motion.t) > 1 else 0):
+            k = int(np.argmax(np.abs(values)))
+            low, high = seen[max(k - 1, 0)], seen[min(k + 1, len(seen) - 1)]
+            nearer = _resampled(motion, np.unique([*np.linspace(low, high, 2 * BETWEEN + 1), seen[k]]))
+            seen, values = nearer.t, nearer.drive_forces[name]
+        k = int(np.argmax(np.abs(values)))
+        found[name] = Peak(float(seen[k]), float(values[k]))
+    return found
+
+
+def joined(first: Trajectory, second: Trajectory) -> Trajectory:
+    """Two trajectories, the second a continuation of the first, as one."""
+    # The state in which the second starts is the end of the first, and usually sampled there already.
+    new = slice(1 if len(second.t) and len(first.t) and second.t[0] == first.t[-1] else 0, None)
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)[new]]) for name in ("t", "q", "v", "a", "tau")
+    }
+    if first.wrenches is not None or second.wrenches is not None:
+        none = (*first.q.shape[1:-1], first.mechanism.n_links, 6)
+        pushed = (np.zeros((len(one.t), *none)) if one.wrenches is None else one.wrenches for one in (first, second))
+        before, after = pushed
+        arrays["wrenches"] = np.concatenate([before, after[new]])
+    for name in ("ctrl", "activation"):
+        if getattr(first, name) is not None and getattr(second, name) is not None:
+            arrays[name] = np.concatenate([getattr(first, name), getattr(second, name)[new]])
+    return dataclasses.replace(
+        second,
+        **arrays,
+        events=first.events + second.events,
+        step_sizes=np.concatenate([first.step_sizes, second.step_sizes]),
+        evaluations=first.evaluations + second.evaluations,
+        chart_changes=first.chart_changes + second.chart_changes,
+        dense=first.dense.followed_by(second.dense) if first.dense and second.dense else None,
+    )
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _save(trajectory: Trajectory, path: str | Path) -> None:
+    """Write a trajectory with its mechanism to ``path``; what follows functions is left out of the mechanism."""
+    from .. import __version__
+
+    end, events = trajectory.end, trajectory.events
+    mech, functions = without_functions(trajectory.mechanism)
+    if functions:
+        end = dataclasses.replace(end, chart=None)  # its rows are of all constraints
+        warn_caller(
+            f"{path}: functions of time and of coordinates are not stored: the samples are, with the mechanism "
+            f"without {', '.join(functions)}, from which forces of constraints cannot be computed again",
+            OmissionWarning,
+        )
+    about = {
+        "format": FORMAT,
+        "version": __version__,
+        "mechanism": to_data(mech),
+        "left_out": functions,
+        "passive": None if trajectory.passive is None else trajectory.passive.to_data(),
+        "acts": True,  # elements of the mechanism; in files of earlier versions they did not
+        "settings": trajectory.settings.to_data(),
+        "evaluations": trajectory.evaluations,
+        "chart_changes": trajectory.chart_changes,
+        "stopped": trajectory.stopped,
+        "events": [{"name": event.name, "t": event.t} for event in events],
+        "end": {"t": end.t, "grid": end.grid, "step": end.step, "rank": None if end.chart is None else end.chart.rank},
+    }
+    arrays = {name: getattr(trajectory, name) for name in ARRAYS}
+    arrays |= {"end_q": end.q, "end_v": end.v, "end_x": end.x}
+    for name in SOMETIMES:
+        if getattr(trajectory, name) is not None:
+            arrays[name] = getattr(trajectory, name)
+    if end.chart is not None:
+        arrays["chart_origin"] = end.chart.origin
+        if end.chart.rows is not None:
+            arrays["chart_rows"] = end.chart.rows
+    nq, nv = mech.nq, mech.nv
+    arrays["event_q"] = np.array([event.q for event in events]).reshape(len(events), nq)
+    arrays["event_v"] = np.array([event.v for event in events]).reshape(len(events), nv)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, about=np.array(json.dumps(about, allow_nan=False)), **arrays)
+
+
+def load_trajectory(path: str | Path) -> Trajectory:
+    """The trajectory that ``Trajectory.save`` wrote to ``path``."""
+    foreign = MechanismError(f"{path} is no trajectory that linkwise wrote: Trajectory.save writes such files (.npz)")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about: dict[str, Any] = json.loads(arrays["about"].item())
+    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise foreign from None
+    if not isinstance(about, dict):
+        raise foreign
+    if "motion" in about:
+        raise MechanismError(f"{path} is a planned motion, which linkwise.load_motion reads")
+    if about.get("format") != FORMAT:
+        raise MechanismError(
+            f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "
+            f"reads format {FORMAT}"
+        )
+    if about.get("left_out"):
+        warn_caller(
+            f"{path}: the mechanism is here without {', '.join(about['left_out'])}, functions that files do not hold: "
+            "forces of constraints and what follows when it is resumed are not those of the motion",
+            OmissionWarning,
+        )
+    happened = zip(about["events"], arrays["event_q"], arrays["event_v"], strict=True)
+    end, grid = about["end"], about["end"]["grid"]
+    passive = None if about["passive"] is None else Passive.from_data(about["passive"])
+    return Trajectory(
+        mechanism=from_data(about["mechanism"]),
+        **{name: arrays[name] for name in ARRAYS},
+        passive=Passive() if passive is None and not about.get("acts") else passive,
+        events=tuple(Occurrence(one["name"], one["t"], q, v) for one, q, v in happened),
+        evaluations=about["evaluations"],
+        stopped=about["stopped"],
+        chart_changes=about["chart_changes"],
+        settings=Settings.from_data(about["settings"]),
+        end=End(
+            end["t"],
+            arrays["end_q"],
+            arrays["end_v"],
+            arrays["end_x"],
+            None if grid is None else (grid[0], grid[1], grid[2]),
+            end["step"],
+            Chart(arrays["chart_origin"], arrays.get("chart_rows"), end["rank"]) if "chart_origin" in arrays else None,
+        ),
+        **{name: arrays[name] for name in SOMETIMES if name in arrays},
+    )

@@ -1,19 +1,19 @@
-"""``simulate``: the one way from a state to a motion, for trees and closed mechanisms."""
+"""``simulate``: the motion from a state, in adaptive or fixed steps, of any mechanism in any coordinates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..display import amount
+from ..display import Bar, amount
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.closed.sizes import sizes
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
@@ -29,25 +29,29 @@ from ..mechanism import (
 )
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.scales import scales
-from .creeping import warn_of_creep
-from .drive_checks import warn_of_drives
-from .drives import DrivenVelocities, why_not_followed
-from .events import Event, Watch
-from .forces import Forces
-from .functions import Function
-from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed
-from .loops import Manifold
-from .recording import Record, Stretch, run
+from ..simulation.forces import Forces
+from ..simulation.functions import Function
+from ..simulation.steps import fixed_steps, warn_of_long_steps
+from .checks import (
+    rubs,
+    warn_of_creep,
+    warn_of_drives,
+    warn_of_inconsistent_velocities,
+    warn_of_limits_left_out,
+    warn_of_slip,
+    warn_of_starts_beyond_limits,
+    warn_of_starts_in_penetration,
+)
+from .events import Event, Occurrence, Watch
+from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed, Headway, IntegrationFailed, Step
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
-from .singular_positions import SingularPositions
-from .slipping import rubs, warn_of_slip
-from .starts import warn_of_limits_left_out, warn_of_starts_beyond_limits, warn_of_starts_in_penetration
-from .steps import fixed_steps, warn_of_long_steps
-from .systems import IndependentCoordinates, JointVelocities, System
+from .singular import SingularPositions
+from .system import Chart, FullState, IndependentCoordinates, Manifold, System
 from .trajectory import KEEP, Dense, End, Trajectory
-from .variables import Momenta, TotalRates
 
 NOT_SAID = math.nan  # of a duration, which is then refused: all arguments before it may be left out
+AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
+DEAD_CENTRE = 1e-3  # of the conditioning at the start: with less, drives ask for velocities without bound
 NOT_FREE = (
     "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts "
     "on the mechanism by itself (mech.with_acting(False) switches it off)"
@@ -252,7 +256,7 @@ def _followed(
         wrenches=wrenches,
         ctrl=ctrl,
         activation=activation,
-        dense=Dense.of(record.steps) if isinstance(integrator, Adaptive) else None,
+        dense=_dense(record.steps) if isinstance(integrator, Adaptive) else None,
     )
     explicit_step, implicit_step = _fixed_steps(settings)
     if explicit_step is not None and system.forces.acting is not None:
@@ -261,14 +265,14 @@ def _followed(
         warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""
-        if isinstance(system, DrivenVelocities) and not batch:
-            why = why_not_followed(mech, start.state[0], last.state[0], last.t)
+        if mech.waits_for_time and not batch:
+            why = _dead_centre(mech, start.state[0], last.state[0], last.t)
         message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {why}{record.failure}"
         raise SimulationError(message, trajectory) from record.failure
     return trajectory
 
 
-# -- the parts ------------------------------------------------------------------------------------------------
+# -- the parts -------------------------------------------------------------------------------------------------------
 
 
 def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Manifold:
@@ -311,14 +315,9 @@ def _system(
     independent: Any,
 ) -> System:
     forces.time_unit = settings.time_unit or 1.0
-    if mech.waits_for_time:
-        return DrivenVelocities(mech, forces, manifold)
-    if settings.coordinates == "joint":
-        return JointVelocities(mech, forces, manifold)
     if settings.coordinates == "independent":
         return IndependentCoordinates(mech, forces, manifold, independent, settings.worst_condition)
-    kind = Momenta if settings.coordinates == "momentum" else TotalRates
-    return kind(mech, forces, manifold, settings.coordinates)
+    return FullState(mech, forces, manifold, settings.coordinates)
 
 
 def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive | Fixed:
@@ -378,33 +377,21 @@ def _passive(passive: Any) -> Passive | None:
     return passive
 
 
-# -- what is asked for ----------------------------------------------------------------------------------------
-
-
-def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
-    """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
-    with."""
-    q, v = state
-    if not mech.loops:
-        return
-    own = sizes(mech)
-    change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
-    if not (change > closed.LOOPS.velocity_by_mistake * speed).any():
-        return
-    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
-    violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
-    loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
-    shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
-    warn_caller(
-        f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
-        f"that do not, by up to {np.abs(v - given).max():.3g}{shown}: to give the speed of some joints, use v0 = "
-        "{joint: speed}, the others follow",
-        MechanismWarning,
+def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
+    """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
+    now = mech.at_time(t)
+    rank = closed.generic_rank(now, start)
+    if not rank or closed.conditioning(now, q, rank) > DEAD_CENTRE * closed.conditioning(now, start, rank):
+        return ""
+    names = ", ".join(map(repr, mech.driven))
+    plural = "s" if len(mech.driven) > 1 else ""
+    return (
+        f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
+        "lw.linkages.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
     )
 
 
-def _few(values: np.ndarray) -> str:
-    return np.array2string(values, precision=4, threshold=8, edgeitems=3)
+# -- what is asked for -----------------------------------------------------------------------------------------------
 
 
 def _initial_state(
@@ -491,3 +478,171 @@ def _independent_again(given: Any, end: End) -> Any:
     if given is not KEEP and not needed:
         raise MechanismError("the independent coordinates in use at the end are part of the trajectory: leave them out")
     return None if given is KEEP else given
+
+
+# -- the record ------------------------------------------------------------------------------------------------------
+
+State = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row of a trajectory."""
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    wrenches: np.ndarray | None
+    ctrl: np.ndarray
+    activation: np.ndarray
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a step adds to a record, all in one, so that an interruption finds all of it there or nothing.
+
+    size      of the step, 0 for the start
+    t, x      where it ended, with the state (q, v) and what x means (``chart``)
+    between   (q, v) at a time within it, where the method interpolates as well as it integrates
+    """
+
+    size: float
+    t: float
+    x: np.ndarray
+    state: State
+    chart: Chart | None
+    samples: tuple[Sample, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
+    between: Callable[[float], State] | None = None
+    stopped: str | None = None
+
+
+@dataclass
+class Record:
+    """What a motion leaves behind, from its start on."""
+
+    stretches: list[Stretch]
+    stopped: str = "duration"
+    failure: Exception | None = None
+
+    @property
+    def last(self) -> Stretch:
+        """Where it ended."""
+        return self.stretches[-1]
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [sample for stretch in self.stretches for sample in stretch.samples]
+
+    @property
+    def occurrences(self) -> tuple[Occurrence, ...]:
+        return tuple(one for stretch in self.stretches for one in stretch.occurrences)
+
+    @property
+    def steps(self) -> list[Stretch]:
+        """All but the start."""
+        return self.stretches[1:]
+
+
+def _dense(steps: Sequence[Stretch]) -> Dense:
+    """The interpolation of steps that all have one."""
+    known = [(step.t - step.size, step.between) for step in steps if step.between is not None]
+    return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
+
+
+class Sampler:
+    """Takes samples: at the ends of steps, or at given times."""
+
+    def __init__(self, system: System, times: np.ndarray | None):
+        self._system = system
+        self._times, self._next = times, 0
+
+    def start(self, t: float, x: np.ndarray, state: State) -> tuple[Sample, ...]:
+        if self._times is None or self._due(t) and self._times[self._next] <= t:
+            self._next += 1
+            return (self._sample(t, x, state),)
+        return ()
+
+    def step(self, step: Step, end: float, x_end: np.ndarray, at_end: State) -> tuple[Sample, ...]:
+        """Samples of a step that is valid up to ``end``, with x and the state there."""
+        if self._times is None:
+            return (self._sample(end, x_end, at_end),)
+        samples = []
+        while self._due(end):
+            t = float(self._times[self._next])
+            near = abs(t - end) <= AT_END * max(1.0, abs(end))
+            x = x_end if near else step.at(t)
+            samples.append(self._sample(t, x, at_end if near else step.system.state(x)))
+            self._next += 1
+        return tuple(samples)
+
+    def _due(self, end: float) -> bool:
+        assert self._times is not None
+        return self._next < len(self._times) and self._times[self._next] <= end + AT_END * max(1.0, abs(end))
+
+    def _sample(self, t: float, x: np.ndarray, state: State) -> Sample:
+        forces = self._system.forces
+        tau, wrenches, ctrl = (get(t, *state) for get in (forces.commanded, forces.wrenches, forces.controls))
+        q, v = (np.array(part) for part in state)
+        pushed, activation = None if wrenches is None else np.array(wrenches), self._system.activation(x)
+        return Sample(t, q, v, np.array(tau), pushed, np.array(ctrl), np.array(activation))
+
+
+def run(
+    system: System,
+    integrator: Adaptive | Fixed,
+    record: Record,
+    end: float,
+    times: np.ndarray | None,
+    watch: Watch,
+    bar: Bar,
+) -> None:
+    """Go from where the record ends to ``end``, segment by segment, until something stops it."""
+    sampler, start = Sampler(system, times), record.last
+    boundaries = system.forces.boundaries(start.t, end)
+    headway = Headway(system, start.t, end) if isinstance(integrator, Adaptive) else None
+    try:
+        system.forces.enter(0, start.t, *start.state)
+        watch.start(start.t, *start.state)
+        record.stretches[-1] = replace(start, samples=sampler.start(start.t, start.x, start.state))
+        for segment, boundary in enumerate(boundaries[1:]):
+            if segment:
+                system.forces.enter(segment, float(record.last.t), *record.last.state)
+            for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
+                record.stretches.append(_taken(system, step, sampler, watch))
+                bar.reach(record.last.t - start.t)
+                if record.last.stopped is not None:
+                    record.stopped = record.last.stopped
+                    return
+                if headway is not None:
+                    headway.check(record.last.t, record.last.state[1])
+    except KeyboardInterrupt:
+        record.stopped = record.last.stopped or "interrupted"
+    except (IntegrationFailed, MechanismError) as failure:
+        record.stopped, record.failure = f"failed: {failure}", failure
+    finally:
+        bar.close()
+
+
+def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretch:
+    """One step for the record; a terminal event shortens it."""
+    end, x, state, stopped = step.t, step.x, system.state(step.x), None
+    occurrences, is_last = watch.within(step.t_old, step.t, state, step.state_between) if len(watch) else ([], False)
+    if is_last:
+        end, stopped = occurrences[-1].t, f"event: {occurrences[-1].name}"
+        if end < step.t:
+            x = step.at(end)
+            system.arrive(x)
+            state = system.state(x)
+    return Stretch(
+        end - step.t_old,
+        end,
+        x,
+        state,
+        system.chart,
+        sampler.step(step, end, x, state),
+        tuple(occurrences),
+        step.state_between if step.dense else None,
+        stopped,
+    )

@@ -1,0 +1,1 @@
+"""Motion in time: systems of any mechanism in any coordinates, adaptive and fixed steps, events, trajectories."""

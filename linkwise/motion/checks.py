@@ -1,0 +1,499 @@
+"""Checks of motions before they start and after they end: limits, penetration, prescribed motion, friction, parameters.
+
+Before: starts beyond limits that act or deep inside of the ground, prescribed motions that contradict themselves,
+velocities that violate constraints, masses and inertias that no body has.  After: friction that a method cannot follow,
+so that what it should hold creeps (dry friction of joints) or slips (friction of contacts).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..compiler.requests import OF_JOINTS, parameter_arrays
+from ..compiler.store import stored
+from ..dynamics import closed
+from ..dynamics.closed.sizes import sizes
+from ..dynamics.compliant_contact import contact_points
+from ..dynamics.passive import Passive
+from ..mechanics.elements.at_joints import Element, Friction, Stop
+from ..mechanics.elements.law import Acting, ForceLaw
+from ..mechanics.elements.of_mechanism import LIMIT_DEPTH, limit_depths
+from ..mechanism import (
+    ContactPair,
+    Limits,
+    LimitWarning,
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    PenetrationWarning,
+    checks,
+    warn_caller,
+)
+from ..mechanism.drives import Drive
+from ..mechanism.elements import CONTACT_FRICTION
+from ..mechanism.scales import scales
+
+# -- where motions start ------------------------------------------------------------------------------------------
+
+# By how many times the depth that stops are made for they give way where robots fall and run: 0.2 rad, or 2
+# percent of the mechanism's length.  Motions made in many short rollouts start there.
+GIVE = 20.0
+# By how much of the size of what touches shapes are inside of each other where robots fall and run, at most.
+DEEP = 0.1
+MOST_NAMES = 4
+
+
+def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
+    """One warning that names joints whose limits act and whose coordinates q (..., nq) are beyond them by more than
+    stops give way: they push them back from the first moment on.  What the file says of a joint is meant: it may start
+    there, beyond its limits or not.  Neutral coordinates that nobody has chosen are reported where stops would not let
+    the joint be at rest."""
+    if not isinstance(q, np.ndarray):
+        return  # on a GPU: looking at it would wait for what runs there
+    least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
+    inside = (q >= mech.q_lower - least) & (q <= mech.q_upper + least)
+    by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
+    if inside.all() and not mech.mimic_joints and not by_default:  # the usual case, quickly
+        return
+    beyond = []
+    for joint in mech.acting.get("limits", ()):
+        limits, own = mech.bodies[mech.body_index(joint)].limits, mech.place(joint).positions(q)
+        over, depths = _beyond(limits, own), _depths(mech, joint)
+        far = (over > GIVE * depths) & ~_meant(mech, joint, own, GIVE * depths)
+        if joint in by_default:
+            far |= (over > depths) & (own == mech.place(joint).positions(mech.initial))
+        if far.any():
+            state = np.unravel_index(int(np.argmax(np.where(far, over, -np.inf))), over.shape)
+            at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
+            beyond.append(f"{joint!r} at {at:.4g}, outside {bounds[0]:.4g} .. {bounds[1]:.4g}")
+    if beyond:
+        more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
+        clipped = "mech.with_initial(np.clip(mech.initial, mech.q_lower, mech.q_upper)) starts so by default"
+        always = f"; {clipped}" if by_default else ""
+        warn_caller(
+            f"the motion of mechanism {mech.name!r} starts beyond limits that act, and is pushed back: "
+            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them{always}",
+            LimitWarning,
+        )
+
+
+def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
+    """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
+    pairs, how deep they are, and what to do."""
+    acting = {pair.name for pair in mech.contact_pairs if mech.acts("contact", pair.name)}
+    if not isinstance(q, np.ndarray) or not q.size or not acting:
+        return
+    parts = mech.contact_parts
+    with np.errstate(all="ignore"):  # of configurations that are no numbers
+        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap.reshape(-1, len(parts))
+    margins = np.array([pair.law.margin for pair in parts])
+    sizes = np.array([mech._contact_scales[pair.name][0] for pair in parts])
+    depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
+    deepest: dict[str, float] = {}
+    for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
+        if depth > DEEP * size and pair.name in acting:
+            deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
+    if not deepest:
+        return
+    named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
+    more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
+    moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
+    apart = "" if moving.isdisjoint(deepest) else "; mech.without_contact(shape) lets shapes of links overlap"
+    warn_caller(
+        f"the motion of mechanism {mech.name!r} starts with shapes inside of each other, and they are pushed apart: "
+        f"{', '.join(named[:MOST_NAMES])}{more}; lw.place_on_ground(mech, q) lifts a free base until it just touches"
+        f"{apart}",
+        PenetrationWarning,
+    )
+
+
+def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:
+    """The bodies that carry two shapes; -1 for the ground."""
+    return [mech.shape(name).placed(mech)[0] for name in shapes]
+
+
+def _beyond_by_default(mech: Mechanism) -> frozenset[str]:
+    """Joints with limits that act, and that are beyond them in neutral, which is where they start: no file says where,
+    and nobody else has."""
+    found = []
+    for joint in mech.acting.get("limits", ()):
+        start = mech.place(joint).positions(mech.initial)
+        over = _beyond(mech.bodies[mech.body_index(joint)].limits, start)
+        if _leader(mech, joint) not in dict(mech.annotations.initial) and (over > _depths(mech, joint)).any():
+            found.append(joint)
+    return frozenset(found)
+
+
+def _meant(mech: Mechanism, joint: str, own: np.ndarray, give: np.ndarray) -> np.ndarray:
+    """Which coordinates of a joint are where the file, or a posture, puts it, as nearly as noise may leave them."""
+    leader, known = _leader(mech, joint), mech.annotations
+    places = [mech.initial] if leader in dict(known.initial) else []
+    places += [mech.postures[name] for name, posture in known.postures if leader in dict(posture)]
+    meant = np.zeros(own.shape, dtype=bool)
+    for place in places:
+        meant |= np.abs(own - mech.place(joint).positions(place)) <= give
+    return meant
+
+
+def _leader(mech: Mechanism, joint: str) -> str:
+    """The joint that says where this one is: itself, or the one it mimics."""
+    mimic = mech.bodies[mech.body_index(joint)].mimic
+    return mimic.joint if mimic else joint
+
+
+def _depths(mech: Mechanism, joint: str) -> np.ndarray:
+    """How deep a joint is pressed into the stops of each of its coordinates, at most, by its motors."""
+    return limit_depths(mech, mech.bodies[mech.body_index(joint)])
+
+
+def _beyond(limits: Limits, q: np.ndarray) -> np.ndarray:
+    """By how much coordinates of a joint are beyond its limits, negative where they are within."""
+    return np.maximum(np.asarray(limits.lower) - q, q - np.asarray(limits.upper))
+
+
+def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
+    """One warning for a mechanism that names joints whose limits would act, and which ``passive`` has no stops for: it
+    takes the place of limits too, which who only adds a spring may not mean.  An empty one says that nothing acts."""
+    if passive is None or not passive.elements:
+        return
+    stopped = {element.joint for element in passive.elements if isinstance(element, Stop)}
+    free = [repr(joint) for joint in mech.acting.get("limits", ()) if joint not in stopped]
+    if free:
+        more = f" and {len(free) - MOST_NAMES} more" if len(free) > MOST_NAMES else ""
+        warn_caller(
+            f"passive takes the place of limits too: those of {', '.join(free[:MOST_NAMES])}{more} of mechanism "
+            f"{mech.name!r} do not act. lw.Passive.of(mech, limit_stiffness=...) has stops, mech.with_springs(...) and "
+            "mech.with_damping(...) change joints and keep limits, mech.with_acting(limits=False) says that none act",
+            LimitWarning,
+        )
+
+
+def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+    """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
+    with."""
+    q, v = state
+    if not mech.loops:
+        return
+    own = sizes(mech)
+    change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
+    if not (change > closed.LOOPS.velocity_by_mistake * speed).any():
+        return
+    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
+    violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
+    loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
+    shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
+    warn_caller(
+        f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
+        f"that do not, by up to {np.abs(v - given).max():.3g}{shown}: to give the speed of some joints, use v0 = "
+        "{joint: speed}, the others follow",
+        MechanismWarning,
+    )
+
+
+def _few(values: np.ndarray) -> str:
+    return np.array2string(values, precision=4, threshold=8, edgeitems=3)
+
+
+# -- prescribed motion -----------------------------------------------------------------------------------------------
+
+PLACES = 16  # times at which rates are compared, away from the ends
+CONTRADICTION = 0.05  # of the largest rate: what differs by more, at two times at least (one may be a corner)
+STEP = 1e-6  # of the span, or of the mechanism's time where that is shorter: of differences
+SAMPLES, SUSPECTS, HALVINGS = 256, 3, 30  # times for jumps, intervals that are looked into, and how closely
+JUMP = 1e-4  # of the range of a position: what is left of a change in a tiny interval where it is a jump
+
+
+def warn_of_drives(mech: Mechanism, start: float, duration: float) -> None:
+    """One warning for each drive that contradicts itself within the motion."""
+    for loop in mech.loops:
+        drive = loop.drive
+        if isinstance(drive, Drive) and duration > 0.0:
+            try:
+                found = _contradiction(drive, start, duration, STEP * min(duration, scales(mech).time))
+            except Exception:  # its own errors are told when the motion gets there, if it does
+                continue
+            if found:
+                warn_caller(f"drive {loop.name!r} of mechanism {mech.name!r}: {found}", MechanismWarning)
+
+
+def _contradiction(drive: Drive, start: float, duration: float, step: float) -> str | None:
+    position, velocity, acceleration = drive.position, drive.velocity, drive.acceleration
+    if callable(position) and velocity is not None:
+        if told := _differing("velocity", "position", position, velocity, start, duration, step):
+            return told
+    if callable(velocity) and acceleration is not None:
+        if told := _differing("acceleration", "velocity", velocity, acceleration, start, duration, step):
+            return told
+    return _jump(position, start, duration) if callable(position) else None
+
+
+def _differing(
+    name: str, of: str, function: Callable[[float], Any], rate: Any, start: float, duration: float, h: float
+) -> str | None:
+    """Where a given rate is not that of the function, by differences over ``h`` to both sides."""
+    times = start + duration * (np.arange(PLACES) + 0.4142) / PLACES
+    given = np.array([float(rate(t) if callable(rate) else rate) for t in times.tolist()])
+    values = np.array([(float(function(t - h)), float(function(t + h))) for t in times.tolist()])
+    true = (values[:, 1] - values[:, 0]) / (2.0 * h)
+    rounding = 4.0 * np.finfo(float).eps * np.abs(values).max() / h
+    scale = max(np.abs(given).max(), np.abs(true).max())
+    wrong = np.flatnonzero(np.abs(given - true) > CONTRADICTION * scale + rounding)
+    if len(wrong) < 2:
+        return None
+    k = wrong[0]
+    return (
+        f"its {name} at t = {times[k]:.4g} s is {given[k]:.4g}, and its {of} changes at a rate of {true[k]:.4g} there: "
+        f"give the derivative, or leave the {name} out where the {of} is made of plain arithmetic, which is "
+        "differentiated exactly"
+    )
+
+
+def _jump(position: Callable[[float], Any], start: float, duration: float) -> str | None:
+    """Where a position jumps: its change does not become small in ever smaller intervals."""
+    times = start + np.linspace(0.0, duration, SAMPLES)
+    values = np.array([float(position(t)) for t in times.tolist()])
+    changes = np.diff(values)
+    size = JUMP * np.ptp(values)
+    around = np.pad(changes, 1, mode="edge")
+    for k in np.argsort(-np.abs(changes - 0.5 * (around[:-2] + around[2:])))[:SUSPECTS]:
+        (a, b), (low, high) = times[k : k + 2].tolist(), values[k : k + 2].tolist()
+        for _ in range(HALVINGS):
+            middle = 0.5 * (a + b)
+            value = float(position(middle))
+            if abs(value - low) > abs(high - value):
+                b, high = middle, value
+            else:
+                a, low = middle, value
+        if abs(high - low) > size:
+            return (
+                f"its position jumps from {low:.4g} to {high:.4g} at t = {b:.4g} s, which no velocity leads to: give a "
+                "function without jumps, such as a ramp"
+            )
+    return None
+
+
+# -- dry friction of joints ------------------------------------------------------------------------------------------
+
+LEAST_CREEP = (
+    0.05  # of the friction: the mean by which it is too low in the records looked at, from which on it is told
+)
+STEPS_APART = 0.5**0.5  # what steps follow is rounded down by up to so much
+MOST_STATES = 512  # that are looked at
+
+
+def warn_of_creep(mech: Mechanism, method: str, acting: Acting, step: float, v: np.ndarray) -> None:
+    """Warn where joints of an explicit motion with velocities v (..., nv) move so slowly that
+    their dry friction is bounded by what steps of this length can follow (``Friction.steepest``)."""
+    bounded = [law for law in acting.laws if isinstance(law, Friction) and law.steepest is not None]
+    if not bounded:
+        return
+    states = v.reshape(-1, v.shape[-1])
+    states = states[np.linspace(len(states) - 1, 0, min(len(states), MOST_STATES)).astype(int)]
+    missing = [(float(_missing(mech, law, states).mean(axis=0).max()), law) for law in bounded]
+    most, law = max(missing, key=lambda one: one[0])
+    if not most > LEAST_CREEP:
+        return
+    assert law.steepest is not None
+    kept = _friction(mech, law) / law.steepest  # speeds from which on the law is kept
+    slowest, shorter = float(kept.max()), float((_speeds(mech, law) / kept)[kept > 0.0].min())
+    warn_caller(
+        f"dry friction of joint {law.joint!r} of mechanism {mech.name!r} was on average {100.0 * most:.0f} % of its "
+        f"size less than its law says, and the joint moved too easily: steps of {method!r} of {step:g} s cannot follow "
+        f"it at speeds below {slowest:.2g}; method='semi_implicit' follows it in steps of any length, {method!r} in "
+        f"steps of {_in_one_digit(STEPS_APART * step * shorter):g} s",
+        MechanismWarning,
+    )
+
+
+def _missing(mech: Mechanism, law: Friction, v: np.ndarray) -> np.ndarray:
+    """(n, nv of the joint): the part of its friction by which a joint is resisted less than the law says."""
+    place = mech.place(law.joint)
+    friction = _friction(mech, law)
+    rates = np.nan_to_num(np.abs(v[:, place.v_index] * place.ratio))
+    full = rates / np.hypot(rates, _speeds(mech, law))
+    followed = rates * np.array(law.steepest) / np.where(friction > 0.0, friction, np.inf)
+    return np.where(friction > 0.0, np.maximum(full - followed, 0.0), 0.0)
+
+
+def _friction(mech: Mechanism, law: Friction) -> np.ndarray:
+    return np.array(law.at(mech)["friction"])
+
+
+def _speeds(mech: Mechanism, law: Friction) -> np.ndarray:
+    return np.array(law.at(mech)["speed"])
+
+
+def _in_one_digit(x: float) -> float:
+    """Rounded down."""
+    digit = math.floor(math.log10(x))
+    return float(f"{math.floor(x / 10.0**digit)}e{digit}")
+
+
+# -- friction of contacts --------------------------------------------------------------------------------------------
+
+INSIDE = 0.9  # of the most that friction can be: below it dry friction would hold
+LEAST_SLIP = 10.0  # slip speeds: the mean over the time inside the cone from which on slip is told
+MOST_COPIES, MOST_RECORDS = 8, 64  # of a rollout that are looked at
+LONG_ENOUGH = 0.4  # sqrt(L / g) inside the cone from which on rollouts are judged
+
+
+def rubs(mech: Mechanism) -> bool:
+    """Whether friction of contacts acts."""
+    return any(pair.law.friction > 0.0 and mech.acts("contact", pair.name) for pair in mech.contact_pairs)
+
+
+def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., n): how fast contacts slide in states of an explicit motion in which their friction is inside its cone,
+    because it is no steeper than such methods can follow (``ContactLaw.damping``); and where it is inside."""
+    pairs = _contact_parts(mech, step)
+    friction, damping, slow = (
+        np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
+    )
+    acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
+    with np.errstate(all="ignore"):  # motions that are no numbers any more slip nowhere: who asked for them sees it
+        points = contact_points(mech, q, v, explicit=step or True)
+        pressed = np.sum(points.force * points.normal, axis=-1)
+        most = friction * pressed
+        used = np.linalg.norm(points.force - pressed[..., None] * points.normal, axis=-1) / most
+        inside = acts & (most > 0.0) & (used < INSIDE)
+        return np.where(inside, used / np.sqrt(1.0 - used**2) * np.hypot(slow, most / damping), 0.0), inside
+
+
+def _contact_parts(mech: Mechanism, step: float | None) -> tuple[ContactPair, ...]:
+    """Elementary contacts as explicit steps of a length take them; None for steps that become shorter by themselves."""
+    return tuple(pair.softened(step) if step else pair for pair in mech.contact_parts)
+
+
+def warn_of_slip(mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """One warning where contacts of an explicit motion (m,), (m, ..., nq), (m, ..., nv) slip that should hold;
+    ``step``: the length of steps that do not become shorter by themselves."""
+    if len(t) < 2 or not rubs(mech):
+        return
+    slip, inside = slips(mech, step, q, v)
+    slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
+    weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
+    distance, time = (np.sum(weights * x, axis=0) for x in (slip, inside))
+    too_fast = distance > LEAST_SLIP * slow * time
+    if not too_fast.any():
+        return
+    at = np.unravel_index(int(np.argmax(np.where(too_fast, distance, 0.0))), distance.shape)
+    how = f"slipped by {distance[at]:.2g} m in {time[at]:.2g} s, at up to {slip.max(axis=0)[at]:.2g} m/s"
+    _warn_of_pair(mech, method, _contact_parts(mech, step)[at[-1]], how)
+
+
+def _warn_of_pair(mech: Mechanism, method: str, pair: ContactPair, how: str) -> None:
+    warn_caller(
+        f"contact {pair.name!r} of mechanism {mech.name!r} {how}, although its friction is inside its cone: method "
+        f"{method!r} takes contact explicitly, with friction of no more than {pair.law.damping:.3g} N s/m, and what it "
+        "should hold creeps; implicit methods let it hold: method='semi_implicit', or 'radau' of lw.simulate",
+        MechanismWarning,
+    )
+
+
+def warn_of_slip_in_rollout(
+    mech: Mechanism, method: str, step: float, lasting: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> None:
+    """Warn where contacts slip in an explicit rollout (..., records, nq), (..., records, nv) of steps of this length
+    that takes ``lasting`` (...): on average over some of its copies and records, and over the time inside the cone,
+    where that is long enough to be no transient.  Short rollouts are not judged."""
+    if not rubs(mech):
+        return
+    pairs = _contact_parts(mech, step)
+    units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
+    copies = _some(q[..., 0, 0].size, MOST_COPIES)
+    durations = np.abs(np.broadcast_to(lasting, q.shape[:-2])).reshape(-1)[copies]
+    if not durations.sum() > LONG_ENOUGH * units.min(initial=np.inf):
+        return
+    times = _some(q.shape[-2], MOST_RECORDS)
+    slip, inside = slips(mech, step, *(x.reshape(-1, *x.shape[-2:])[copies][:, times] for x in (q, v)))
+    weights = durations[:, None, None] / len(times)
+    distance, time = (np.sum(weights * x, axis=(0, 1)) for x in (slip, inside))
+    slow = np.array([pair.law.slip_speed for pair in pairs])
+    too_fast = (time > LONG_ENOUGH * units) & (distance > LEAST_SLIP * slow * time)
+    if too_fast.any():
+        worst = int(np.argmax(np.where(too_fast, distance, 0.0)))
+        mean, fastest = distance[worst] / time[worst], slip[..., worst].max()
+        _warn_of_pair(mech, method, pairs[worst], f"slipped at {mean:.2g} m/s, up to {fastest:.2g} m/s")
+
+
+def _some(n: int, most: int) -> np.ndarray:
+    """Up to ``most`` of n places, evenly spaced, the last among them."""
+    return np.linspace(n - 1, 0, min(n, most)).astype(int)
+
+
+def _weights(t: np.ndarray) -> Any:
+    """(m,): of the trapezoidal rule."""
+    steps = np.diff(t)
+    return 0.5 * (np.append(steps, 0.0) + np.append(0.0, steps))
+
+
+# -- parameters that differ from state to state ----------------------------------------------------------------------
+
+
+def check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
+    """Refuse masses and moments of inertia that no body has, unless the mechanism's own body has such ones already:
+    motion under them is no motion of a mechanism."""
+    if not isinstance(values, np.ndarray):
+        return  # on a GPU, and taken as they are
+    link, _, kind = name.rpartition(".")
+    if kind in (*OF_JOINTS, CONTACT_FRICTION):
+        return _check_not_negative(name, values)
+    bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
+    if kind == "mass":
+        values, own, needed = values[..., None] if link else values, mech.masses[bodies], "positive"
+        wrong = ~(values > 0.0) & ((own > 0.0) | (values != 0.0))
+    elif kind == "inertia":
+        values, own = values[..., None, :, :] if link else values, mech.inertias[bodies]
+        wrong, needed = ~_positive(values) & _positive(own), "a matrix without negative principal moments"
+    else:
+        return
+    if wrong.any():
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        whose, value = mech.link_names[bodies[index[-1]]], values[index].tolist()
+        state = f" in state {index[:-1]}" if index[:-1] else ""
+        raise MechanismError(f"rollout: the {kind} of link {whose!r}{state} must be {needed}, not {value}")
+
+
+def _check_not_negative(name: str, values: np.ndarray) -> None:
+    wrong = ~((values >= 0.0) & (values < np.inf))
+    if wrong.any():
+        worst = values[wrong][0].item()
+        raise MechanismError(f"rollout: numbers of {name!r} must be finite and not negative, not {worst}")
+
+
+def with_largest(mech: Mechanism, acting: Acting, varied: Mapping[str, np.ndarray]) -> Acting:
+    """Laws whose numbers at joints are about the largest of those that differ from state to state: rounded down to
+    powers of two, so that what is known of the laws is found again when other numbers are drawn."""
+    largest: dict[tuple[str, str], tuple[float, ...]] = {}
+    for values, places in zip(varied.values(), parameter_arrays(mech, tuple(varied))[1], strict=True):
+        for (kind, i), at in places:
+            if kind not in OF_JOINTS or not values.size:
+                continue
+            own = np.atleast_1d(values[..., at] if at is not ... else values).reshape(-1, mech.bodies[i].kind.nv)
+            largest[kind, mech.bodies[i].joint] = tuple(map(_rounded_down, own.max(axis=0).tolist()))
+    return Acting(tuple(_with_number(law, largest) for law in acting.laws))
+
+
+def _with_number(law: ForceLaw, largest: Mapping[tuple[str, str], tuple[float, ...]]) -> ForceLaw:
+    found = largest.get((law.varies, law.joint)) if isinstance(law, Element) else None
+    return law if found is None else replace(law, **{law.varies: found})  # type: ignore[attr-defined, type-var]
+
+
+def _rounded_down(x: float) -> float:
+    return 2.0 ** math.floor(math.log2(x)) if x > 0.0 else 0.0
+
+
+def _positive(inertias: np.ndarray) -> np.ndarray:
+    """Whether the symmetric parts of (..., 3, 3) have no negative eigenvalue but for round-off: Sylvester's minors."""
+    inertias = inertias.astype(np.float64, copy=False)  # whose cubes do not vanish
+    scale = np.abs(inertias).max(axis=(-2, -1), initial=0.0)
+    xx, yy, zz = (inertias[..., i, i] + checks.INERTIA_TOLERANCE * scale for i in range(3))
+    xy, xz, yz = (0.5 * (inertias[..., i, j] + inertias[..., j, i]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    pair = xx * yy - xy**2
+    whole = zz * pair - xx * yz**2 - yy * xz**2 + 2.0 * xy * xz * yz
+    return ((xx > 0.0) & (pair > 0.0) & (whole > 0.0)) | (scale == 0.0)

@@ -1,0 +1,818 @@
+"""Systems: what is integrated, dx/dt = f(t, x), in any coordinates, of any mechanism, and what x says about (q, v).
+
+A system turns a state (q, v) into the integrator's own x and back; everything that integrators, events and records ask
+for goes through it.  x is (..., n), batches in front:
+
+    x = [q, y, activations, t]         y: joint velocities v, momenta p = M v, total joint rates nu or xi
+    x = [y, dy/dt, activations, t]     y: independent coordinates of constraints, in a chart of their manifold
+
+The time t is part of x where constraints depend on it (prescribed motion).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, cast
+
+import numpy as np
+
+from ..compiler.pipeline import compile
+from ..compiler.store import kernel_function
+from ..dynamics import closed, diagonal, momenta
+from ..dynamics import trees as tree
+from ..dynamics.closed.derivatives import derivatives_at
+from ..dynamics.closed.redundancy import redundancy
+from ..dynamics.closed.structure import fronts, independent_places
+from ..dynamics.closed.variations import state_of
+from ..dynamics.derivatives import forward_dynamics_derivatives, jacobian_of
+from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanics.algorithms.integration import Splitting, Tableau
+from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, refuse_rotating_axes
+from ..mechanics.elements.law import Acting
+from ..mechanism import Mechanism
+from ..mechanism.scales import scales
+from ..simulation.forces import DIFFERENCE, Forces
+from ..simulation.steps import ACTIVATION, OneStep, drifted, kick_bias
+from .singular import SingularPositions
+
+Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
+FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
+
+
+# -- constraints ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Manifold:
+    """Accelerations that respect loops, and the way back to them.
+
+    singular         what is done near singular positions of the mechanism
+    formulation      method of ``forward_dynamics``
+    baumgarte        (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
+    projects         whether loops and velocities are projected after steps (3.1.3)
+    tolerance        to which loops are then closed
+    energy           (...): kinetic and potential energy to be kept by projection, or None
+    """
+
+    singular: SingularPositions
+    formulation: str = "elimination"
+    baumgarte: tuple[float, float] | None = None
+    projects: bool = False
+    tolerance: float = closed.LOOPS.closed
+    energy: np.ndarray | None = None
+
+    @property
+    def mech(self) -> Mechanism:
+        return self.singular.mech
+
+    @property
+    def corrects(self) -> bool:
+        """Whether a state may be off by more than what the integrator is responsible for."""
+        return self.projects or not self.mech.rates_are_velocities
+
+    @property
+    def is_that_of_compiled_steps(self) -> bool:
+        """Whether compiled steps of a closed mechanism stay on it: loops eliminated and projected, all constraints that
+        are independent away from singular positions, and nothing else."""
+        if not self.projects or self.formulation != "elimination" or self.energy is not None:
+            return False
+        pivots = fronts(self.mech).pivots
+        return (
+            self.baumgarte is None and bool(np.all(self.singular.rank == pivots)) and not redundancy(self.mech).blocks
+        )
+
+    def of(self, states: np.ndarray | tuple[int, ...]) -> Manifold:
+        """That of some states of a batch."""
+        energy = None if self.energy is None else self.energy[states]
+        return replace(self, singular=self.singular.of(states), energy=energy)
+
+    def of_mechanism(self, mech: Mechanism) -> Manifold:
+        """That of the mechanism at another time."""
+        return replace(self, singular=replace(self.singular, mech=mech))
+
+    def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state moved the least that closes loops, makes velocities consistent with them, restores the energy and
+        makes quaternions unit."""
+        return self._projected(q, v, self.energy) if self.projects else (self.with_unit_quaternions(q), v)
+
+    def closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same without the energy."""
+        return self._projected(q, v, None)
+
+    def settled(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, but for states in singular positions, whose loops stay as they are; the energy is restored by the
+        velocities alone."""
+        if not self.projects:
+            return self.corrected(q, v)
+        q, v, loose = np.array(self.with_unit_quaternions(q)), np.array(v), ~self.singular.is_singular(q)
+        if loose.any():
+            q[loose], v[loose] = self.of(loose).closed(q[loose], v[loose])
+        return q, v if self.energy is None else self._at_energy(q, v, self.energy)
+
+    def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        rank, tolerance = self.singular.rank, self.tolerance
+        if self.mech.driven:  # by as far as the drives move between two times
+            return closed.project(self.mech, q, v, energy, tolerance, largest=math.inf, rank=rank)
+        return closed.project(self.mech, q, v, energy, tolerance, rank=rank)
+
+    def _at_energy(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray) -> np.ndarray:
+        """The velocities made faster or slower, by little, so that the energy is kept."""
+        kinetic, missing = tree.kinetic_energy(self.mech, q, v), energy - tree.potential_energy(self.mech, q)
+        ratio = np.divide(missing, kinetic, out=np.ones_like(kinetic), where=4.0 * np.abs(missing - kinetic) < kinetic)
+        return v * np.sqrt(ratio)[..., None]
+
+    def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
+        return q if self.mech.rates_are_velocities else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)
+
+    def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
+        """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
+        if not self.mech.loops:
+            return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
+        # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
+        rank = self.singular.rank
+        return closed.accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
+
+    def derivatives(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(d_q, d_v, d_tau), each (nv, nv), of the accelerations of one state; of closed mechanisms by changes of q and
+        v along the constraint manifold, others projected onto it."""
+        if not self.mech.loops:
+            return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
+        rank = None if self.singular.rank is None else int(self.singular.rank)
+        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, None, furthest=None), rank)
+
+
+# -- velocity variables -----------------------------------------------------------------------------------------
+
+
+class VelocityVariables(ABC):
+    """The variables y in x = [q, y, ...], affine in v at a configuration and, of prescribed motion, a time."""
+
+    @abstractmethod
+    def size(self, mech: Mechanism) -> int:
+        """The number of y."""
+
+    @abstractmethod
+    def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
+        """(size,): units of y."""
+
+    @abstractmethod
+    def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """y of v."""
+
+    @abstractmethod
+    def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """v of y."""
+
+    @abstractmethod
+    def motion(
+        self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """dy/dt and v under all joint forces ``tau`` and external ``wrenches``."""
+
+
+class Velocities(VelocityVariables):
+    """y = v, joint velocities."""
+
+    def size(self, mech: Mechanism) -> int:
+        return mech.nv
+
+    def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
+        return scales(mech).of_v / time_unit
+
+    def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return v
+
+    def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def motion(
+        self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return manifold.accelerations(q, y, tau, wrenches), y
+
+
+class Momenta(VelocityVariables):
+    """y = p = M v, joint momenta (spencer2004 5.1)."""
+
+    def size(self, mech: Mechanism) -> int:
+        return mech.nv
+
+    def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
+        unit = scales(mech)
+        return unit.mass * unit.length**2 / (unit.of_v * time_unit)
+
+    def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return momenta.momenta(mech, q, v)
+
+    def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return momenta.velocities(mech, q, y)
+
+    def motion(
+        self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return momenta.motion(manifold.mech, q, y, tau, wrenches)
+
+
+@dataclass(frozen=True)
+class TotalRates(VelocityVariables):
+    """y = nu, or xi where they are not normalized: the diagonalized equations of motion (jain1995 Algorithm 8.1)."""
+
+    normalized: bool
+
+    def size(self, mech: Mechanism) -> int:
+        return mech.nv - fronts(mech).pivots
+
+    def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
+        unit, independent = scales(mech), independent_places(mech)
+        of_v = unit.of_v if independent is None else unit.of_v[list(independent)]
+        sizes = np.full(self.size(mech), unit.mass**0.5 * unit.length) if self.normalized else of_v
+        return sizes / time_unit
+
+    def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return diagonal.rates(mech, q, v, self.normalized)
+
+    def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return diagonal.velocities(mech, q, y, self.normalized)
+
+    def motion(
+        self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return diagonal.motion(manifold.mech, q, y, tau, wrenches, normalized=self.normalized)
+
+
+#: By the name of the coordinates.
+VELOCITY_VARIABLES: dict[str, VelocityVariables] = {
+    "joint": Velocities(),
+    "momentum": Momenta(),
+    "nu": TotalRates(True),
+    "xi": TotalRates(False),
+}
+
+
+# -- systems ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Independent coordinates in use: all that their equations depend on, besides functions of the user.
+
+    origin   (nq,): where the chart was made
+    rows     (p, nv): y = rows (q - origin); None where a function of the user says what y is
+    rank     number of independent constraints
+    """
+
+    origin: np.ndarray
+    rows: np.ndarray | None
+    rank: int
+
+
+class System(ABC):
+    """dx/dt = rates(t, x), with a correction after steps.
+
+    mech       the mechanism; its constraints may depend on time
+    forces     that act on it
+    manifold   its constraints, at the start of the motion
+    """
+
+    #: Whether ``corrected`` or ``rebased`` may change a state: methods that work with earlier steps cannot have that.
+    corrects: bool
+    #: What x means, where that is not always the same.
+    chart: Chart | None = None
+
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
+        self.mech, self.forces, self.manifold = mech, forces, manifold
+        self._count = [0]
+        self._latest_time = math.nan, manifold  # stages of steps ask for the same one several times
+
+    @property
+    def evaluations(self) -> int:
+        """How often the equations of motion were evaluated."""
+        return self._count[0]
+
+    def frozen(self) -> System:
+        """This system as it is now: with the forces held now, in the variables used now."""
+        if self.chart is None and not self.forces.change:
+            return self  # neither ever changes
+        now = copy.copy(self)
+        now.forces = copy.copy(self.forces)
+        return now
+
+    # -- the numbers of x ------------------------------------------------------------------------------------
+
+    @property
+    def units(self) -> np.ndarray:
+        """(n,): units of the numbers of x, by the mechanism's length and the time unit of the motion."""
+        time = [self.forces.time_unit] if self.mech.waits_for_time else []
+        return np.concatenate([self.mechanical_units, np.ones(self.forces.n_activation), time])
+
+    @property
+    @abstractmethod
+    def mechanical_units(self) -> np.ndarray:
+        """(n - activations - time,): of what describes the mechanism."""
+
+    @abstractmethod
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """x of a state at the time zero, activations zero."""
+
+    @abstractmethod
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) of x after a step."""
+
+    @property
+    @abstractmethod
+    def velocity_size(self) -> int:
+        """How many of the last numbers of x are velocities, activations or the time."""
+
+    @property
+    def _tail_size(self) -> int:
+        """How many of the last numbers of x are activations or the time."""
+        return self.forces.n_activation + self.mech.waits_for_time
+
+    def mechanical(self, x: np.ndarray) -> np.ndarray:
+        """x without activations and the time; a view."""
+        return x[..., : x.shape[-1] - self._tail_size]
+
+    def activation(self, x: np.ndarray) -> np.ndarray:
+        """(..., n_activation): states of actuators in x; a view."""
+        first = x.shape[-1] - self._tail_size
+        return x[..., first : first + self.forces.n_activation]
+
+    def at_time_of(self, x: np.ndarray) -> Manifold:
+        """The constraints at the time of x, which is the same for all states of a batch."""
+        if not self.mech.waits_for_time or not x.size:
+            return self.manifold
+        t = float(x.flat[-1])
+        if t != self._latest_time[0]:
+            self._latest_time = t, self.manifold.of_mechanism(self.mech.at_time(t))
+        return self._latest_time[1]
+
+    def _with_tail(self, mechanical: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """x with other numbers that describe the mechanism."""
+        return np.concatenate([mechanical, x[..., x.shape[-1] - self._tail_size :]], axis=-1)
+
+    def _with_zeros(self, mechanical: np.ndarray) -> np.ndarray:
+        """x at the time zero, activations zero."""
+        return np.concatenate([mechanical, np.zeros((*mechanical.shape[:-1], self._tail_size))], axis=-1)
+
+    def _rates_of_all(self, *rates: np.ndarray | None) -> np.ndarray:
+        """dx/dt of the rates of its parts; None where there are no activations."""
+        parts = [part for part in rates if part is not None]
+        if self.mech.waits_for_time:
+            parts.append(np.ones((*parts[0].shape[:-1], 1)))
+        return np.concatenate(parts, axis=-1)
+
+    # -- equations of motion ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        """dx/dt."""
+
+    def accelerations(
+        self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
+    ) -> np.ndarray:
+        """(m, ..., nv): at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
+        if not self.mech.waits_for_time:
+            return self.manifold.accelerations(q, v, tau, wrenches)
+        pushes = [None] * len(t) if wrenches is None else wrenches
+        moments = (self.manifold.of_mechanism(self.mech.at_time(float(time))) for time in t)
+        rows = zip(moments, q, v, np.broadcast_to(tau, v.shape), pushes, strict=True)
+        return np.array([manifold.accelerations(*row) for manifold, *row in rows]).reshape(v.shape)
+
+    def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
+        """d(rates)/dx of one state for implicit methods, or None: they then difference the rates."""
+        return None
+
+    # -- between and after steps -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
+        """x, or those of its ``states``, of a step or an interpolation, back on the manifold."""
+
+    def arrive(self, x: np.ndarray) -> None:
+        """A step has led to x, corrected: what depends on the way of the motion is noted."""
+        return
+
+    def rebased(self, x: np.ndarray) -> np.ndarray:
+        """x before the next step, in other variables where those of the last step have become bad ones."""
+        return x
+
+    @property
+    def in_joints(self) -> FullState | None:
+        """The same system in joint velocities, where steps must heed singular positions: arcs past them are made
+        there."""
+        return None
+
+    def to_joints(self, x: np.ndarray) -> np.ndarray:
+        """The x of ``in_joints``."""
+        return x
+
+    def from_joints(self, x: np.ndarray) -> np.ndarray:
+        """x of an x of ``in_joints``."""
+        return x
+
+    # -- fixed steps -----------------------------------------------------------------------------------------
+
+    def compiled_step(self, method: str) -> Stepper | None:
+        """One step of a method as a kernel, where there is one; it ends on the manifold."""
+        return None
+
+    def step(self, method: Any) -> Stepper:
+        """One step of a method, from the rates."""
+        if isinstance(method, Tableau):
+            return partial(self._runge_kutta, method)
+        if isinstance(method, Partitioned):
+            refuse_rotating_axes(self.mech)
+            return partial(self._partitioned, method)
+        return partial(self._split, method)
+
+    def _runge_kutta(self, tableau: Tableau, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        return tableau.advance(x, h, lambda c, x: self.rates(t + c * h, x))
+
+    def _split(self, splitting: Splitting, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        n = x.shape[-1] - self.velocity_size
+
+        def acceleration(c: float, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+            x = np.concatenate([position, velocity], axis=-1)
+            return self.kicks(x, self.rates(t + c * h, x)[..., n:])
+
+        return np.concatenate(splitting.advance(x[..., :n], x[..., n:], h, acceleration, self.drifted), axis=-1)
+
+    def _partitioned(self, method: Partitioned, t: float, x: np.ndarray, h: float) -> np.ndarray:
+        n = x.shape[-1] - self.velocity_size
+
+        def rates(c: float, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            both = self.rates(t + c * h, np.concatenate([q, p], axis=-1))
+            return both[..., :n], both[..., n:]
+
+        q, p = x[..., :n], x[..., n:]
+        return np.concatenate(method.advance(q, p, h, rates(0.0, q, p), rates), axis=-1)
+
+    def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        """What the velocities in x change by, whose rates are given, where methods take them and positions in turn."""
+        return rates
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """x after moving for h with the velocities in x, or what they say about v, constant."""
+        v = self.state(np.concatenate([position, velocity], axis=-1))[1]
+        return tree.integrate(self.mech, position, v, h), velocity
+
+
+class FullState(System):
+    """x = [q, y, activations, t] with dq/dt = N(q) v; ``coordinates`` names y, a key of ``VELOCITY_VARIABLES``.
+
+    Constraints are kept by projecting (q, v) after steps; y follows.
+    """
+
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, coordinates: str = "joint"):
+        super().__init__(mech, forces, manifold)
+        self.coordinates, self.variables = coordinates, VELOCITY_VARIABLES[coordinates]
+        self.corrects, self._size = manifold.corrects, self.variables.size(manifold.mech)
+
+    @property
+    def mechanical_units(self) -> np.ndarray:
+        mech = self.manifold.mech
+        return np.concatenate([scales(mech).of_q, self.variables.units(mech, self.forces.time_unit)])
+
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._with_zeros(np.concatenate([q, self.variables.of(self.manifold.mech, q, v)], axis=-1))
+
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        q, y = self._parts(x)
+        return q, self.variables.velocities(self.at_time_of(x).mech, q, y)
+
+    def at_state(self, state: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
+        """x with another (q, v)."""
+        q, v = state
+        return self._with_tail(np.concatenate([q, self.variables.of(self.at_time_of(x).mech, q, v)], axis=-1), x)
+
+    def _parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nq = self.mech.nq
+        return x[..., :nq], x[..., nq : nq + self._size]
+
+    @property
+    def velocity_size(self) -> int:
+        return self._size + self._tail_size
+
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        self._count[0] += 1
+        q, y = self._parts(x)
+        seen = self.state(x) if self.forces.depend_on_state else (q, y)  # held forces and wrenches do not look at it
+        tau, changes = self.forces.all_and_rates(t, *seen, self.activation(x))
+        return self._rates(self.at_time_of(x), (q, y), tau, changes, self.forces.wrenches(t, *seen))
+
+    def rates_along(self, times: np.ndarray, x: np.ndarray, batch: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
+        """(k, n): the rates of a member of a batch in k states x (k, n), each at its own time, the others standing
+        still."""
+        self._count[0] += len(times)
+        state = self.state(x)
+        acting = self.forces.along(times, state, self.activation(x), self.state(batch), index)
+        return self._rates(self.manifold.of(index), self._parts(x), *acting)
+
+    def _rates(
+        self,
+        manifold: Manifold,
+        parts: tuple[np.ndarray, np.ndarray],
+        tau: np.ndarray,
+        changes: np.ndarray | None,
+        wrenches: np.ndarray | None,
+    ) -> np.ndarray:
+        q, y = parts
+        y_rates, v = self.variables.motion(manifold, q, y, tau, wrenches)
+        moved = v if self.mech.rates_are_velocities else tree.coordinate_rates(self.mech, q, v)
+        return self._rates_of_all(moved, y_rates, changes)
+
+    def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        if self.coordinates != "joint":
+            return rates
+        rates = rates.copy()
+        rates[..., : self.mech.nv] += kick_bias(self.mech, *self._parts(x))
+        return rates
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        if self.coordinates != "joint":
+            return super().drifted(position, velocity, h)
+        n = self.mech.nv
+        q, v = drifted(self.mech, position, velocity[..., :n], h)
+        return q, np.concatenate([v, velocity[..., n:]], axis=-1)
+
+    def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
+        x = x if states is None else x[states]
+        if not self.corrects or not x.size:
+            return x
+        manifold = self.at_time_of(x) if states is None else self.at_time_of(x).of(states)
+        if manifold.projects:
+            return self.at_state(manifold.corrected(*self.state(x)), x)
+        nq = self.mech.nq  # y does not depend on the length of a quaternion
+        return np.concatenate([manifold.with_unit_quaternions(x[..., :nq]), x[..., nq:]], axis=-1)
+
+    @property
+    def singular(self) -> SingularPositions | None:
+        """What is done near singular positions, where steps must heed them: where there are constraints, and these do
+        not depend on time (a drive stops in a dead centre)."""
+        return self.manifold.singular if self.mech.loops and not self.mech.waits_for_time else None
+
+    @cached_property
+    def in_joints(self) -> FullState | None:
+        if self.singular is None or self.coordinates == "joint":
+            return None if self.singular is None else self
+        other = FullState(self.mech, self.forces, self.manifold)
+        other._count = self._count
+        return other
+
+    def from_joints(self, x: np.ndarray) -> np.ndarray:
+        if self.coordinates == "joint":
+            return x
+        nq, n = self.mech.nq, self.mech.nq + self.mech.nv
+        y = self.variables.of(self.manifold.mech, x[..., :nq], x[..., nq:n])
+        return np.concatenate([x[..., :nq], y, x[..., n:]], axis=-1)
+
+    def to_joints(self, x: np.ndarray) -> np.ndarray:
+        if self.coordinates == "joint":
+            return x
+        return np.concatenate([*self.state(x), x[..., self.mech.nq + self._size :]], axis=-1)
+
+    def member(self, x: np.ndarray, index: tuple[int, ...] = ()) -> Member:
+        """The motion of one state of x."""
+        return Member(self, x, index)
+
+    def compiled_step(self, method: str) -> Stepper | None:
+        """On constraints, states that the compiled step cannot be relied on for are left to the step from the rates."""
+        joints, constrained = self.coordinates == "joint", bool(self.mech.loops)
+        if self.mech.waits_for_time or (constrained and not (joints and self.manifold.is_that_of_compiled_steps)):
+            return None
+        chosen = methods_in(self.coordinates)[method]
+        compiled = self._compiled(method if joints else f"{self.coordinates}_{method}", chosen.evaluations)
+        if compiled is None:
+            return None
+        if not constrained:
+            return lambda t, x, h: self.corrected(self.from_joints(compiled(t, x, h)))
+        from_rates = self.step(chosen)
+
+        def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
+            state, reliability, _ = compiled(t, x, h)
+            fine = np.asarray(reliability > RELIABLE)[..., None]
+            return state if fine.all() else np.where(fine, state, self.corrected(from_rates(t, x, h)))
+
+        return step
+
+    def _compiled(self, name: str, evaluations: int) -> Callable[..., Any] | None:
+        """What the compiled step of rollouts of this name gives for (t, x, h); None where something comes between the
+        stages of the method, which ask for rates so many times."""
+        forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
+        elements = forces.elements if evaluations > 1 else forces.acting  # whatever changes is looked at once
+        if elements is None:
+            if forces.n_activation or (evaluations > 1 and forces.depend_on_state):  # forces are constant in a step
+                return None
+            acting, more = Acting(), ("wrenches",) * forces.push_links
+        else:
+            sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
+            acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
+            constant = forces.commanded
+        kernel = kernel_function(self.mech, OneStep(name, acting, more), None)
+
+        def step(t: float, x: np.ndarray, h: float) -> Any:
+            self._count[0] += evaluations
+            q, v = self.state(x)
+            given = {
+                "wrenches": self.forces.wrenches(t, q, v),
+                "ctrl": self.forces.controls(t, q, v),
+                ACTIVATION: self.activation(x),
+            }
+            return kernel(q, v, constant(t, q, v), h, *(given[key] for key in more))
+
+        return step
+
+    def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
+        """[[d(N v)/dq, N], [da/dq, da/dv]], and rows and columns of activations: derivatives of a along tangent
+        directions times N^+, because accelerations do not depend on the length of a quaternion.  Exact, but for the
+        controller's part; of closed mechanisms along the constraint manifold (spencer2004 4.4).  None in other
+        variables than joint velocities, with Baumgarte's terms, which act across the manifold, and where constraints
+        depend on time."""
+        if self.coordinates != "joint" or self.manifold.baumgarte is not None or self.mech.waits_for_time:
+            return None
+        rates_of_q = None
+        if not self.mech.rates_are_velocities:
+            rates_of_q = jacobian_of(compile("coordinate_rates", self.mech), wrt=("q", "v"), tangent=False)
+        nq, nv = self.mech.nq, self.mech.nv
+        plain, more = np.hstack([np.zeros((nq, nq)), np.eye(nq, nv)]), np.zeros((nq, self.forces.n_activation))
+
+        def jacobian(t: float, x: np.ndarray) -> np.ndarray:
+            q, v = self.state(x)
+            activation = self.activation(x)
+            tau, wrenches = self.forces.all(t, q, v, activation), self.forces.wrenches(t, q, v)
+            by_q, by_v, by_tau = self.manifold.derivatives(q, v, tau, wrenches)
+            # Of joint forces, made accelerations, and below of the rates of activations.
+            through = np.eye(nv + more.shape[1])
+            through[:nv, :nv] = by_tau
+            all_by_q, all_by_v, by_activation = (through @ x for x in self.forces.derivatives(t, q, v, activation))
+            all_by_q[:nv] += by_q
+            all_by_v[:nv] += by_v
+            upper = plain if rates_of_q is None else np.asarray(rates_of_q(q, v))
+            if rates_of_q is not None:
+                all_by_q = all_by_q @ np.linalg.pinv(upper[:, nq:])
+            return np.block([[upper, more], [all_by_q, all_by_v, by_activation]])
+
+        return jacobian
+
+
+@dataclass(frozen=True)
+class Member:
+    """The motion of one state, x[index], of a batch or not, in joint velocities: what arcs near singular positions are
+    made of.
+
+    Its loops are closed there, however steps elsewhere keep them so: by how much loops are open would decide on which
+    branch the motion leaves a singular position.
+    """
+
+    system: FullState
+    x: np.ndarray
+    index: tuple[int, ...]
+
+    @cached_property
+    def manifold(self) -> Manifold:
+        return replace(self.system.manifold.of(self.index), projects=True)
+
+    @property
+    def drifts(self) -> bool:
+        return not self.system.manifold.projects
+
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.system.state(x)
+
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        whole = self.x.copy()  # forces may be different for every state of a batch
+        whole[self.index] = x
+        return self.system.rates(t, whole)[self.index]
+
+    def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self.system.rates_along(times, x, self.x, self.index)
+
+    def closed(self, x: np.ndarray) -> np.ndarray:
+        return self.system.at_state(self.manifold.closed(*self.state(x)), x)
+
+    def settled(self, x: np.ndarray) -> np.ndarray:
+        return self.system.at_state(self.manifold.settled(*self.state(x)), x)
+
+
+class IndependentCoordinates(System):
+    """x = [y, dy/dt, activations, t] in a chart of the constraint manifold: the local state-space form (spencer2004
+    2.16); of prescribed motion, of the manifold at each time.
+
+    Before a step the chart is changed for one of tangent-space coordinates where the condition number of [D1 R; G]
+    exceeds ``worst_condition``, or a spherical or floating joint has rotated by more than ``FARTHEST_ROTATION`` since
+    the chart was made.
+    """
+
+    corrects = True
+
+    def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold, independent: Any, worst_condition: float):
+        super().__init__(mech, forces, manifold)
+        self._independent, self._worst_condition = independent, worst_condition
+        self.changes = 0
+
+    @property
+    def mechanical_units(self) -> np.ndarray:
+        of_v = scales(self.mech).of_v
+        if self._local.rows is not None:
+            sizes = (np.abs(self._local.rows) * of_v).max(axis=-1, initial=0.0)
+        else:  # functions of the user: by how far joints move per unit of each
+            x, (q, _) = self._settled
+            y = np.split(self.mechanical(x), 2)[0]
+            sizes = 1.0 / np.abs(self._local.derivative(q, y).T / of_v).max(axis=-1, initial=0.0)
+        return np.concatenate([sizes, sizes / self.forces.time_unit])
+
+    def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        self._use(closed.local_parametrization(self.manifold.mech, q, self._independent))
+        y, rate = self._local.independent_state(q, v)
+        q = self._local.configuration(y, q)  # the state may be off the manifold, but that of x is not
+        x = self._with_zeros(np.concatenate([y, rate]))
+        self._settle(x, q, self._local.velocity(q, rate, y))
+        return x
+
+    def restore(self, chart: Chart, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Go on with x of a chart that was in use before, at the state (q, v)."""
+        made = self._independent if chart.rows is None else chart.rows
+        local = closed.local_parametrization(self.at_time_of(x).mech, chart.origin, made)
+        self._use(replace(local, rank=chart.rank))
+        self._settle(x, q, v)
+
+    def _use(self, local: closed.LocalParametrization) -> None:
+        self._local, self.chart = local, Chart(local.origin, local.rows, local.rank)
+
+    def _at(self, x: np.ndarray) -> tuple[closed.LocalParametrization, np.ndarray, np.ndarray]:
+        """The chart at the time of x, y and dy/dt."""
+        local = self._local
+        if self.mech.waits_for_time:
+            local = replace(local, mechanism=self.at_time_of(x).mech)
+        y, rate = np.split(self.mechanical(x), 2)
+        return local, y, rate
+
+    def _settle(self, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """(q, v) is the state of x: what the iterations of the next step start from."""
+        self._settled = self._latest = x.copy(), (q, v)
+
+    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # The same x is asked about by the integrator, by events and by the record, and every answer is an iteration.
+        for known, state in (self._settled, self._latest):
+            if np.array_equal(known, x):
+                return state
+        local, y, rate = self._at(x)
+        q = local.configuration(y, self._settled[1][0])
+        self._latest = x.copy(), (q, local.velocity(q, rate, y))
+        return self._latest[1]
+
+    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        self._count[0] += 1
+        q, v = self.state(x)
+        local, y, rate = self._at(x)
+        tau, changes = self.forces.all_and_rates(t, q, v, self.activation(x))
+        return self._rates_of_all(rate, local.forward_dynamics(q, v, tau, self.forces.wrenches(t, q, v), y=y), changes)
+
+    def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
+        return x
+
+    def arrive(self, x: np.ndarray) -> None:
+        self._settle(x, *self.state(x))
+
+    def rebased(self, x: np.ndarray) -> np.ndarray:
+        q, v = self.state(x)
+        local, y, _ = self._at(x)
+        good = local.condition(q, y) <= self._worst_condition
+        if good and (local.rows is None or self._rotated(q) <= FARTHEST_ROTATION):
+            return x
+        self._use(local.recentred(q))
+        self.changes += 1
+        x = self._with_tail(np.concatenate(self._local.independent_state(q, v)), x)
+        self._settle(x, q, v)
+        return x
+
+    def _rotated(self, q: np.ndarray) -> float:
+        """The largest angle by which a spherical or floating joint is away from the origin of the chart: the structure
+        constants times a rotation vector have its angle as eigenvalues, times the imaginary unit."""
+        if self.mech.rates_are_velocities:
+            return 0.0
+        step = tree.difference(self.mech, self._local.origin, q)
+        return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.structure_constants, 1))).max(initial=0.0))
+
+    def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
+        """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""
+
+        def jacobian(t: float, x: np.ndarray) -> np.ndarray:
+            here, steps = self.rates(t, x), DIFFERENCE * np.maximum(self.units, np.abs(x))
+            return np.array([(self.rates(t, x + step) - here) / step.sum() for step in np.diag(steps)]).T
+
+        return jacobian
+
+    @property
+    def velocity_size(self) -> int:
+        return (len(self._settled[0]) + self._tail_size) // 2
+
+    def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        return position + h * velocity[: len(position)], velocity
