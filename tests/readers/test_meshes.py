@@ -1,5 +1,9 @@
 """Files of meshes as triangles with colours: a cube in every format, and what is wrong with bad files."""
 
+import base64
+import json
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,6 +47,7 @@ def as_collada(polygons="polylist", matrix="1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1", un
     numbers = " ".join(f"{k} 0" for side in SIDES for k in side)
     if polygons == "triangles":
         numbers = " ".join(f"{k} 0" for triangle in TRIANGLES for k in triangle)
+    xyz = "".join(f'<param name="{axis}" type="float"/>' for axis in "XYZ")
     vcount = f"<vcount>{'4 ' * 6}</vcount>" if polygons == "polylist" else ""
     return f"""<?xml version="1.0"?>
     <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -51,8 +56,10 @@ def as_collada(polygons="polylist", matrix="1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1", un
         <diffuse><color>0.2 0.4 0.6 1</color></diffuse></phong></technique></profile_COMMON></effect></library_effects>
       <library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
       <library_geometries><geometry id="g"><mesh>
-        <source id="p"><float_array count="24">{" ".join(map(str, CORNERS.ravel()))}</float_array>
-          <technique_common><accessor source="#p" count="8" stride="3"/></technique_common></source>
+        <source id="p"><float_array id="c" count="24">{" ".join(map(str, CORNERS.ravel()))}</float_array>
+          <technique_common><accessor source="#c" count="8" stride="3">{xyz}</accessor></technique_common></source>
+        <source id="n"><float_array id="f" count="3">0 0 1</float_array>
+          <technique_common><accessor source="#f" count="1" stride="3">{xyz}</accessor></technique_common></source>
         <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
         <{polygons} material="symbol" count="6"><input semantic="VERTEX" source="#v" offset="0"/>
           <input semantic="NORMAL" source="#n" offset="1"/>{vcount}<p>{numbers}</p></{polygons}>
@@ -115,14 +122,97 @@ def test_a_mirrored_collada_faces_outwards(tmp_path):
         ("hello.obj", b"hello", r"hello\.obj cannot be read as a mesh: it has no triangles"),
         ("points.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0", "it has no triangles"),
         ("none.dae", b"<COLLADA/>", "it has no triangles"),
-        ("cube.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 x\nf 1 2 3", "could not convert"),
+        ("cube.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 x\nf 1 2 3", "unmatched data"),
         ("cube.dae", b"<COLLADA><asset>", "malformed XML"),
         ("cube.dae", b"<!DOCTYPE x><COLLADA/>", "document types and entities are refused"),
         ("cube.dae", b"<robot/>", "starts with <COLLADA>"),
-        ("cube.mesh", b"", r"read from .stl, .msh, .obj, .dae"),
+        ("cube.mesh", b"", r"read from .stl, .msh, .obj, .dae, .ply, .gltf, .glb"),
     ],
 )
 def test_bad_files_say_what_is_wrong(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(lw.MechanismError, match=words):
         lw.load_mesh(tmp_path / name)
+
+
+def as_ply(vertices=8):
+    lines = ["ply", "format ascii 1.0", f"element vertex {vertices}", *(f"property float {axis}" for axis in "xyz")]
+    lines += ["element face 12", "property list uchar int vertex_indices", "end_header"]
+    lines += ["{} {} {}".format(*corner) for corner in CORNERS]
+    return "\n".join([*lines, *("3 {} {} {}".format(*triangle) for triangle in TRIANGLES), ""]).encode()
+
+
+def as_gltf(count=8, uri=None):
+    data = CORNERS.astype("<f4").tobytes() + np.array(TRIANGLES, dtype="<u2").tobytes()
+    uri = uri or "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+    corners = {"componentType": 5126, "count": count, "type": "VEC3", "min": [0, 0, 0], "max": [1, 2, 3]}
+    if count == 8:
+        corners["bufferView"] = 0
+    return json.dumps(
+        {
+            "asset": {"version": "2.0"},
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"mesh": 0, "scale": [1, 1, 2]}],
+            "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1, "material": 0}]}],
+            "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [0.2, 0.4, 0.6, 1.0]}}],
+            "accessors": [corners, {"bufferView": 1, "componentType": 5123, "count": 36, "type": "SCALAR"}],
+            "bufferViews": [
+                {"buffer": 0, "byteOffset": 0, "byteLength": 96},
+                {"buffer": 0, "byteOffset": 96, "byteLength": 72},
+            ],
+            "buffers": [{"byteLength": 168, "uri": uri}],
+        }
+    ).encode()
+
+
+@pytest.mark.parametrize("name, content, size", [("cube.ply", as_ply(), 6.0), ("cube.gltf", as_gltf(), 12.0)])
+def test_other_formats_that_trimesh_reads(tmp_path, name, content, size):
+    (tmp_path / name).write_bytes(content)
+    (cube,) = lw.load_mesh(tmp_path / name)
+    assert cube.vertices.shape == (8, 3) and cube.faces.shape == (12, 3)
+    assert cube.colour == (None if name == "cube.ply" else (0.2, 0.4, 0.6, 1.0))
+    np.testing.assert_allclose(volume([cube]), size, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, content, words",
+    [
+        ("huge.ply", as_ply(10**15), "announces 1000000000000000 elements"),
+        ("huge.gltf", as_gltf(10**12), "announces 1000000000000 elements"),
+        ("cut.ply", as_ply()[:200], "cannot be read as a mesh"),
+        ("cut.glb", b"glTF\x02\x00\x00\x00\xff\xff\xff\x7f\xff\xff\xff\x7fJSON{", "cannot be read as a mesh"),
+        ("other.gltf", as_gltf(uri="../secret.bin"), "cannot be read as a mesh"),
+    ],
+)
+def test_hostile_files_end_in_errors(tmp_path, name, content, words):
+    """Headers that announce more than there is, and files beside the mesh that are not beside it."""
+    (tmp_path / "secret.bin").write_bytes(bytes(168))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / name).write_bytes(content)
+    with pytest.raises(lw.MechanismError, match=words):
+        lw.load_mesh(tmp_path / "folder" / name)
+
+
+def test_broken_files_of_all_formats_end_in_errors_or_meshes(tmp_path):
+    rng = np.random.default_rng(7)
+    files = {"a.stl": as_binary_stl(), "b.stl": as_ascii_stl(), "c.obj": as_obj(), "d.dae": as_collada()}
+    for name, content in (files | {"e.ply": as_ply(), "f.gltf": as_gltf()}).items():
+        for _ in range(40):
+            broken = bytearray(content[: rng.integers(len(content))] if rng.random() < 0.3 else content)
+            for place in rng.integers(max(len(broken), 1), size=rng.integers(1, 6)):
+                broken[place : place + 1] = rng.bytes(1)
+            (tmp_path / name).write_bytes(broken)
+            try:
+                found = lw.load_mesh(tmp_path / name)
+            except lw.MechanismError:
+                continue
+            assert all(np.isfinite(one.vertices).all() and one.faces.max() < len(one.vertices) for one in found)
+
+
+@pytest.mark.parametrize("module, suffix", [("trimesh", "stl"), ("collada", "dae")])
+def test_without_the_libraries_it_says_what_to_install(tmp_path, monkeypatch, module, suffix):
+    monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / f"cube.{suffix}").write_bytes(as_binary_stl() if suffix == "stl" else as_collada())
+    with pytest.raises(ImportError, match=rf"read by {module}.*pip install 'linkwise\[meshes\]'") as raised:
+        lw.load_mesh(tmp_path / f"cube.{suffix}")
+    assert isinstance(raised.value, lw.MechanismError)
