@@ -11,6 +11,9 @@ MuJoCo      ``mj_forward``: loops as ``connect`` (3 rows), as stiff as it permit
 Pinocchio   ``constraintDynamics``: loops as ``CONTACT_3D`` (ball joints and pins) or ``CONTACT_6D`` (welds), with
             proximal settings that converge where rows are redundant.  Raw calls over 256 states whose arrays exist
             beforehand.
+lcaba       Pinocchio's loop-constrained articulated bodies: the same constraints, states and settings, but for mu,
+            which is 1e-6 as its documentation has it; joints in the order of ``computeJointMinimalOrdering``.  "-"
+            where its accelerations differ from those of ``constraintDynamics`` by more than a thousandth.
 
 Neither peer has a batched call of these on one thread, so that a call per state from Python is what there is; "empty
 call" is the same call on a pendulum without loops, and bounds from above what Python adds to each.
@@ -40,6 +43,7 @@ import linkwise as lw
 from benchmarks.speed import best, cpu_name
 
 BATCH, PEER_STATES = 4096, 256
+AGREES = 1e-3  # relative, of accelerations: what differs by more is another motion
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 TALOS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / "talos_data"
 BUILT_IN = ("five_bar", "four_bar", "slider_crank", "loader", "delta_robot", "stewart_platform")
@@ -136,40 +140,52 @@ class PinocchioPeer:
             self.model.armature = np.concatenate([body.armature for body in mech.bodies])[v_order]
         self.loops = pin.StdVec_RigidConstraintModel()
         for loop in mech.loops:
-            sides = []
+            sides: list[tuple[int, Any]] = []
             for link, pose in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
                 frame = mech.frame(link)
                 place = pin.SE3(frame.rotation @ pose[0], frame.rotation @ pose[1] + frame.position)
-                sides += [ids[frame.body], place]
+                sides.append((ids[frame.body], place))
+            sides.sort(key=lambda side: side[0] == 0)  # the world last: with the world first lcaba crashes
+            (a, place_a), (b, place_b) = sides
             kind = pin.ContactType.CONTACT_6D if isinstance(loop.kind, lw.Fixed) else pin.ContactType.CONTACT_3D
-            self.loops.append(pin.RigidConstraintModel(kind, self.model, *sides, pin.ReferenceFrame.LOCAL))
+            local = pin.ReferenceFrame.LOCAL
+            self.loops.append(pin.RigidConstraintModel(kind, self.model, a, place_a, b, place_b, local))
         self.loop_data = pin.StdVec_RigidConstraintData()
         self.loop_data.extend([loop.createData() for loop in self.loops])
         self.settings = pin.ProximalSettings(1e-12, 1e-12, 1e-9, 20)
         self.data = self.model.createData()
         pin.initConstraintDynamics(self.model, self.data, self.loops, self.loop_data)
+        self.lca_settings = pin.ProximalSettings(1e-12, 1e-6, 20)
+        self.lca_data = self.model.createData()
+        pin.computeJointMinimalOrdering(self.model, self.lca_data, self.loops)
 
     def given(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """The states as arrays of its own, one triple each."""
         ordered = q[:, self.q_order], v[:, self.v_order], tau[:, self.v_order]
         return [tuple(map(np.array, each)) for each in zip(*ordered, strict=True)]
 
-    def loop_over(self, given: list[tuple[np.ndarray, ...]]) -> Callable[[], None]:
-        call, model, data, loops, loop_data = pin.constraintDynamics, self.model, self.data, self.loops, self.loop_data
-        settings = self.settings
+    def call(self, name: str = "constraintDynamics") -> Callable[..., np.ndarray]:
+        """Accelerations of a state of its own by either of its algorithms."""
+        function, data, settings = {
+            "constraintDynamics": (pin.constraintDynamics, self.data, self.settings),
+            "lcaba": (pin.lcaba, self.lca_data, self.lca_settings),
+        }[name]
+        model, loops, loop_data = self.model, self.loops, self.loop_data
+        return lambda q, v, tau: function(model, data, q, v, tau, loops, loop_data, settings)
+
+    def loop_over(self, given: list[tuple[np.ndarray, ...]], name: str = "constraintDynamics") -> Callable[[], None]:
+        call = self.call(name)
 
         def run() -> None:
             for q, v, tau in given:
-                call(model, data, q, v, tau, loops, loop_data, settings)
+                call(q, v, tau)
 
         return run
 
-    def accelerations(self, given: list[tuple[np.ndarray, ...]]) -> np.ndarray:
-        found = np.empty((len(given), self.model.nv))
+    def accelerations(self, given: list[tuple[np.ndarray, ...]], name: str = "constraintDynamics") -> np.ndarray:
+        call, found = self.call(name), np.empty((len(given), self.model.nv))
         for i, state in enumerate(given):
-            found[i, self.v_order] = pin.constraintDynamics(
-                self.model, self.data, *state, self.loops, self.loop_data, self.settings
-            )
+            found[i, self.v_order] = call(*state)
         return found
 
 
@@ -280,6 +296,7 @@ class Result(NamedTuple):
     batch: float
     single: float
     pinocchio: float
+    lcaba: float | None
     mujoco: float | None
     pinocchio_error: float
     svd_error: float
@@ -298,6 +315,10 @@ def measure(name: str) -> Result:
         lambda: lw.forward_dynamics(mech, q, v, tau),
         pinocchio.loop_over(given),
     ]
+    theirs = pinocchio.accelerations(given)
+    has_lcaba = _difference(pinocchio.accelerations(given, "lcaba"), theirs) < AGREES
+    if has_lcaba:
+        calls.append(pinocchio.loop_over(given, "lcaba"))
     mujoco_error = None
     if name in BUILT_IN:
         peer = MujocoPeer(mech)
@@ -311,9 +332,10 @@ def measure(name: str) -> Result:
     return Result(
         batch / BATCH,
         single,
-        peers[0],
-        peers[1] if len(peers) > 1 else None,
-        _difference(pinocchio.accelerations(given), own),
+        peers.pop(0),
+        peers.pop(0) if has_lcaba else None,
+        peers.pop(0) if peers else None,
+        _difference(theirs, own),
         _difference(own, reference),
         mujoco_error,
     )
@@ -369,22 +391,23 @@ def main() -> None:
     compiled, (pinocchio_empty, mujoco_empty) = compile_times(), empty_calls()
     print(f"empty call: Pinocchio {pinocchio_empty * 1e6:.2f} us, MuJoCo {mujoco_empty * 1e6:.2f} us\n")
     print(
-        "                   per state in a batch (us)        ratio to        single call  of faster  compile"
-        "  accelerations differ from\n"
-        "                   linkwise  MuJoCo  Pinocchio  MuJoCo  Pinocchio  (us)            peer        s"
-        "    Pinocchio  SVD      MuJoCo at rest"
+        "                   per state in a batch (us)                ratio to                single call  of faster"
+        "  compile  accelerations differ from\n"
+        "                   linkwise  MuJoCo  Pinocchio   lcaba  MuJoCo  Pinocchio   lcaba  (us)            peer   "
+        "     s    Pinocchio  SVD      MuJoCo at rest"
     )
     lowest = np.inf
     for name in NAMES:
         r = measure(name)
-        faster = min(x for x in (r.pinocchio, r.mujoco) if x is not None)
+        faster = min(x for x in (r.pinocchio, r.lcaba, r.mujoco) if x is not None)
         lowest = min(lowest, faster / r.batch)
-        other = f"{r.mujoco * 1e6:6.2f}" if r.mujoco else "     -"
-        other_ratio = f"{r.mujoco / r.batch:6.1f}" if r.mujoco else "     -"
+        other, lcaba = (f"{x * 1e6:6.2f}" if x else "     -" for x in (r.mujoco, r.lcaba))
+        other_ratio, lcaba_ratio = (f"{x / r.batch:6.1f}" if x else "     -" for x in (r.mujoco, r.lcaba))
         other_error = f"{r.mujoco_error:.1e}" if r.mujoco_error is not None else "-"
         print(
-            f"{name:18} {r.batch * 1e6:8.3f}  {other}  {r.pinocchio * 1e6:9.2f}  {other_ratio}  "
-            f"{r.pinocchio / r.batch:9.1f}  {r.single * 1e6:11.2f}  {r.single / faster:9.2f}  {compiled[name]:7.2f}  "
+            f"{name:18} {r.batch * 1e6:8.3f}  {other}  {r.pinocchio * 1e6:9.2f}  {lcaba}  {other_ratio}  "
+            f"{r.pinocchio / r.batch:9.1f}  {lcaba_ratio}  {r.single * 1e6:11.2f}  {r.single / faster:9.2f}  "
+            f"{compiled[name]:7.2f}  "
             f"{r.pinocchio_error:9.1e}  {r.svd_error:.1e}  {other_error}",
             flush=True,
         )

@@ -31,7 +31,7 @@ def main() -> None:
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for loop in peer.loops:  # as contacts of one joint with the ground: derivatives of others change from call to call
         contact = pin.RigidConstraintModel(
-            loop.type, model, loop.joint2_id, loop.joint2_placement, pin.ReferenceFrame.LOCAL
+            loop.type, model, loop.joint1_id, loop.joint1_placement, pin.ReferenceFrame.LOCAL
         )
         models.append(contact)
         datas.append(contact.createData())

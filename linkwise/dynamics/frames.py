@@ -19,9 +19,10 @@ from ..compiler.store import kernel_function, of_algorithm
 from ..mechanics.algorithms.dexterity import HELD_STILL
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
-from .closed.contacts import all_by_kernel, loop_mask, row_mask
+from .closed.contacts import loop_mask, row_mask
 from .closed.decomposition import times, transposed_times
 from .closed.dynamics import null_space, response
+from .closed.solver import all_by_kernel
 from .closed.structure import fronts
 from .states import Float64Array, checked_arrays, real_numbers
 from .trees import frame_pose, jacobian, mass_matrix_inverse

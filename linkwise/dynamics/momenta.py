@@ -30,10 +30,11 @@ from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
 from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism, require_mechanism
 from .closed.constraints import warn_if_open
-from .closed.contacts import all_by_kernel, loop_mask, row_mask
+from .closed.contacts import loop_mask, row_mask
 from .closed.decomposition import times
 from .closed.dynamics import motion_under, null_space_accelerations, terms
 from .closed.redundancy import closable_error
+from .closed.solver import all_by_kernel
 from .states import Float64Array, checked_arrays
 from .total_rates import within_constraints
 from .trees import coriolis_matrix, mass_matrix

@@ -16,9 +16,10 @@ from ..mechanism import Mechanism, MechanismError
 from .closed.assembly import project
 from .closed.contacts import loop_mask, mechanism_holding
 from .closed.derivatives import compiled_dofs
-from .closed.dynamics import RELIABLE, terms
+from .closed.dynamics import terms
 from .closed.force_derivatives import moving_forces
 from .closed.sizes import sizes
+from .closed.solver import RELIABLE, completed
 from .closed.variations import State, refuse_open, state_of
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
 from .states import ByJoint, Float64Array, real_numbers
@@ -157,11 +158,11 @@ def _products(at: State, steps: Float64Array) -> Arrays:
         results = tuple(kernel_function(at.mech, _products_by_all, None)(at.q, at.v, at.tau, *directions)[:3])
         poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
     if poor.any():
-        q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in (at.q, at.v, at.tau))
-        rest = State(at.mech, q, v, tau, None, None)
-        changes = _differences(rest, np.broadcast_to(steps, (*batch, 3 * n))[poor])
-        for result, values in zip(results, changes, strict=True):
-            result[poor] = values
+
+        def differences(q: Any, v: Any, tau: Any, steps: Any, _: Any) -> Arrays:
+            return _differences(State(at.mech, q, v, tau, None, None), steps)
+
+        completed(results, poor, differences, at.q, at.v, at.tau, steps)
     return results
 
 

@@ -16,7 +16,7 @@ from ..compiler.pipeline import compile
 from ..compiler.store import kernel_function, stored
 from ..dynamics.closed.decomposition import times
 from ..dynamics.closed.derivatives import compiled_dofs
-from ..dynamics.closed.dynamics import RELIABLE
+from ..dynamics.closed.solver import RELIABLE
 from ..dynamics.closed.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm

@@ -81,10 +81,10 @@ def test_batches(name):
 
 @pytest.mark.parametrize("name", ["overconstrained", "rolling", "driven", "masked feet"])
 def test_states_that_are_left_to_singular_values(name, monkeypatch):
-    from linkwise.dynamics.closed import contacts
+    from linkwise.dynamics.closed import solver
 
     this = case(name)
-    monkeypatch.setattr(contacts, "has_kernels", lambda mech, *swept: False)
+    monkeypatch.setattr(solver, "has_kernels", lambda mech, *swept: False)
     for quantity in QUANTITIES[2:4]:
         values, right = quantity.value(this), quantity.oracle(terms(name))
         pairs = zip(values, right, strict=True) if isinstance(right, tuple) else [(values, right)]

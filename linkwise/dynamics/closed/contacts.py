@@ -1,5 +1,4 @@
-"""Loops that hold or let go, state by state: masks, and kernels that take them, with the states left to NumPy that are
-in doubt there."""
+"""Loops that hold or let go, state by state: masks, and the mechanisms of the loops that hold."""
 
 from __future__ import annotations
 
@@ -8,19 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.registry import DECIDED_OPTIONS
 from ...compiler.runtime.arrays import UnreadableArrayError, plain
-from ...compiler.store import kernel_function, stored
+from ...compiler.store import stored
 from ...mechanism import Mechanism, MechanismError
-from ...mechanism.clusters import clusters
 from ..states import Float64Array, checked_arrays, common_batch, real_numbers
 from .redundancy import redundancy, without_rounding
 
-#: Kernels that sweep over links and multipliers where that costs less.
-SWEPT = ("closed_multipliers", "closed_constraint_forces", "closed_loop_reactions", "closed_joint_wrenches")
-MOST_COORDINATES = 40  # of a cluster: larger ones would take long to compile, as kernels have no loops
-
-Reference = Callable[..., Float64Array]
 Three = tuple[Float64Array, Float64Array, Float64Array]
 
 
@@ -91,7 +83,7 @@ def by_mask(
     arrays = [*names.values()]
     if wrenches is not None:
         arrays.append(real_numbers("wrenches", wrenches))
-    batch = _batch([*names.values()], mask, wrenches)
+    batch = batch_of([*names.values()], mask, wrenches)
     cores = [(x.shape[-1],) for x in names.values()] + ([(mech.n_links, 6)] if wrenches is not None else [])
     arrays = [np.broadcast_to(x, (*batch, *core)) for x, core in zip(arrays, cores, strict=True)]
     mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
@@ -106,99 +98,8 @@ def by_mask(
     return first, second, third
 
 
-class RefusedStates(MechanismError):
-    """An error of some ``states`` of a batch, where these are true; the first of them is named between two halves of a
-    sentence."""
-
-    def __init__(self, before: str, states: np.ndarray, after: str) -> None:
-        count = int(np.count_nonzero(states))
-        where = f" in state {tuple(map(int, np.argwhere(states)[0]))}" if np.ndim(states) else ""
-        super().__init__(before + where + (f" and {count - 1} more" if count > 1 else "") + after)
-        self.before, self.states, self.after = before, states, after
-
-    def among(self, chosen: np.ndarray) -> RefusedStates:
-        """The same error where these are the ``chosen`` ones of a larger batch."""
-        states = np.zeros(np.shape(chosen), dtype=bool)
-        states[chosen] = self.states
-        return RefusedStates(self.before, states, self.after)
-
-
-def by_kernel(
-    mech: Mechanism,
-    name: str,
-    arrays: Sequence[Float64Array],
-    reference: Reference,
-    active: Float64Array | None = None,
-    wrenches: Any = None,
-    options: tuple[tuple[str, Any], ...] = (),
-) -> Float64Array:
-    """What the kernel "closed_``name``" gives, compiled with the options; states that are in doubt there, and
-    mechanisms that no kernel is made for, are left to ``reference(*arrays, active, wrenches)``."""
-    (result,) = all_by_kernel(
-        mech, f"closed_{name}", arrays, lambda *given: (reference(*given),), active, wrenches, options
-    )
-    return result
-
-
-def all_by_kernel(
-    mech: Mechanism,
-    name: str,
-    arrays: Sequence[Float64Array],
-    reference: Callable[..., tuple[Float64Array, ...]],
-    active: Float64Array | None = None,
-    wrenches: Any = None,
-    options: tuple[tuple[str, Any], ...] = (),
-) -> tuple[Float64Array, ...]:
-    """All results of the kernel ``name``; states of which one is not a number are left to ``reference``."""
-    if not has_kernels(mech, active is None and name in SWEPT):
-        return reference(*arrays, active, wrenches)
-    more = [] if active is None else [active]
-    if wrenches is not None:
-        more.append(np.asarray(wrenches, dtype=float))
-    ports = tuple(port for port, x in (("active", active), ("wrenches", wrenches)) if x is not None)
-    request = (name, ("ports", ports), *options) if ports or options else name
-    function = kernel_function(mech, request, None)
-    with np.errstate(invalid="ignore"):  # what is in doubt is no number
-        result = function(*arrays, *more)
-    results = tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
-    if any(np.isnan(one).any() for one in results):
-        batch = _batch(arrays, active, wrenches)
-        states = [np.isnan(one).any(axis=tuple(range(len(batch), one.ndim))) for one in results]
-        poor = np.any(states, axis=0)
-        finite = [np.broadcast_to(np.isfinite(x).all(axis=-1), batch) for x in arrays]
-        numbers = np.all(finite, axis=0)
-        given = [np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in arrays]
-        on = None if active is None else np.broadcast_to(active, (*batch, active.shape[-1]))[poor]
-        pushes = None if wrenches is None else np.broadcast_to(more[-1], (*batch, mech.n_links, 6))[poor]
-        try:
-            for one, right in zip(results, reference(*given, on, pushes), strict=True):
-                one[poor] = right
-                one[~numbers] = np.nan
-        except RefusedStates as error:
-            raise error.among(np.asarray(poor)) from None
-    return tuple(one if one.ndim else one[()] for one in results)
-
-
-def has_kernels(mech: Mechanism, swept: bool = False) -> bool:
-    """Whether kernels of loops that hold or let go serve a mechanism: all that moves has inertia without the loops, its
-    data are exact enough, and no cluster is very large, but for those that are ``swept`` where all loops hold."""
-    try:
-        return mech._kernels[has_kernels, swept]
-    except KeyError:
-        return stored(mech, (has_kernels, swept), lambda: _has_kernels(mech, swept))
-
-
-def _has_kernels(mech: Mechanism, swept: bool) -> bool:
-    if not mech.loops or mech.singular_joints or redundancy(mech).blocks:
-        return False
-    large = [k for k, cluster in enumerate(clusters(mech)) if len(cluster.coordinates) > MOST_COORDINATES]
-    if not large:
-        return True
-    sweeps = DECIDED_OPTIONS["sweeps"](mech) if swept else ()
-    return bool(sweeps) and all(sweeps[k] is not None for k in large)
-
-
-def _batch(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
+def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
+    """The batch of all arrays (..., n), a mask (..., number of loops) and wrenches (..., n_links, 6)."""
     shapes = [x.shape[:-1] for x in arrays]
     if active is not None:
         shapes.append(active.shape[:-1])

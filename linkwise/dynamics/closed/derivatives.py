@@ -14,8 +14,8 @@ from ...compiler.store import WRENCHES, kernel_function, stored
 from ...mechanism import Mechanism
 from .. import derivatives as trees
 from ..states import ByJoint, Float64Array, checked_motion
-from .dynamics import RELIABLE
 from .redundancy import redundancy
+from .solver import RELIABLE, completed
 from .structure import fronts
 from .variations import State, Variations, state_of, variations
 
@@ -90,13 +90,14 @@ def compiled_or(name: str, at: State, rank: int | None, reference: Any, serves: 
     given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
     request = name if at.wrenches is None else (name, WRENCHES)
     *found, reliability, consistency = kernel_function(at.mech, request, None)(*given)
-    fine = (consistency if rank is None else reliability) > RELIABLE
-    if not np.all(fine):
-        poor = ~np.asarray(fine)
-        wrenches = None if at.wrenches is None else at.wrenches[poor]
-        rest = State(at.mech, at.q[poor], at.v[poor], at.tau[poor], wrenches, at.passive)
-        for array, exact in zip(found, reference(rest, variations(rest, rank=rank)), strict=True):
-            array[poor] = exact
+    fine = np.asarray((consistency if rank is None else reliability) > RELIABLE)
+    if not fine.all():
+
+        def exact(q: Any, v: Any, tau: Any, wrenches: Any) -> Sequence[np.ndarray]:
+            rest = State(at.mech, q, v, tau, wrenches, at.passive)
+            return reference(rest, variations(rest, rank=rank))
+
+        completed(found, ~fine, exact, at.q, at.v, at.tau, wrenches=at.wrenches)
     return found
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import WRENCHES, float64_function, kernel_function
+from ...compiler.store import float64_function, kernel_function
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, inertia_error
@@ -21,7 +21,7 @@ from ...mechanism.scales import scales
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from .constraints import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
-from .contacts import by_kernel, loop_mask, that_count
+from .contacts import loop_mask, that_count
 from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import decompose, orthonormalized, solved, times
 from .formulations import METHODS, basis_by
@@ -29,11 +29,11 @@ from .idle_motions import told_of_idle_motions
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
+from .solver import RELIABLE, by_kernel, completed, eliminated
 from .structure import fronts
 from .tolerances import LOOPS
 
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
-RELIABLE = 1.0  # see ``closed_motion``: states with less are left to the SVD
 
 
 class Terms(NamedTuple):
@@ -80,10 +80,11 @@ def forward_dynamics(
     """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed, or
     those that are ``active``; from rest, and without forces, where none are given.
 
-    method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N); states that are singular or
-                  nearly so are left to "svd"), "svd" (3.5; the reference, does not fail at singular positions),
-                  "lagrange" (2.4, 2.5), "partitioning", "tangent", "differentiable" (2.43 with different K); they
-                  agree away from singular positions
+    method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N), in singular positions by
+                  the rank that constraints have there; large clusters that are singular or nearly so are left to
+                  "svd"), "svd" (3.5; the reference, does not fail at singular positions), "lagrange" (2.4, 2.5),
+                  "partitioning", "tangent", "differentiable" (2.43 with different K); they agree away from singular
+                  positions
     baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
     independent   own coordinates for the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
                   dy/dt = rows v, ``Coordinates`` or ``implicit_coordinates(...)`` (2.25-2.31)
@@ -107,13 +108,14 @@ def forward_dynamics(
         try:
             if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
                 a, _, consistency = float64_function(mech, "closed_motion")(q, v, tau)
-            else:
-                a, _, consistency = _eliminated(mech, q, v, tau)
+                if a.ndim == 1 and consistency > RELIABLE:
+                    return a
+            a, _, consistency = eliminated(mech, q, v, tau)
         except (KernelError, TypeError):
             if not any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
                 raise
             q, v, tau = checked_motion(mech, q, v, tau)  # by joint, or at rest
-            a, _, consistency = _eliminated(mech, q, v, tau)
+            a, _, consistency = eliminated(mech, q, v, tau)
         if a.ndim == 1:
             if consistency > RELIABLE:
                 return a
@@ -184,14 +186,15 @@ def accelerations(
         method = "svd"
     if method != "elimination" or special:
         return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active)[1]
-    a, reliability, _ = _eliminated(mech, q, v, tau, wrenches)
-    poor = ~(reliability > RELIABLE)
+    a, status, _ = eliminated(mech, q, v, tau, wrenches)
+    poor = ~(status > RELIABLE)
     if poor.any():
-        batch, highest = a.shape[:-1], None if rank is None else np.max(rank)
-        q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1]))[poor] for x in (q, v, tau))
-        if wrenches is not None:
-            wrenches = np.broadcast_to(np.asarray(wrenches, dtype=float), (*batch, mech.n_links, 6))[poor]
-        a[poor] = motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1]
+        highest = None if rank is None else np.max(rank)
+
+        def decomposed(q: Any, v: Any, tau: Any, wrenches: Any) -> tuple[Float64Array]:
+            return (motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1],)
+
+        completed((a,), poor, decomposed, q, v, tau, wrenches=wrenches)
     return a
 
 
@@ -199,16 +202,6 @@ def _lacks_inertia(mech: Mechanism) -> bool:
     """Whether something may move without inertia though loops are closed: the elimination would divide by zero."""
     require_mechanism(mech)
     return bool(mech.singular_joints) and not mech._loops_resist
-
-
-def _eliminated(
-    mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: ArrayLike | None = None
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Accelerations, their reliability and consistency.  States that are singular or unknown divide by zero, and it
-    tells them."""
-    if wrenches is None:
-        return float64_function(mech, "closed_motion")(q, v, tau)
-    return float64_function(mech, ("closed_motion", WRENCHES))(q, v, tau, wrenches)
 
 
 def motion_under(

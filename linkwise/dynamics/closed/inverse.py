@@ -14,7 +14,7 @@ from ...mechanism.checks import names_of
 from ..by_joint import rates_by_joint, velocities_of
 from ..states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from .constraints import decomposed_jacobian, driven_by, loop_of, require_length, warn_if_open, warn_if_opening
-from .contacts import RefusedStates, by_kernel, loop_mask
+from .contacts import loop_mask
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .dynamics import Terms, bias_under, curvature_of, independent_at, terms
 from .force_units import mixes_units, velocity_units, warn_of_mixed_units
@@ -22,6 +22,7 @@ from .formulations import basis_by
 from .idle_motions import told_of_idle_motions
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
+from .solver import RefusedStates, by_kernel
 from .tolerances import LOOPS
 from .undriven_motions import advice
 

@@ -13,10 +13,11 @@ from ...mechanism import Loop, Mechanism, one_of
 from .. import trees as tree
 from ..states import ByJoint, Float64Array, checked_arrays, checked_motion
 from .constraints import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
-from .contacts import by_kernel, loop_mask
+from .contacts import loop_mask
 from .decomposition import decompose, times, transposed_times
 from .dynamics import accelerations, bias_under, motion_under, null_space_accelerations, terms
 from .sizes import sizes
+from .solver import by_kernel
 
 Options = dict[str, Any]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...compiler.store import kernel_function, stored
 from ...mechanics.links.constraint_units import ConstraintUnits
-from ...mechanics.links.loop_elimination import Front, Fronts, SweepOrder
+from ...mechanics.links.loop_elimination import SMALL, Front, Fronts, SweepOrder
 from ...mechanism import Mechanism
 from ...mechanism.clusters import Cluster, clusters
 from .. import trees as tree
@@ -35,7 +35,6 @@ SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all sam
 ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
 IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
 WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, as it provides for more
-SMALL = 8  # coordinates of a cluster; in larger ones the code does not provide for singular positions
 
 
 def fronts(mech: Mechanism) -> Fronts:

@@ -52,15 +52,23 @@ def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
 @algorithm(
     ("q", "v", "tau"),
     ("a", "reliability", "consistency"),
-    options=("fronts",),
+    options={"fronts": None, "singular": lambda mech: False},
     reason=CLUSTERS,
     ports=("wrenches",),
     requires=SOLVES_CONSTRAINED,
 )
-def closed_motion(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[list[Scalar], Scalar, Scalar]:
+def closed_motion(
+    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts, singular: bool = False
+) -> tuple[list[Scalar], Scalar, Scalar]:
     """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
     are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them
-    closed, else negative."""
+    closed, else negative.
+
+    singular   small clusters are eliminated by the rank that their constraints have at the state, for singular
+               positions and beside them
+    """
+    if singular:
+        fronts = fronts.by_rank([cluster.coordinates for cluster in clusters(tree.mechanism)]) or fronts
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
     accelerations = motion.under(tau)
     reliability = motion.unless_open(motion.reliability, CLOSED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...mechanism.clusters import clusters
 from ..links.factor import Factor
-from ..links.loop_elimination import Fronts, Row, Solution, eliminate
+from ..links.loop_elimination import RELIABLE, Fronts, Row, Solution, eliminate
 from ..recursions.least_changes import LeastChanges
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
@@ -17,7 +17,6 @@ from .closed_dynamics import CLUSTERS
 from .configuration import integrate
 from .loop_constraints import closures
 
-RELIABLE = 1.0  # see ``Solution.reliability``
 PASSES = 2
 SETTLED = 1e-6  # rad, sizes of loops: a larger last correction leaves loops open by its square, more than round-off
 BOUNDED = 1e36  # squares of velocities: larger ones are no numbers soon, in single precision at once

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...mechanism import Mechanism, MechanismError
 from ..jet import dual, slopes_of
-from ..links.loop_elimination import Fronts, Row
+from ..links.loop_elimination import RELIABLE, Fronts, Row
 from ..operators.plan import apply
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, select, transposed
@@ -35,7 +35,6 @@ from .independent_coordinates import Tangents, Vector, times
 from .loop_constraints import constraints, driven_accelerations, driven_rates
 from .momentum_flows import FromLastToFirst
 
-RELIABLE = 1.0
 Names = Sequence[str | int] | None
 Ways = Callable[..., Any]
 

@@ -16,7 +16,7 @@ Pivots are compared, and least squares taken, in dimensionless constraints and c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ..scalar import Scalar, dot, is_constant, is_zero, select
@@ -24,9 +24,11 @@ from .constraint_units import ConstraintUnits, Gauge, scaled
 
 # Pivots relative to the largest that suffice: the largest of all entries lose no more digits than the problem does;
 # fixed ones were large when fronts were chosen, and where they are not errors grow from front to front.
+RELIABLE = 1.0  # the status above which results count, see ``Solution.reliability``
 SUFFICIENT = 1e-5
 SUFFICIENT_IF_FIXED = 0.02
 VANISHING = 1e-10
+SMALL = 8  # coordinates of a cluster: code for singular positions of larger ones would be long
 BIAS = -1  # stands for the bias among the columns of a row; columns below say of which constraints it is made
 
 
@@ -40,6 +42,7 @@ class Front:
     children   places of fronts before this one that leave their remaining constraints and coordinates to it
     spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
     implied    relative to the largest pivot: no more is left of constraints that others imply, in the end
+    by_rank    any pivot may vanish: the state decides the rank, and constraints are met in the least-squares sense
     """
 
     rows: tuple[int, ...]
@@ -48,6 +51,7 @@ class Front:
     children: tuple[int, ...] = ()
     spare: int = 0
     implied: float = 1e-6
+    by_rank: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,21 @@ class Fronts:
         """The number of constraints that are independent away from singular positions."""
         return sum(front.pivots for own in self.clusters for front in own)
 
+    def by_rank(self, coordinates: Sequence[Sequence[int]]) -> Fronts | None:
+        """The same constraints for singular positions, with the ``coordinates`` of every cluster: one front for each of
+        the small clusters, its rank decided by the state.  None without small clusters."""
+        merged = tuple(
+            (_merged(own, columns),) if own and len(columns) <= SMALL else own
+            for own, columns in zip(self.clusters, coordinates, strict=True)
+        )
+        return None if merged == self.clusters else replace(self, clusters=merged)
+
+
+def _merged(fronts: Sequence[Front], columns: Sequence[int]) -> Front:
+    rows = tuple(row for front in fronts for row in front.rows)
+    implied = max(front.implied for front in fronts)
+    return Front(rows, tuple(columns), sum(front.pivots for front in fronts), implied=implied, by_rank=True)
+
 
 class Row:
     """One constraint: sum of coefficients times accelerations, plus bias, is zero."""
@@ -122,6 +141,12 @@ class Row:
         x, y = self.at(a), self.at(b)
         if not (is_zero(x) and is_zero(y)):
             self.numbers[a], self.numbers[b] = select(condition, y, x), select(condition, x, y)
+
+    def beside_coordinates(self) -> Row:
+        """The row without its coefficients: its bias, and which constraints it is made of."""
+        row = Row({}, 0.0)
+        row.numbers = {c: x for c, x in self.numbers.items() if c < 0}
+        return row
 
     def made_of(self) -> list[Scalar]:
         """Which constraints it is made of."""
@@ -251,14 +276,16 @@ class _Progress:
         self.steps = steps
         self.pivots: list[_Pivot] = []
         self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
-        self.implied = front.implied
+        self.implied, self.by_rank = front.implied, front.by_rank
         self.smallest: Scalar = None
         self.smallest_firm: Scalar = None  # of those that must not vanish
         self.largest: Scalar = reduce(_greatest, scales) if scales else None
-        every = front.pivots == len(slots) and not front.spare
+        every = front.pivots == len(slots) and not front.spare and not front.by_rank
         self.sufficient = SUFFICIENT if is_root and not every else SUFFICIENT_IF_FIXED
         for step in range(front.pivots):
-            self._eliminate(every, spare=step >= front.pivots - front.spare)
+            if self.by_rank and all(is_zero(self._largest_square(row)) for row in self.rows):
+                break  # exact zeros
+            self._eliminate(every, spare=front.by_rank or step >= front.pivots - front.spare)
 
     def _eliminate(self, every: bool, spare: bool) -> None:
         exchanges: list[Exchange] = []
@@ -296,7 +323,7 @@ class _Progress:
             self.smallest_firm = self.smallest
         if self.largest is None or not spare:
             self.largest = square if self.largest is None else _greatest(self.largest, square)
-        if is_constant(value):
+        if is_constant(value) and not self.by_rank:
             return 1.0 / value, 0.0
         if not spare:  # zero is no pivot, but nothing to be warned of: the reliability says so
             return 1.0 / select(0.0 < square, value, 1.0), 0.0
@@ -305,7 +332,9 @@ class _Progress:
 
     def reliability(self) -> list[Scalar]:
         """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
-        if self.smallest is self.largest:  # nothing to compare with but the size of the loop
+        if self.by_rank:
+            found = []
+        elif self.smallest is self.largest:  # nothing to compare with but the size of the loop
             found = [self.smallest * (1.0 / self.vanishing**2)]
         else:
             found = [self.smallest / (self.sufficient**2 * self.largest)]
@@ -314,6 +343,8 @@ class _Progress:
 
     def margin(self) -> Scalar:
         """Positive if pivots are large."""
+        if self.by_rank:
+            return 1.0
         alone = self.smallest is self.largest
         return self.smallest - (self.vanishing**2 if alone else self.largest * self.sufficient**2)
 
@@ -376,13 +407,22 @@ class _Progress:
         for pivot in self.pivots[1:]:
             self.pivots[0].exchanges.extend(pivot.exchanges)
             pivot.exchanges = []
+        for pivot in self.pivots if self.by_rank else ():
+            others = (*(one.row for one in self.pivots if one is not pivot), *self.rows)
+            self._spread(pivot.row.beside_coordinates(), pivot.row, others, pivot.indicator)
         for k, rest in enumerate(self.rows):
             self.remaining.append(self._largest_square(rest))
-            made_of = rest.made_of()
-            size = dot(made_of, made_of)
-            for row in (*(pivot.row for pivot in self.pivots), *self.rows[k + 1 :]):
-                self._subtract(row, dot(row.made_of(), made_of) / size, rest)
+            self._spread(rest, rest, (*(pivot.row for pivot in self.pivots), *self.rows[k + 1 :]))
         self.rows = []
+
+    def _spread(self, rest: Row, source: Row, rows: Iterable[Row], share: Scalar = 1.0) -> None:
+        """Take a ``share`` of the combination of constraints that vanishes out of rows."""
+        made_of = rest.made_of()
+        size = dot(made_of, made_of)
+        for row in rows:
+            factor = dot(row.made_of(), made_of) / size * share
+            row.subtract(factor, rest)
+            self.steps.append(RowStep(row, source, factor))
 
 
 def _least(a: Scalar, b: Scalar) -> Scalar:
@@ -471,13 +511,13 @@ def _progress(
         scales = [child.largest for child in children if child.pivots]
         progress.append(_Progress(entering, slots, front, number not in inner, threshold, vanishing, scales, steps))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
-        if number not in inner and progress[-1].rows:
+        if number not in inner and (progress[-1].rows or front.by_rank):
             progress[-1].spread_the_rest()
     return progress
 
 
 def _implied(fronts: Sequence[Front]) -> dict[int, int]:
-    """Constraints of which some are implied by the others, numbered: those of fronts with fewer pivots than rows."""
+    """Constraints of which some may be implied by the others, numbered: those of fronts with fewer pivots than rows."""
     numbers: dict[int, int] = {}
     inner = {child for front in fronts for child in front.children}
     for number, front in enumerate(fronts):
@@ -488,7 +528,7 @@ def _implied(fronts: Sequence[Front]) -> dict[int, int]:
             below.append(pending.pop())
             pending += (fronts[child] for child in below[-1].children)
         rows = [row for one in below for row in one.rows]
-        if len(rows) > sum(one.pivots for one in below):
+        if front.by_rank or len(rows) > sum(one.pivots for one in below):
             numbers.update({row: len(numbers) + k for k, row in enumerate(rows)})
     return numbers
 

@@ -74,6 +74,59 @@ def test_kernels_give_no_numbers_where_a_pivot_vanishes_that_they_rely_on():
     np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), reference, rtol=1e-12)
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("name", ["n_four_bar", "parallelogram"])
+def test_singular_positions_and_beside_them(name, off):
+    """Four-bars that lie flat, or nearly so: the dense equations of motion, in the least-squares sense in singular
+    positions, where velocities may belong to no branch."""
+    rng = np.random.default_rng(3)
+    if name == "n_four_bar":
+        mech, q = lw.mechanisms.n_four_bar(2), 0.5 * np.pi * np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+    else:
+        mech, q = lw.mechanisms.four_bar(2.0, 1.0, 2.0, 1.0), 0.5 * np.pi * np.array([-1.0, 1.0, -1.0])
+    q = lw.constraints.assemble(mech, q + off) if off else q
+    jacobian = lw.constraints.constraint_jacobian(mech, q)
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    kept = values > 1e-8 * values[0]
+    v, tau = np.zeros(mech.nv) if off else rng.normal(size=mech.nv), rng.normal(size=mech.nv)
+    v -= np.linalg.pinv(jacobian, rcond=1e-8) @ (jacobian @ v)
+    expected = lw.forward_dynamics(mech, q, v, tau, method="svd")
+    error = np.abs(expected).max() * (1e-13 + 10.0 * values[~kept].max(initial=1e-15)) / values[kept].min()
+    found, status, consistency = lw.compile("closed_motion", mech, singular=True)(q, v, tau)
+    assert status > 1.0 and consistency > 1.0
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=error)
+    np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, tau), expected, rtol=0.0, atol=error)
+
+
+def test_singular_states_of_a_batch_with_forces_on_links():
+    mech, rng = lw.mechanisms.four_bar(2.0, 1.0, 2.0, 1.0), np.random.default_rng(5)
+    flat = 0.5 * np.pi * np.array([-1.0, 1.0, -1.0])
+    q = np.array([flat, lw.constraints.assemble(mech, flat + 0.3), flat, np.full(3, np.nan)])
+    tau, wrenches = rng.normal(size=(4, 3)), rng.normal(size=(4, 3, 6))
+    v = np.zeros((4, 3))
+    found = lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+    expected = lw.forward_dynamics(mech, q[:3], v[:3], tau[:3], wrenches[:3], method="svd")
+    np.testing.assert_allclose(found[:3], expected, rtol=1e-10, atol=1e-10)
+    assert np.isnan(found[3]).all()
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_elimination_by_rank_of_rows_by_numbers(rank):
+    """Five constraints on six coordinates, of any rank, that contradict each other: K spans the null space, and K y + k
+    solves them in the least-squares sense."""
+    rng = np.random.default_rng(rank)
+    matrix = rng.normal(size=(5, rank)) @ rng.normal(size=(rank, 6))
+    bias = rng.normal(size=5)
+    rows = {i: Row(dict(enumerate(matrix[i].tolist())), float(bias[i])) for i in range(5)}
+    found = eliminate(rows, range(6), (Front(tuple(range(5)), tuple(range(6)), 3, by_rank=True),))
+    basis, offset = np.array([found.basis[c] for c in range(6)]), np.array([found.offset[c] for c in range(6)])
+    np.testing.assert_allclose(matrix @ basis, 0.0, atol=1e-13)
+    assert np.linalg.matrix_rank(basis) == 6 - rank == found.free + sum(found.indicators)
+    least = matrix @ np.linalg.pinv(matrix) @ bias if rank else np.zeros(5)
+    if rank < 3:  # all three pivots: the other two constraints are supposed to be implied
+        np.testing.assert_allclose(matrix @ offset, -least, atol=1e-12)
+
+
 def test_elimination_of_rows_by_numbers():
     """Two constraints on four coordinates, and one more that they imply."""
     rng = np.random.default_rng(0)
