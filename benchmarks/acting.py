@@ -60,7 +60,7 @@ def measured(name: str, method: str) -> tuple[lw.Mechanism, float, float]:
 
 
 def main() -> None:
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print(f"{platform.processor() or platform.machine()}, {BATCH} states, {STEPS} steps, one thread")
     head = f"{'mechanism':14} {'nv':>3} {'ctrl':>4} {'acting':40} {'method':13}"
     print(f"{head} {'with, us/step':>13} {'without':>8} {'ratio':>6}")

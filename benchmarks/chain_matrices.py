@@ -69,7 +69,7 @@ def report(n: int) -> None:
 
 
 def main() -> None:
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     lw.compile("forward_dynamics", lw.mechanisms.chain(3))  # what is loaded once
     for n in map(int, sys.argv[1:]) if len(sys.argv) > 1 else SIZES:
         report(n)

@@ -73,7 +73,7 @@ def report(name: str, mech: lw.Mechanism, peers: bool) -> None:
 
 
 def main() -> None:
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     lw.compile("forward_dynamics", lw.mechanisms.chain(3))  # what is loaded once
     for n in map(int, sys.argv[1:]) if len(sys.argv) > 1 else SIZES:
         report(f"chain {n}", lw.mechanisms.chain(n), peers=True)

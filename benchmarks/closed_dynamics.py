@@ -13,7 +13,7 @@ def main() -> None:
     tree = mech.spanning_tree
     rng = np.random.default_rng(0)
     symmetric = [2 * np.pi / 3, np.pi / 3 + np.arccos(2 / 3), 2 * np.arcsin(2 / 3), np.pi / 3 + np.arccos(2 / 3)]
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print("five-bar, one thread, double precision: closed / (tree forward dynamics + SVD of G)")
     for count in (1, 1000):
         q, v = lw.constraints.project(

@@ -69,7 +69,7 @@ def talos() -> tuple[lw.Mechanism, np.ndarray]:
     feet = []
     for side in ("left", "right"):
         pose = lw.frame_pose(mech, q, f"{side}_sole_link")
-        feet.append(lw.Loop(f"{side}_foot", lw.Fixed(), "ground", pose, f"{side}_sole_link", None))
+        feet.append(lw.constraints.Loop(f"{side}_foot", lw.Fixed(), "ground", pose, f"{side}_sole_link", None))
     return mech.with_loops(*feet), q
 
 
@@ -98,7 +98,7 @@ def states(mech: lw.Mechanism, q: np.ndarray, count: int) -> tuple[np.ndarray, n
 # -- Pinocchio ------------------------------------------------------------------------------------------
 
 
-def pinocchio_joint(kind: lw.Joint) -> Any:
+def pinocchio_joint(kind: lw.extend.Joint) -> Any:
     if isinstance(kind, lw.Revolute | lw.Prismatic):
         turns = isinstance(kind, lw.Revolute)
         aligned = "RX RY RZ".split() if turns else "PX PY PZ".split()
@@ -382,7 +382,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--compile"]:
         print_compile_times()
         return
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print(__doc__)
     print(
         f"linkwise {lw.__version__}, Pinocchio {pin.__version__}, MuJoCo {mujoco.__version__}, NumPy {np.__version__}\n"

@@ -23,7 +23,7 @@ BATCHES, ROUNDS, PEER_STATES = (64, 128, 256, 512), 80, 16
 
 
 def main() -> None:
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     mech, q = talos()
     q, v, tau = states(mech, q, max(BATCHES))
     peer = PinocchioPeer(mech)

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def report() -> None:
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     lw.compile("gravity_force", lw.mechanisms.chain(1))  # LLVM itself starts once per process
     print(f"linkwise {lw.__version__}, {cpu_name()}, 1 thread, float64, at most {BATCH} states per call")
     print("branches  loops in all  nv   closed (us)  per loop (us)  tree (us)  ratio  compile (s)  states per call")

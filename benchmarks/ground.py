@@ -84,7 +84,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
         ant = lw.load(file())
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print(f"{cpu_name()}, one core; {ANTS} ants, float64; MuJoCo {mujoco.__version__}\n")
     print("| step (s) | ours | MuJoCo's | steps/s ours | steps/s MuJoCo | ratio | rest ours (m) | rest MuJoCo (m) |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")

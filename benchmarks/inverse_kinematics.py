@@ -125,8 +125,10 @@ class Arm:
         q = np.tile(self.mech.initial, (len(poses), 1))
         q[:, self.places] = answers
         reached = lw.frame_pose(self.mech, np.nan_to_num(q), self.frame)
-        way = lw.se3.inverse(poses) @ reached
-        off = np.maximum(np.linalg.norm(way[:, :3, 3], axis=-1), np.linalg.norm(lw.so3.log(way[:, :3, :3]), axis=-1))
+        way = lw.kinematics.se3.inverse(poses) @ reached
+        off = np.maximum(
+            np.linalg.norm(way[:, :3, 3], axis=-1), np.linalg.norm(lw.kinematics.so3.log(way[:, :3, :3]), axis=-1)
+        )
         within = ((answers >= self.lower - 1e-12) & (answers <= self.upper + 1e-12)).all(axis=-1)
         return (off <= 1.01 * TOLERANCE) & within
 
@@ -161,7 +163,7 @@ def tracik(arm: Arm):
 
     def run(poses):
         answers = np.full((len(poses), len(arm.places)), np.nan)
-        for k, pose in enumerate(lw.se3.inverse(first) @ poses):
+        for k, pose in enumerate(lw.kinematics.se3.inverse(first) @ poses):
             found = solver.ik(pose[:3, 3], pose[:3, :3], rng.uniform(arm.lower, arm.upper))
             if found is not None:
                 answers[k] = found
@@ -332,7 +334,7 @@ def timed(run, poses: np.ndarray) -> tuple[float, np.ndarray]:
 
 def compare(name: str, arm: Arm, poses: int, repeats: int) -> None:
     arm.name = name
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     runs, batches = {"linkwise": ours(arm)}, {"linkwise": arm.poses(BATCHES * BATCH, 1)}
     for peer, (make, count) in PEERS.items():
         try:

@@ -65,8 +65,8 @@ def main() -> None:
             f"  {name:17} kernel {t['kernel']:6.2f}   JAX {t['JAX']:6.2f}, {t['JAX'] - t['sum']:5.2f} of that beside "
             f"what it needs for a sum"
         )
-    for threads in sorted({1, lw.get_num_threads()}):
-        lw.set_num_threads(threads)
+    for threads in sorted({1, lw.codegen.get_num_threads()}):
+        lw.codegen.set_num_threads(threads)
         print(f"{BATCH} states, jit(vmap(f)), {threads} thread{'s' * (threads > 1)}, microseconds")
         for name in NAMES:
             t = compared(arm, name, (BATCH,), seconds)

@@ -11,7 +11,7 @@ from benchmarks.speed import best
 def main() -> None:
     mech = lw.mechanisms.loader()
     rng = np.random.default_rng(0)
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     steps = 0.05 * rng.normal(size=(1000, 2))
     basis = lw.constraints.null_space(mech, lw.neutral(mech))
     guesses = lw.integrate(mech, lw.neutral(mech), steps @ basis.T, 1.0)

@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=512)
     parser.add_argument("--steps", type=int, default=50)
     options = parser.parse_args()
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print(f"{'':18s} best: all   last   median: all   last")
     for name in options.mechanisms.split(","):
         mech = MECHANISMS[name]()

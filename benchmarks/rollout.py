@@ -251,7 +251,7 @@ def report_closed() -> None:
         f"\n{MANY} five-bars for {LONG} steps: {seconds:.2f} s, largest gap {gap:.0e}, energy off by more than 1e-4 J "
         f"in {changed} of them (near singular positions, with a warning)"
     )
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     print(
         "\nclosed mechanisms, ns per state    forward   step of RK4            semi-implicit   of four closed   largest"
     )
@@ -269,7 +269,7 @@ def report_closed() -> None:
 
 def main() -> None:
     report_closed()
-    lw.set_num_threads(1)
+    lw.codegen.set_num_threads(1)
     options = llvm_loader.host_options("float64")
     print(
         f"linkwise {lw.__version__}, MuJoCo {mujoco.__version__}, NumPy {np.__version__}, llvmlite "

@@ -51,9 +51,9 @@ def study(mech: lw.Mechanism, cases: int, steps: int, chunk: int) -> st.Study:
     posture = [0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8] + [0.02] * (mech.nq - 7)
     spread = [0.05] * 7 + [0.0] * (mech.nq - 7)  # fingers stay where they are
     vary = {
-        "payload.panda_hand.mass": st.Uniform(0.0, 3.0),
-        "payload.panda_hand.com": st.Normal([0.0, 0.0, 0.1], 0.02),
-        "q0": st.Normal(posture, spread),
+        "payload.panda_hand.mass": st.distributions.Uniform(0.0, 3.0),
+        "payload.panda_hand.com": st.distributions.Normal([0.0, 0.0, 0.1], 0.02),
+        "q0": st.distributions.Normal(posture, spread),
     }
     return st.Study(mech, st.Rollout(1e-3, steps, final_only=True), vary, cases=cases, chunk=chunk)
 

@@ -45,7 +45,7 @@ def best_times(call: Callable[[], object], numbers: Sequence[int], seconds: floa
     best = dict.fromkeys(numbers, float("inf"))
     for _ in range(ROUNDS):
         for n in numbers:
-            lw.set_num_threads(n)
+            lw.codegen.set_num_threads(n)
             call()  # threads start here
             stop = time.perf_counter() + seconds / ROUNDS
             while True:

@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def other_edits(mech: lw.Mechanism, state: tuple[np.ndarray, ...]):
-    masses, parameters = itertools.cycle(MASSES.tolist()), lw.inertial_parameters(mech)
+    masses, parameters = itertools.cycle(MASSES.tolist()), lw.estimation.inertial_parameters(mech)
     edits = {
         "with_gravity": lambda x: mech.with_gravity((0.0, 0.0, -x)),
         "with_armature": lambda x: mech.with_armature(joint1=x),

@@ -78,7 +78,7 @@ def many_states(mech: lw.Mechanism, states: int = 20_000) -> None:
     compiled = lw.compile("forward_dynamics", mech)
     interpreted = lw.compile("forward_dynamics", mech, target="numpy")
     difference = np.abs(compiled(q, v, tau) - interpreted(q, v, tau)).max()
-    print(f"\n{mech.name}: forward dynamics of {states} states, {lw.get_num_threads()} threads allowed")
+    print(f"\n{mech.name}: forward dynamics of {states} states, {lw.codegen.get_num_threads()} threads allowed")
     for name, kernel in (("compiled", compiled), ("NumPy interpreter", interpreted)):
         seconds = min(_seconds(kernel, q, v, tau) for _ in range(3))
         print(f"  {name:18} {seconds * 1e9 / states:8.1f} ns per state")

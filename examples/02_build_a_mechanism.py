@@ -79,7 +79,9 @@ def swing(mech: lw.Mechanism, seconds: float = 8.0, step: float = 0.005) -> tupl
 
     def rates(state):
         q, v = state[: mech.nq], state[mech.nq :]
-        return np.concatenate([lw.coordinate_rates(mech, q, v), lw.forward_dynamics(mech, q, v, np.zeros(mech.nv))])
+        return np.concatenate(
+            [lw.kinematics.coordinate_rates(mech, q, v), lw.forward_dynamics(mech, q, v, np.zeros(mech.nv))]
+        )
 
     states = [np.concatenate([q, v])]
     for _ in range(round(seconds / step)):

@@ -90,7 +90,7 @@ if __name__ == "__main__":
     seconds = time.perf_counter() - start
     states = INSTANTS * PAYLOADS
     print(f"torques of {INSTANTS} instants x {PAYLOADS} payloads, {torques.shape}: {seconds * 1e3:.1f} ms", end="")
-    print(f" ({seconds * 1e9 / states:.0f} ns per state, {lw.get_num_threads()} threads allowed)")
+    print(f" ({seconds * 1e9 / states:.0f} ns per state, {lw.codegen.get_num_threads()} threads allowed)")
 
     empty = lw.inverse_dynamics(puma, q, v, a)
     unloaded = kernel(q, v, a, puma.masses[5], puma.coms[5], puma.inertias[5])

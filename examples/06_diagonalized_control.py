@@ -63,13 +63,13 @@ def draw_meaning() -> None:
             x, y = joints_in_plane(mech, q).T
             axes.plot(x, y, "-o", color=BLUE if relative else ORANGE, alpha=shade, lw=2, ms=4)
             for _ in range(60):
-                v = xi if relative else lw.diagonal.velocities(mech, q, xi, normalized=False)
+                v = xi if relative else lw.formulations.diagonal.velocities(mech, q, xi, normalized=False)
                 middle = lw.integrate(mech, q, v, 1e-3)
-                v = xi if relative else lw.diagonal.velocities(mech, middle, xi, normalized=False)
+                v = xi if relative else lw.formulations.diagonal.velocities(mech, middle, xi, normalized=False)
                 q = lw.integrate(mech, q, v, 2e-3)
         axes.set(aspect="equal", xlim=(-0.2, 4.0), ylim=(-1.0, 2.0))
         tidy(axes, title, "x (m)", "y (m)")
-    v = lw.diagonal.velocities(mech, start, xi, normalized=False)
+    v = lw.formulations.diagonal.velocities(mech, start, xi, normalized=False)
     places = np.arange(4)
     bars.bar(places - 0.2, xi, 0.38, color=ORANGE, label="total rate xi")
     bars.bar(places + 0.2, v, 0.38, color=BLUE, label="relative rate v")
@@ -79,7 +79,7 @@ def draw_meaning() -> None:
     tidy(bars, "the same motion in both", "", "rad/s")
     save(figure, "06_total_rates.png")
     energy = lw.kinetic_energy(mech, start, v)
-    nu = lw.diagonal.rates(mech, start, v)
+    nu = lw.formulations.diagonal.rates(mech, start, v)
     print(f"kinetic energy less nu* nu / 2: {abs(energy - nu @ nu / 2):.1e}")
 
 
@@ -87,9 +87,9 @@ def draw_meaning() -> None:
 
 
 def draw_rate_feedback(mech) -> None:
-    control = lw.diagonal.rate_feedback(mech, gain=2.0)
+    control = lw.formulations.diagonal.rate_feedback(mech, gain=2.0)
     t, q, v = simulate(mech, REST, np.array([1.0, -1.0, 2.0, 1.0, -2.0, 3.0]), control, 2.0)
-    nu, energy = lw.diagonal.rates(mech, q, v), control.lyapunov(q, v)
+    nu, energy = lw.formulations.diagonal.rates(mech, q, v), control.lyapunov(q, v)
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     for i in range(6):
         left.plot(t, nu[:, i], color=COLOURS[i], label=f"{i + 1}")
@@ -103,7 +103,7 @@ def draw_rate_feedback(mech) -> None:
     tidy(right, "kinetic energy: C does no work", "t (s)", "J")
     save(figure, "06_rate_feedback.png")
     print(f"energy less its exponential: {np.abs(energy - energy[0] * np.exp(-4.0 * t)).max():.1e}")
-    work = np.sum(nu * lw.diagonal.coriolis(mech, q, nu), axis=-1)
+    work = np.sum(nu * lw.formulations.diagonal.coriolis(mech, q, nu), axis=-1)
     print(f"largest power of the Coriolis term: {np.abs(work).max():.1e}")
 
 
@@ -111,7 +111,7 @@ def draw_rate_feedback(mech) -> None:
 
 
 def draw_regulation(mech) -> None:
-    control = lw.diagonal.end_effector_regulation(mech, "link6", lw.frame_pose(mech, GOAL, "link6"))
+    control = lw.formulations.diagonal.end_effector_regulation(mech, "link6", lw.frame_pose(mech, GOAL, "link6"))
     t, q, v = simulate(mech, REST, np.zeros(6), control, 10.0)
     error = control.error(q)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
@@ -119,7 +119,7 @@ def draw_regulation(mech) -> None:
     left.semilogy(t, np.linalg.norm(error[:, 3:], axis=1), color=ORANGE, ls="--", label="axes")
     left.legend(frameon=False)
     tidy(left, "error of the hand's pose (Puma 560)", "t (s)", "norm")
-    kinetic, springs = 0.5 * np.sum(lw.diagonal.rates(mech, q, v) ** 2, axis=1), control.potential(q)
+    kinetic, springs = 0.5 * np.sum(lw.formulations.diagonal.rates(mech, q, v) ** 2, axis=1), control.potential(q)
     right.stackplot(t, springs, kinetic, colors=(BLUE, ORANGE), labels=("springs", "nu* nu / 2"), alpha=0.85)
     right.plot(t, control.lyapunov(q, v), color="black", lw=1, label="Lyapunov function")
     right.set_xlim(0.0, 1.5)
@@ -135,13 +135,15 @@ def draw_failures() -> None:
     mech = lw.mechanisms.planar_arm(2)
     figure, (saddle, minimum) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
     goal = np.array([0.7, -1.4])
-    control = lw.diagonal.end_effector_regulation(mech, "tip", lw.frame_pose(mech, goal, "tip"), orientation_gain=0.0)
+    control = lw.formulations.diagonal.end_effector_regulation(
+        mech, "tip", lw.frame_pose(mech, goal, "tip"), orientation_gain=0.0
+    )
     for push, colour in ((1e-1, BLUE), (1e-3, GREEN), (1e-5, ORANGE), (0.0, GREY)):
         t, q, _ = simulate(mech, np.array([push, -push]), np.zeros(2), control, 5.0, 5e-3)
         saddle.plot(t, np.linalg.norm(control.error(q)[:, :3], axis=1), color=colour, label=f"off by {push:g} rad")
     saddle.legend(frameon=False)
     tidy(saddle, "starting stretched out, pulled straight inwards", "t (s)", "distance to the target (m)")
-    control = lw.diagonal.end_effector_regulation(
+    control = lw.formulations.diagonal.end_effector_regulation(
         mech, "tip", lw.frame_pose(mech, np.array([0.4, 1.2]), "tip"), orientation_gain=2.0
     )
     _, q, _ = simulate(mech, np.array([1.6, -1.2]), np.zeros(2), control, 10.0, 5e-3)
@@ -166,7 +168,7 @@ def main() -> None:
     draw_regulation(puma)
     draw_failures()
     for mech in (lw.mechanisms.cart_pole(), lw.mechanisms.double_pendulum(), puma):
-        flat = lw.diagonal.is_globally_diagonalizable(mech)
+        flat = lw.formulations.diagonal.is_globally_diagonalizable(mech)
         print(f"{mech.name}: {'has' if flat else 'has no'} coordinates in which its mass matrix is constant")
 
 

@@ -31,11 +31,13 @@ def motion(rng: np.random.Generator, joints: int) -> tuple[np.ndarray, ...]:
     return t, q, v, -(s * rate**2) @ sines - (c * rate**2) @ cosines
 
 
-def telling_motion(arm: lw.Mechanism, base: lw.BaseParameters, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def telling_motion(
+    arm: lw.Mechanism, base: lw.estimation.BaseParameters, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
     """Of fifty random motions the one whose torques tell the parameters apart best."""
 
     def condition(candidate) -> float:
-        columns = lw.regressor(arm, *candidate[1:])[..., base.columns].reshape(-1, len(base))
+        columns = lw.estimation.regressor(arm, *candidate[1:])[..., base.columns].reshape(-1, len(base))
         return np.linalg.cond(columns / np.linalg.norm(columns, axis=0))
 
     return min((motion(rng, arm.nv) for _ in range(50)), key=condition)
@@ -48,7 +50,7 @@ def identified(columns: np.ndarray, torques: np.ndarray, noise: np.ndarray) -> t
     return values, np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
 
 
-def draw(base: lw.BaseParameters, off: np.ndarray, t, measured, predicted, path: Path) -> None:
+def draw(base: lw.estimation.BaseParameters, off: np.ndarray, t, measured, predicted, path: Path) -> None:
     """How far the parameters are off, and the torques of a motion that was not used."""
     figure, (left, *panels) = plt.subplots(1, 3, figsize=(11, 4.6), layout="constrained", width_ratios=(1.1, 1, 1))
     places = np.arange(len(base))
@@ -74,14 +76,16 @@ def draw(base: lw.BaseParameters, off: np.ndarray, t, measured, predicted, path:
 
 def main() -> None:
     arm, rng = lw.mechanisms.puma560(), np.random.default_rng(0)
-    rotors = lw.rotor_inertias(arm)  # known; rotor and link turn together at the first joint, and cannot be told apart
-    base = lw.base_parameters(arm)
-    truth = base.grouping @ lw.inertial_parameters(arm)
+    rotors = lw.estimation.rotor_inertias(
+        arm
+    )  # known; rotor and link turn together at the first joint, and cannot be told apart
+    base = lw.estimation.base_parameters(arm)
+    truth = base.grouping @ lw.estimation.inertial_parameters(arm)
     print(f"{arm.name}: {10 * arm.n_links} inertial parameters, {len(base)} combinations that torques depend on")
     print("for example:", *(f"  {line}" for line in str(base).splitlines()[1:4]), sep="\n")
 
     t, q, v, a = telling_motion(arm, base, rng)
-    columns = lw.regressor(arm, q, v, a)[..., base.columns]
+    columns = lw.estimation.regressor(arm, q, v, a)[..., base.columns]
     exact = lw.inverse_dynamics(arm, q, v, a) - rotors * a
     noise = NOISE * np.sqrt(np.mean(exact**2, axis=0))
     without_noise, _ = identified(columns, exact, noise)
@@ -97,7 +101,7 @@ def main() -> None:
 
     t, q, v, a = motion(rng, arm.nv)
     measured = lw.inverse_dynamics(arm, q, v, a) + noise * rng.normal(size=exact.shape)
-    predicted = lw.regressor(arm, q, v, a)[..., base.columns] @ found + rotors * a
+    predicted = lw.estimation.regressor(arm, q, v, a)[..., base.columns] @ found + rotors * a
     left_over = np.sqrt(np.mean((measured - predicted) ** 2, axis=0)) / noise
     print("\nanother motion, measured less predicted torque over the noise, by joint:", left_over.round(2))
     FOLDER.mkdir(parents=True, exist_ok=True)

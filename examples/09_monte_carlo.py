@@ -89,7 +89,7 @@ if __name__ == "__main__":
     seconds = time.perf_counter() - begin
     steps = STATES * STEPS
     print(f"{STATES:,} rollouts of {STEPS} steps of RK4, masses of their own: {seconds:.2f} s", end="")
-    print(f" ({steps / seconds / 1e6:.1f} million steps per second, {lw.get_num_threads()} threads allowed)")
+    print(f" ({steps / seconds / 1e6:.1f} million steps per second, {lw.codegen.get_num_threads()} threads allowed)")
 
     places = hand(puma, final)
     nominal, _ = lw.rollout(puma, start, np.zeros(6), tau, DT, STEPS, final_only=True)

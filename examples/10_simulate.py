@@ -46,13 +46,13 @@ def bouncing(axes) -> None:
     """The same pendulum with a stop at its second joint: an event for every contact, the last one kept in a file."""
     mech = lw.mechanisms.double_pendulum()
     elbow = mech.joint_names[1]
-    stop = lw.Passive.stops({elbow: (0.0, 2.5)}, stiffness=2e3, damping=0.3)
-    touches = lw.events.joint_passes(mech, elbow, 0.0, direction=-1)
+    stop = lw.forces.Passive.stops({elbow: (0.0, 2.5)}, stiffness=2e3, damping=0.3)
+    touches = lw.motion.joint_passes(mech, elbow, 0.0, direction=-1)
     options = {"passive": stop, "events": [touches], "method": "rk4", "step": 1e-3}
     motion = lw.simulate(mech, [1.5, 1.0], [0.0, 0.0], 2.0, **options)
     with tempfile.TemporaryDirectory() as folder:
         motion.save(Path(folder) / "motion.npz")
-        motion = lw.load_trajectory(Path(folder) / "motion.npz").resume(2.0, events=[touches])
+        motion = lw.files.load_trajectory(Path(folder) / "motion.npz").resume(2.0, events=[touches])
     through = lw.simulate(mech, [1.5, 1.0], [0.0, 0.0], 4.0, **options)
     print(
         f"{len(motion.events)} contacts; saved, loaded and continued it differs by {np.ptp(motion.q - through.q):.1e}"
@@ -97,8 +97,8 @@ def closed(axes) -> None:
     """A motor turns the crank of a four-bar linkage against friction, until it has gone round three times."""
     mech = lw.mechanisms.four_bar()
     torque = np.array([6.0, 0.0, 0.0])
-    loss = lw.Passive.friction({"crank_joint": 0.5}) + lw.Passive.dampers({"crank_joint": 0.05})
-    done = lw.events.joint_passes(mech, "crank_joint", 6.0 * np.pi, terminal=True)
+    loss = lw.forces.Passive.friction({"crank_joint": 0.5}) + lw.forces.Passive.dampers({"crank_joint": 0.05})
+    done = lw.motion.joint_passes(mech, "crank_joint", 6.0 * np.pi, terminal=True)
     motion = lw.simulate(mech, np.zeros(3), np.zeros(3), 30.0, torque, passive=loss, events=[done])
     print(
         f"four-bar: {motion.stopped} at {motion.t[-1]:.3f} s, loops open by {motion.constraint_error.max():.0e} at most"

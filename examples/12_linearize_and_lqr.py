@@ -27,7 +27,7 @@ def cart_pole() -> lw.Mechanism:
     return builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole").build("cart_pole")
 
 
-def balanced(model: lw.StateSpace, control, q0: np.ndarray, duration: float):
+def balanced(model: lw.control.StateSpace, control, q0: np.ndarray, duration: float):
     """Simulate the mechanism itself, not its linear model, under the regulator."""
     still = np.zeros(model.mechanism.nv)
     motion = lw.simulate(model.mechanism, q0, still, duration, control=control, rtol=1e-8, atol=1e-10, output_step=0.02)
@@ -42,7 +42,7 @@ def main() -> None:
     upright = lw.linearize(cart, [0.0, 0.0], inputs=("slide",))
     print(upright)
     print(upright.table())
-    regulator = lw.lqr(upright, 1.0, 0.1)
+    regulator = lw.control.lqr(upright, 1.0, 0.1)
     closed = regulator.eigenvalues().real.max()
     print(f"  slowest eigenvalue {upright.eigenvalues().real.max():.2f} becomes {closed:.2f} 1/s")
     swing = balanced(upright, regulator, np.array([0.0, 0.4]), 20.0)
@@ -55,7 +55,7 @@ def main() -> None:
     model = lw.linearize(loader, held.q, None, held.tau, independent=PISTONS, inputs=PISTONS)
     print(model.modes())
     lifted = lw.linkages.follow(loader, held.q, {"lift_piston_joint": 0.05, "tilt_piston_joint": -0.03})
-    motion = balanced(model, lw.lqr(model, 1.0, 1e-8), lifted, 15.0)
+    motion = balanced(model, lw.control.lqr(model, 1.0, 1e-8), lifted, 15.0)
     difference = np.abs(lw.linearize(loader, held.q, None, held.tau, independent="null_space").eigenvalues() ** 2)
     own = np.abs(model.eigenvalues() ** 2)
     print(f"  eigenvalues in other coordinates agree to {np.abs(np.sort(difference) - np.sort(own)).max():.0e}")

@@ -32,7 +32,9 @@ def reach(goal: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         q, v = lw.rollout(ARM, start, still, forces, DT, STEPS)
         off = lw.difference(ARM, goal, q[-1])
         by_state = 2e3 * off, 2e1 * v[-1]
-        gradient = lw.rollout_vjp(ARM, q, v, forces, DT, STEPS, by_state, wrt="tau")["tau"] + 2e-4 * (forces - hold)
+        gradient = lw.derivatives.rollout_vjp(ARM, q, v, forces, DT, STEPS, by_state, wrt="tau")["tau"] + 2e-4 * (
+            forces - hold
+        )
         return 1e3 * off @ off + 1e1 * v[-1] @ v[-1] + 1e-4 * (x @ x), gradient.ravel()
 
     found = minimize(cost, np.zeros(STEPS * ARM.nv), jac=True, method="L-BFGS-B", options={"maxiter": 300})
@@ -54,7 +56,9 @@ def masses_from_a_fall(factor: float) -> tuple[float, float]:
         residual = lw.difference(ARM, recorded, q[:, -1])
         slopes = np.stack(
             [
-                lw.rollout_vjp(ARM, q, v, None, DT, STEPS, (row, None), parameters={"mass": guess}, wrt="mass")["mass"]
+                lw.derivatives.rollout_vjp(
+                    ARM, q, v, None, DT, STEPS, (row, None), parameters={"mass": guess}, wrt="mass"
+                )["mass"]
                 for row in np.eye(ARM.nv)
             ],
             axis=1,

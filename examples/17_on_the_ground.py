@@ -51,7 +51,7 @@ def slid(friction: float, slopes: np.ndarray) -> np.ndarray:
 def main() -> None:
     mech = quadruped()
     q, v = dropped(mech)
-    points = lw.contact_points(mech, q, v)
+    points = lw.contact.contact_points(mech, q, v)
     weight = 9.81 * mech.masses.sum()
     share = points.force[-1, :, 2].sum() / weight
     height = lw.frame_pose(mech, q[-1], "trunk")[2, 3] + 0.02
@@ -59,7 +59,9 @@ def main() -> None:
     across = np.linalg.norm(points.force[..., :2], axis=-1)
     print("friction within its cone:", bool((across <= 0.8 * points.force[..., 2] + 1e-9).all()))
     still, some = np.zeros(mech.nv), slice(0, None, 100)
-    by_wrenches = lw.forward_dynamics(mech, q[some], v[some], still, lw.contact_wrenches(mech, q[some], v[some]))
+    by_wrenches = lw.forward_dynamics(
+        mech, q[some], v[some], still, lw.contact.contact_wrenches(mech, q[some], v[some])
+    )
     difference = np.abs(lw.forward_dynamics(mech, q[some], v[some], still, forces="all") - by_wrenches).max()
     print(f"accelerations under what acts and under the wrenches of contact: {difference:.0e} apart")
 

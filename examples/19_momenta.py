@@ -44,9 +44,9 @@ def phase_space(mech: lw.Mechanism, method: str, coordinates: str, step: float, 
     """(times + 1, states, 2): what becomes of a circle of states (q, p), sampled ``times`` times."""
     angle = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
     q, p = (0.35 * np.cos(angle) - np.pi / 2 + 1.0)[:, None], (1.2 * np.sin(angle))[:, None]
-    v = lw.momenta.velocities(mech, q, p)
+    v = lw.formulations.momenta.velocities(mech, q, p)
     path = lw.rollout(mech, q, v, None, step, steps * times, method, every=steps, coordinates=coordinates)
-    return np.stack([path[0][..., 0], lw.momenta.momenta(mech, *path)[..., 0]], axis=-1).swapaxes(0, 1)
+    return np.stack([path[0][..., 0], lw.formulations.momenta.momenta(mech, *path)[..., 0]], axis=-1).swapaxes(0, 1)
 
 
 def main() -> None:
@@ -82,10 +82,10 @@ def main() -> None:
     stanford = lw.mechanisms.stanford_arm()
     q, v = lw.random_state(stanford, np.random.default_rng(0), (100,))
     tau = np.zeros_like(v)
-    p = lw.momenta.momenta(stanford, q, v)
-    changes, velocities = lw.momenta.motion(stanford, q, p, tau)
+    p = lw.formulations.momenta.momenta(stanford, q, v)
+    changes, velocities = lw.formulations.momenta.motion(stanford, q, p, tau)
     ahead = lw.integrate(stanford, q, v, 1e-6)
-    there = lw.momenta.momenta(stanford, ahead, v + 1e-6 * lw.forward_dynamics(stanford, q, v, tau))
+    there = lw.formulations.momenta.momenta(stanford, ahead, v + 1e-6 * lw.forward_dynamics(stanford, q, v, tau))
     off = np.abs((there - p) / 1e-6 - changes).max() / np.abs(changes).max()
     print(f"dp/dt agrees with differences of M v: {off < 1e-4}; M^-1 p is v but for {np.abs(velocities - v).max():.0e}")
     print(f"picture: {path}")

@@ -12,9 +12,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 
 import linkwise as lw
+from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"

@@ -34,7 +34,7 @@ def cart_pole() -> lw.Mechanism:
     return builder.build("cart_pole")
 
 
-def difference(formulas: lw.Formulas, mech: lw.Mechanism, algorithm: str) -> float:
+def difference(formulas: lw.codegen.Formulas, mech: lw.Mechanism, algorithm: str) -> float:
     """How far the formulas are from the compiled kernel, at random states."""
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(20, *shape)) for _, shape, _ in formulas.inputs]
@@ -42,7 +42,7 @@ def difference(formulas: lw.Formulas, mech: lw.Mechanism, algorithm: str) -> flo
     return np.abs(formulas(*arrays) - expected).max() / np.abs(expected).max()
 
 
-def page(title: str, parts: list[tuple[str, lw.Formulas]], path: Path) -> None:
+def page(title: str, parts: list[tuple[str, lw.codegen.Formulas]], path: Path) -> None:
     """A picture of the formulas; its height follows from their number."""
     lines: list[tuple[str, str]] = []
     for heading, formulas in parts:
@@ -92,7 +92,7 @@ def main() -> None:
         "forward_dynamics": "accelerations",
     }
     for title, name, mech, algorithms, symbols in pages:
-        found = [(algorithm, lw.symbolic(mech, algorithm, symbols)) for algorithm in algorithms]
+        found = [(algorithm, lw.codegen.symbolic(mech, algorithm, symbols)) for algorithm in algorithms]
         print(f"\n{title}\n{found[0][1]}")
         worst = max(difference(formulas, mech, algorithm) for algorithm, formulas in found)
         print(f"largest difference to the compiled kernels: {worst:.0e}")

@@ -26,7 +26,7 @@ def ways_to_hold(ax) -> None:
     """One pose of the hand: the arm has several elbows and wrists for it."""
     arm = lw.mechanisms.puma560()
     pose = lw.pose((0.5, 0.15, 0.2), rpy=(0.0, 2.2, 0.3))
-    ways = lw.inverse_kinematics_branches(arm, {"link6": pose})
+    ways = lw.kinematics.inverse_kinematics_branches(arm, {"link6": pose})
     ways = ways[np.isfinite(ways).all(axis=-1)]
     print(f"{len(ways)} configurations hold the hand of the Puma in one pose,", end=" ")
     print(f"which is met to {reached(arm, ways, 'link6', pose):.0e}")
@@ -86,7 +86,7 @@ def standing(ax) -> None:
     upright = lw.neutral(robot)
     feet = {name: lw.frame_pose(robot, upright, name) for name in ("left_sole", "right_sole")}
     place = feet["left_sole"][:2, 3]
-    target = lw.CenterOfMassTarget(place, axes="xy")
+    target = lw.kinematics.CenterOfMassTarget(place, axes="xy")
     q = lw.inverse_kinematics(robot, feet, upright, posture=upright, center_of_mass=target).require()
     center = lw.center_of_mass(robot, q)
     print(f"humanoid with both feet held: centre of mass over the left one to {np.abs(center[:2] - place).max():.0e}")

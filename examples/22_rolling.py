@@ -46,7 +46,7 @@ def driven_board() -> lw.Trajectory:
     """A snakeboard whose rotor and axles swing in one rhythm."""
     gait = {"rotor": 0.9, "front_axle": 0.5, "rear_axle": -0.5}
     motors = [
-        lw.Coupling(f"{joint}_motor", {joint: 1.0}, drive=lambda t, size=size: size * np.sin(3.0 * t))
+        lw.constraints.Coupling(f"{joint}_motor", {joint: 1.0}, drive=lambda t, size=size: size * np.sin(3.0 * t))
         for joint, size in gait.items()
     ]
     board = lw.mechanisms.snakeboard().with_loops(*motors)

@@ -35,7 +35,7 @@ def frame_on_a_circle(ax) -> None:
     arm = lw.mechanisms.planar_arm(4, length=0.6)
     start = lw.inverse_kinematics(arm, {"tip": circle(0.0)[0]}, posture=np.full(4, 0.5)).q + 0.1
     for posture, colour in ((np.full(4, 0.5), BLUE), (np.array([1.6, -0.5, -0.5, -0.5]), ORANGE)):
-        control = lw.operational_space_control(arm, "tip", circle, 100.0, 20.0, posture, 30.0, 11.0)
+        control = lw.control.operational_space_control(arm, "tip", circle, 100.0, 20.0, posture, 30.0, 11.0)
         q, _ = lw.rollout(arm, start, None, None, 2e-3, 2000, feedback=control)
         tips = lw.frame_pose(arm, q, "tip")[:, :2, 3]
         for k in (700, 1000, 1300, 1600):
@@ -53,9 +53,9 @@ def followed(ax, bx) -> None:
     arm = lw.mechanisms.puma560()
     motion = tr.point_to_point(arm, np.zeros(6), [1.0, -0.5, 0.3, 0.2, 0.4, 0.1], 1.0)
     controls = {
-        "computed torque": (lw.computed_torque(arm, motion, 100.0, 20.0), BLUE),
-        "decoupled": (lw.decoupled_tracking(arm, motion, 20.0, 10.0, np.inf), ORANGE),
-        "decoupled, bounded": (lw.decoupled_tracking(arm, motion, 20.0, 10.0, 70.0), GREEN),
+        "computed torque": (lw.control.computed_torque(arm, motion, 100.0, 20.0), BLUE),
+        "decoupled": (lw.control.decoupled_tracking(arm, motion, 20.0, 10.0, np.inf), ORANGE),
+        "decoupled, bounded": (lw.control.decoupled_tracking(arm, motion, 20.0, 10.0, 70.0), GREEN),
     }
     t = 1e-3 * np.arange(1501)
     for name, (control, colour) in controls.items():
@@ -82,8 +82,8 @@ def balanced(ax) -> None:
     builder.link("cart", 1.0, inertia=(0.01, 0.01, 0.01)).joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart")
     builder.link("pole", 0.3, (0.0, 0.0, 0.5), (0.025, 0.025, 0.0001))
     cart = builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole").build("cart_pole")
-    regulator = lw.lqr(lw.linearize(cart, [0.0, 0.0], inputs=("slide",)), 1.0, 0.1)
-    control = lw.saturated(cart, regulator, 30.0)
+    regulator = lw.control.lqr(lw.linearize(cart, [0.0, 0.0], inputs=("slide",)), 1.0, 0.1)
+    control = lw.control.saturated(cart, regulator, 30.0)
     angles = np.linspace(0.0, 1.4, 57)
     q0 = np.stack([np.zeros_like(angles), angles], axis=-1)
     q, v = lw.rollout(cart, q0, None, None, 5e-3, 4000, feedback=control)

@@ -28,7 +28,7 @@ FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 STEPS, DT, ITERATIONS = 80, 0.02, 40
 CART_POLE = lw.mechanisms.cart_pole()
 jax.config.update("jax_enable_x64", False)  # float32, as JAX has it by default
-STEP = lwj.differentiable(lw.step_kernel(CART_POLE, DT, dtype="float32"))
+STEP = lwj.differentiable(lw.motion.step_kernel(CART_POLE, DT, dtype="float32"))
 
 
 def network(numbers: list[tuple[jax.Array, jax.Array]], q: jax.Array, v: jax.Array) -> jax.Array:

@@ -27,10 +27,10 @@ def sagging(arm: lw.Mechanism) -> st.Study:
     posture = np.array([0.3, 0.6, -1.2, 0.0, 0.9, 0.0])
     hold = {"target": posture, "kp": [900, 900, 500, 100, 60, 20], "kd": [120, 150, 60, 8, 5, 1.5]}
     vary = {
-        "payload.link6.mass": st.Triangular(0.0, 0.5, 2.5),
-        "payload.link6.com": st.Normal([0.0, 0.0, 0.12], [0.03, 0.03, 0.02]),
-        "mass": st.Relative(st.Normal(1.0, 0.02)),
-        "q0": st.Normal(posture, 0.005),
+        "payload.link6.mass": st.distributions.Triangular(0.0, 0.5, 2.5),
+        "payload.link6.com": st.distributions.Normal([0.0, 0.0, 0.12], [0.03, 0.03, 0.02]),
+        "mass": st.distributions.Relative(st.distributions.Normal(1.0, 0.02)),
+        "q0": st.distributions.Normal(posture, 0.005),
     }
     compute = st.Rollout(DT, STEPS, every=10, tau=lw.gravity_force(arm, posture), feedback=hold, frames=["link6"])
     return st.Study(arm, compute, vary, cases=CASES, seed=1, sampling="sobol")

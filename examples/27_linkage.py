@@ -27,7 +27,7 @@ def main() -> None:
     running = lw.linkages.driven_motion(watt, turn, {"A": SPEED})
     print(f"P goes at up to {np.linalg.norm(running.velocity('P'), axis=-1).max():.2f} m/s")
     v = running.v
-    push = lw.wrenches_at(watt, {"F": [0, 0, 0, -20.0, 0, 0]}, turn, frame="world_aligned")
+    push = lw.forces.wrenches_at(watt, {"F": [0, 0, 0, -20.0, 0, 0]}, turn, frame="world_aligned")
     held = lw.static_forces(watt, turn, actuated="A", wrenches=push)[:, 0]
     torque = lw.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A", wrenches=push)[:, 0]
     pins = lw.constraints.loop_reactions(watt, turn, v, lw.inverse_dynamics(watt, turn, v, {"A": 0.0}, actuated="A"))

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from .compiler.kernel import Kernel, KernelError
 from .compiler.registry import NAME_ALIASES, OTHER_LIBRARIES
-from .display import progress
 from .dynamics.trees import (
-    acceleration_parts,
     bias_force,
     center_of_mass,
-    coordinate_rates,
     coriolis_matrix,
     difference,
     forward_dynamics,
-    forward_link_accelerations,
     frame_pose,
     gravity_force,
     integrate,
-    interpolate,
     inverse_dynamics,
     jacobian,
     joint_wrenches,
@@ -31,7 +26,6 @@ from .dynamics.trees import (
     link_poses,
     link_velocities,
     mass_matrix,
-    mass_matrix_derivatives,
     mass_matrix_inverse,
     momentum,
     neutral,
@@ -39,195 +33,90 @@ from .dynamics.trees import (
     random_state,
     static_forces,
 )
-from .mechanics.contacts import *  # noqa: F403 - every kind of contact is public
-from .mechanics.contacts import __all__ as _CONTACTS
+from .former import MOVED, moved
 from .mechanics.joints import *  # noqa: F403 - every kind of joint is public
 from .mechanics.joints import __all__ as _JOINTS
-from .mechanism import (
-    Actuator,
-    Builder,
-    ContactLaw,
-    ContactPair,
-    Coupling,
-    Drive,
-    EffortRange,
-    FluidForce,
-    GravityCompensation,
-    InertiaWarning,
-    Limits,
-    LimitWarning,
-    Look,
-    Loop,
-    Mechanism,
-    MechanismError,
-    MechanismWarning,
-    Mimic,
-    MissingConstraintWarning,
-    Note,
-    OmissionWarning,
-    PenetrationWarning,
-    Shape,
-    Tendon,
-    pose,
-)
-from .mechanism import library as mechanisms
-from .readers import from_dh, load, load_dh, load_srdf, register_reader
+from .mechanism import Builder, Limits, Mechanism, MechanismError, MechanismWarning, Mimic, from_dh, pose
+from .readers import load
 
 if TYPE_CHECKING:  # for type checkers; loaded later, see below
     from .compiler.pipeline import compile
-    from .compiler.runtime.threads import get_num_threads, set_num_threads
-    from .mechanics import operators
 
 __version__ = "0.1.0"
 
 #: Loaded when first asked for: importing the package stays quick, and so does the first call of a compiled function.
-#: Module -> public names in it; one named like the module is the module itself.
+#: Module -> public names in it.
 _LATER = {
-    ".dynamics.constraints": ("constraints",),
-    ".dynamics.linkages": ("linkages",),
-    ".compiler.pipeline": ("DTYPES", "LANGUAGES", "TARGETS", "compile", "register_target"),
-    ".compiler.targets.protocol": ("Target",),
+    ".compiler.export": ("export_c",),
+    ".compiler.pipeline": ("compile",),
     ".dynamics.by_joint": ("configuration",),
-    ".dynamics.centroidal": (
-        "center_of_mass_acceleration",
-        "center_of_mass_jacobian",
-        "center_of_mass_velocity",
-        "centroidal_momentum",
-        "centroidal_momentum_matrix",
-        "centroidal_momentum_matrix_rate",
-        "centroidal_momentum_rate",
-        "momentum_matrix",
-        "momentum_rate",
-    ),
-    ".dynamics.compliant_contact": ("ContactPoints", "contact_energy", "contact_points", "contact_wrenches"),
-    ".dynamics.denoc": ("denoc",),
-    ".dynamics.second_derivatives": ("forward_dynamics_second_derivatives",),
-    ".dynamics.closed.force_derivatives": ("joint_wrenches_derivatives",),
     ".dynamics.derivatives": (
-        "difference_derivatives",
         "forward_dynamics_derivatives",
-        "integrate_derivatives",
         "inverse_dynamics_derivatives",
-        "inverse_dynamics_second_derivatives",
-        "jacobian_derivatives",
         "jacobian_of",
-        "jacobian_rate",
-        "jacobian_second_rate",
         "jvp_of",
-        "step_derivatives",
         "vjp_of",
     ),
-    ".dynamics.diagonal": ("diagonal",),
-    ".dynamics.estimation": ("estimation",),
-    ".compiler.export": ("c_file", "export_c"),
-    ".dynamics.formulas": ("FormulaError", "Formulas", "symbolic"),
-    ".dynamics.force_elements": ("activation_rates", "actuator_forces", "joint_force_derivatives", "joint_forces"),
-    ".dynamics.frames": (
-        "delassus_matrix",
-        "effective_inertia",
-        "frame_acceleration",
-        "frame_velocity",
-        "jacobian_rate_times_velocity",
-        "manipulability",
-        "operational_inertia",
-        "wrenches_at",
-    ),
-    ".dynamics.momenta": ("momenta",),
-    ".dynamics.held_contacts": ("hold_contacts", "hold_frames"),
-    ".dynamics.placing": ("place_on_ground",),
-    ".dynamics.identification": (
-        "BaseParameters",
-        "base_parameters",
-        "inertial_parameters",
-        "regressor",
-        "rotor_inertias",
-    ),
-    ".dynamics.physical_bodies": ("physical_parameters",),
-    ".control.joints": ("joint_feedback", "saturated"),
-    ".control.tracking": ("computed_torque",),
-    ".control.decoupled": ("decoupled_tracking",),
-    ".control.regulators": ("lqr",),
-    ".control.operational_space": ("operational_space_control",),
-    ".interop": ("interop",),
-    ".kinematics.branches": ("inverse_kinematics_branches",),
-    ".kinematics.inverse": ("InverseKinematics", "InverseKinematicsError", "inverse_kinematics"),
-    ".kinematics.targets": ("CenterOfMassTarget", "FrameTarget"),
-    ".kinematics.so3": ("so3",),
-    ".kinematics.se3": ("se3",),
-    ".trajectories": ("trajectories",),
-    ".trajectories.files": ("load_motion",),
-    ".linearization": ("StateSpace", "find_equilibrium", "linearization", "linearize"),
-    ".mechanics.algorithms.algorithm": ("Algorithm",),
-    ".mechanics.algorithms.catalogue": ("algorithms", "register_integrator"),
-    ".mechanics.algorithms.integration": ("Splitting", "Tableau"),
-    ".mechanics.operators": ("operators",),
-    ".mechanics.scalar": ("scalar",),
-    ".mechanism.dh_tables": ("DHTable", "dh_table"),
-    ".dynamics.passive": ("Passive",),
-    ".dynamics.state_checks": ("check_state",),
-    ".simulation.functions": ("held",),
-    ".simulation.rollouts": ("rollout",),
-    ".simulation.step_matrices": ("rollout_derivatives",),
-    ".simulation.rollout_gradients": ("rollout_vjp",),
-    ".simulation.step_kernels": ("step_kernel",),
-    ".simulation.steps": ("rollout_methods",),
-    ".compiler.runtime.cache": ("cache",),
-    ".compiler.runtime.single_call": ("get_single_call_shortcut", "set_single_call_shortcut"),
-    ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
-    ".studies": ("studies",),
+    ".dynamics.frames": ("frame_acceleration", "frame_velocity"),
+    ".kinematics.inverse": ("inverse_kinematics",),
+    ".linearization.equilibrium": ("find_equilibrium",),
+    ".linearization.linear_models": ("linearize",),
+    ".mechanics.algorithms.catalogue": ("algorithms",),
     ".motion.simulation": ("SimulationError", "simulate"),
-    ".motion.trajectory": ("Trajectory", "load_trajectory"),
-    ".motion.events": ("events",),
-    ".readers.meshes": ("Surface", "load_mesh"),
-    ".viewer": ("viewer",),
+    ".motion.trajectory": ("Trajectory",),
+    ".simulation.rollouts": ("rollout",),
     ".viewer.browser": ("view",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
-_FORMER = {"acting": ".dynamics.former.acting", "closed": ".dynamics.former.closed"}  # not listed; they warn
+#: Public modules, which have all else by concern, and where in the package they are at home.
+_MODULES = {
+    "centroidal": ".dynamics.centroidal",
+    "codegen": ".codegen",
+    "constraints": ".dynamics.constraints",
+    "contact": ".contact",
+    "control": ".control",
+    "derivatives": ".derivatives",
+    "estimation": ".estimation",
+    "extend": ".extend",
+    "files": ".files",
+    "forces": ".forces",
+    "formulations": ".formulations",
+    "interop": ".interop",
+    "kinematics": ".kinematics",
+    "linkages": ".dynamics.linkages",
+    "mechanisms": ".mechanism.library",
+    "motion": ".motion",
+    "operators": ".mechanics.operators",
+    "studies": ".studies",
+    "trajectories": ".trajectories",
+    "viewer": ".viewer",
+}
+_FORMER = {  # modules of names that have moved, with adapters where their arguments were others: not listed; they warn
+    "acting": ".dynamics.former.acting",
+    "closed": ".dynamics.former.closed",
+    "linearization": ".linearization",
+}
 
 __all__ = [
-    "Actuator",
     "Builder",
-    "ContactLaw",
-    "ContactPair",
-    "Coupling",
-    "Drive",
-    "EffortRange",
-    "FluidForce",
-    "GravityCompensation",
-    "InertiaWarning",
     "Kernel",
     "KernelError",
-    "LimitWarning",
     "Limits",
-    "Look",
-    "Loop",
     "Mechanism",
     "MechanismError",
     "MechanismWarning",
     "Mimic",
-    "MissingConstraintWarning",
-    "Note",
-    "OmissionWarning",
-    "PenetrationWarning",
-    "Tendon",
-    "Shape",
     "__version__",
-    "acceleration_parts",
     "bias_force",
     "center_of_mass",
     "compile",
-    "coordinate_rates",
     "coriolis_matrix",
     "difference",
     "forward_dynamics",
-    "forward_link_accelerations",
     "frame_pose",
     "from_dh",
-    "get_num_threads",
     "gravity_force",
     "integrate",
-    "interpolate",
     "inverse_dynamics",
     "jacobian",
     "joint_wrenches",
@@ -236,49 +125,49 @@ __all__ = [
     "link_poses",
     "link_velocities",
     "load",
-    "load_dh",
-    "load_srdf",
     "mass_matrix",
-    "mass_matrix_derivatives",
     "mass_matrix_inverse",
-    "mechanisms",
     "momentum",
     "neutral",
-    "operators",
     "pose",
     "potential_energy",
-    "progress",
     "random_state",
-    "register_reader",
-    "set_num_threads",
     "static_forces",
 ]
+#: Public modules of public modules that are at home elsewhere.
+_WITHIN_MODULES = {
+    "codegen.cache": ".compiler.runtime.cache",
+    "extend.scalar": ".mechanics.scalar",
+    "formulations.denoc": ".dynamics.denoc",
+    "formulations.diagonal": ".dynamics.diagonal",
+    "formulations.momenta": ".dynamics.momenta",
+}
+_FORMER_MODULES = ("cache", "denoc", "diagonal", "events", "momenta", "scalar", "se3", "so3")
 _BESIDE_OTHERS = ("casadi", "jax", "torch")  # modules that need the library of their name, and are no public names
-__all__.extend(name for name in (*_JOINTS, *_CONTACTS, *_HOME) if name not in __all__)
+__all__.extend(name for name in (*_JOINTS, *_HOME, *_MODULES) if name not in __all__)
 __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
     if name in _BESIDE_OTHERS:
         return importlib.import_module(f".{name}", __name__)
-    if name in _FORMER:
-        return importlib.import_module(_FORMER[name], __name__)
+    if name in _MODULES or name in _FORMER:
+        globals()[name] = module = importlib.import_module((_MODULES | _FORMER)[name], __name__)
+        return module
+    if name in MOVED:
+        return moved(name)
     if name not in _HOME:
         ours = NAME_ALIASES.get(name) or OTHER_LIBRARIES.get(name) or _within(name)
         hint = f": it is linkwise.{ours} here" if ours else ""
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}{hint}")
-    home = _HOME[name]
-    module = importlib.import_module(home, __name__)
-    value = module if home.rpartition(".")[2] == name else getattr(module, name)
-    if value is module or name in vars(module):  # else it is a list that grows, and asked for each time
-        globals()[name] = value
+    globals()[name] = value = getattr(importlib.import_module(_HOME[name], __name__), name)
     return value
 
 
 def _within(name: str) -> str:
     """Where a public name is that was looked for here: "constraints.assemble", or nothing."""
-    for module in ("constraints", "linkages", "mechanisms", "viewer", "trajectories", "so3", "se3"):
-        if not name.startswith("_") and name in getattr(sys.modules[__name__], module).__all__:
+    for module in () if name.startswith("_") else _MODULES:
+        if name in importlib.import_module(_MODULES[module], __name__).__all__:
             return f"{module}.{name}"
     return ""
 
@@ -291,20 +180,31 @@ class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """``import linkwise.operators`` gives what ``from linkwise import operators`` gives: the one module, wherever in
     the package it is at home."""
 
-    homes = {f"{__name__}.{name}": home for name, home in _HOME.items() if home.rpartition(".")[2] == name}
-    homes[f"{__name__}.mechanisms"] = ".mechanism.library"
-    homes |= {f"{__name__}.{name}": home for name, home in _FORMER.items()}
+    homes = {f"{__name__}.{name}": home for name, home in (_MODULES | _FORMER).items()}
+
+    homes |= {f"{__name__}.{name}": home for name, home in _WITHIN_MODULES.items()}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        public = ".".join(fullname.split(".")[:2])
-        at_home = public not in self.homes or self.homes[public] == public.removeprefix(__name__)
-        return None if at_home else importlib.machinery.ModuleSpec(fullname, self)
+        public, home, _ = self._at_home(fullname)
+        return None if home == public.removeprefix(__name__) else importlib.machinery.ModuleSpec(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        parts = spec.name.split(".")
-        module = importlib.import_module(".".join([self.homes[".".join(parts[:2])], *parts[2:]]), __name__)
+        _, home, inner = self._at_home(spec.name)
+        module = importlib.import_module(home + inner, __name__)
         spec.loader_state = module.__spec__
         return module
+
+    def _at_home(self, fullname: str) -> tuple[str, str, str]:
+        """The public module that a name is, or is inside of; where that is at home; and what follows."""
+        parts = fullname.split(".")
+        for count in (3, 2):
+            public = ".".join(parts[:count])
+            former = public.removeprefix(f"{__name__}.")
+            if former in _FORMER_MODULES and len(parts) >= count:
+                return public, moved(former).__name__, "".join(f".{part}" for part in parts[count:])
+            if public in self.homes and len(parts) >= count:
+                return public, self.homes[public], "".join(f".{part}" for part in parts[count:])
+        return fullname, fullname.removeprefix(__name__), ""
 
     def exec_module(self, module: ModuleType) -> None:
         """It has run at home, under the name and the specification that it keeps."""

@@ -1,104 +1,48 @@
 """The spatial operator algebra of multibody dynamics, compiled link by link.  Written by tools/stub.py."""
 
+from abc import ABCMeta
+from typing import Any
+
+from typing_extensions import deprecated
+
+from . import codegen as codegen
+from . import contact as contact
+from . import control as control
+from . import derivatives as derivatives
+from . import estimation as estimation
+from . import extend as extend
+from . import files as files
+from . import forces as forces
+from . import formulations as formulations
 from . import interop as interop
-from . import linearization as linearization
+from . import kinematics as kinematics
+from . import motion as motion
 from . import studies as studies
 from . import trajectories as trajectories
 from . import viewer as viewer
-from .compiler.export import c_file as c_file
 from .compiler.export import export_c as export_c
-from .compiler.formulas.expand import FormulaError as FormulaError
-from .compiler.formulas.formulas import Formulas as Formulas
 from .compiler.kernel import Kernel as Kernel
 from .compiler.kernel import KernelError as KernelError
-from .compiler.pipeline import DTYPES as DTYPES
-from .compiler.pipeline import LANGUAGES as LANGUAGES
-from .compiler.pipeline import TARGETS as TARGETS
 from .compiler.pipeline import compile as compile
-from .compiler.pipeline import register_target as register_target
-from .compiler.runtime import cache as cache
-from .compiler.runtime.single_call import get_single_call_shortcut as get_single_call_shortcut
-from .compiler.runtime.single_call import set_single_call_shortcut as set_single_call_shortcut
-from .compiler.runtime.threads import get_num_threads as get_num_threads
-from .compiler.runtime.threads import set_num_threads as set_num_threads
-from .compiler.targets.protocol import Target as Target
-from .control.decoupled import decoupled_tracking as decoupled_tracking
-from .control.joints import joint_feedback as joint_feedback
-from .control.joints import saturated as saturated
-from .control.operational_space import operational_space_control as operational_space_control
-from .control.regulators import lqr as lqr
-from .control.tracking import computed_torque as computed_torque
-from .display import progress as progress
+from .dynamics import centroidal as centroidal
 from .dynamics import constraints as constraints
-from .dynamics import denoc as denoc
-from .dynamics import diagonal as diagonal
-from .dynamics import estimation as estimation
 from .dynamics import linkages as linkages
-from .dynamics import momenta as momenta
 from .dynamics.by_joint import configuration as configuration
-from .dynamics.centroidal import center_of_mass_acceleration as center_of_mass_acceleration
-from .dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
-from .dynamics.centroidal import center_of_mass_velocity as center_of_mass_velocity
-from .dynamics.centroidal import centroidal_momentum as centroidal_momentum
-from .dynamics.centroidal import centroidal_momentum_matrix as centroidal_momentum_matrix
-from .dynamics.centroidal import centroidal_momentum_matrix_rate as centroidal_momentum_matrix_rate
-from .dynamics.centroidal import centroidal_momentum_rate as centroidal_momentum_rate
-from .dynamics.centroidal import momentum_matrix as momentum_matrix
-from .dynamics.centroidal import momentum_rate as momentum_rate
-from .dynamics.closed.force_derivatives import joint_wrenches_derivatives as joint_wrenches_derivatives
-from .dynamics.compliant_contact import ContactPoints as ContactPoints
-from .dynamics.compliant_contact import contact_energy as contact_energy
-from .dynamics.compliant_contact import contact_points as contact_points
-from .dynamics.compliant_contact import contact_wrenches as contact_wrenches
-from .dynamics.derivatives import difference_derivatives as difference_derivatives
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
-from .dynamics.derivatives import integrate_derivatives as integrate_derivatives
 from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
-from .dynamics.derivatives import inverse_dynamics_second_derivatives as inverse_dynamics_second_derivatives
-from .dynamics.derivatives import jacobian_derivatives as jacobian_derivatives
 from .dynamics.derivatives import jacobian_of as jacobian_of
-from .dynamics.derivatives import jacobian_rate as jacobian_rate
-from .dynamics.derivatives import jacobian_second_rate as jacobian_second_rate
 from .dynamics.derivatives import jvp_of as jvp_of
-from .dynamics.derivatives import step_derivatives as step_derivatives
 from .dynamics.derivatives import vjp_of as vjp_of
-from .dynamics.force_elements import activation_rates as activation_rates
-from .dynamics.force_elements import actuator_forces as actuator_forces
-from .dynamics.force_elements import joint_force_derivatives as joint_force_derivatives
-from .dynamics.force_elements import joint_forces as joint_forces
-from .dynamics.formulas import symbolic as symbolic
-from .dynamics.frames import delassus_matrix as delassus_matrix
-from .dynamics.frames import effective_inertia as effective_inertia
 from .dynamics.frames import frame_acceleration as frame_acceleration
 from .dynamics.frames import frame_velocity as frame_velocity
-from .dynamics.frames import jacobian_rate_times_velocity as jacobian_rate_times_velocity
-from .dynamics.frames import manipulability as manipulability
-from .dynamics.frames import operational_inertia as operational_inertia
-from .dynamics.frames import wrenches_at as wrenches_at
-from .dynamics.held_contacts import hold_contacts as hold_contacts
-from .dynamics.held_contacts import hold_frames as hold_frames
-from .dynamics.identification import BaseParameters as BaseParameters
-from .dynamics.identification import base_parameters as base_parameters
-from .dynamics.identification import inertial_parameters as inertial_parameters
-from .dynamics.identification import regressor as regressor
-from .dynamics.identification import rotor_inertias as rotor_inertias
-from .dynamics.passive import Passive as Passive
-from .dynamics.physical_bodies import physical_parameters as physical_parameters
-from .dynamics.placing import place_on_ground as place_on_ground
-from .dynamics.second_derivatives import forward_dynamics_second_derivatives as forward_dynamics_second_derivatives
-from .dynamics.state_checks import check_state as check_state
-from .dynamics.trees import acceleration_parts as acceleration_parts
 from .dynamics.trees import bias_force as bias_force
 from .dynamics.trees import center_of_mass as center_of_mass
-from .dynamics.trees import coordinate_rates as coordinate_rates
 from .dynamics.trees import coriolis_matrix as coriolis_matrix
 from .dynamics.trees import difference as difference
 from .dynamics.trees import forward_dynamics as forward_dynamics
-from .dynamics.trees import forward_link_accelerations as forward_link_accelerations
 from .dynamics.trees import frame_pose as frame_pose
 from .dynamics.trees import gravity_force as gravity_force
 from .dynamics.trees import integrate as integrate
-from .dynamics.trees import interpolate as interpolate
 from .dynamics.trees import inverse_dynamics as inverse_dynamics
 from .dynamics.trees import jacobian as jacobian
 from .dynamics.trees import joint_wrenches as joint_wrenches
@@ -107,35 +51,17 @@ from .dynamics.trees import link_accelerations as link_accelerations
 from .dynamics.trees import link_poses as link_poses
 from .dynamics.trees import link_velocities as link_velocities
 from .dynamics.trees import mass_matrix as mass_matrix
-from .dynamics.trees import mass_matrix_derivatives as mass_matrix_derivatives
 from .dynamics.trees import mass_matrix_inverse as mass_matrix_inverse
 from .dynamics.trees import momentum as momentum
 from .dynamics.trees import neutral as neutral
 from .dynamics.trees import potential_energy as potential_energy
 from .dynamics.trees import random_state as random_state
 from .dynamics.trees import static_forces as static_forces
-from .kinematics import se3 as se3
-from .kinematics import so3 as so3
-from .kinematics.branches import inverse_kinematics_branches as inverse_kinematics_branches
-from .kinematics.inverse import InverseKinematics as InverseKinematics
-from .kinematics.inverse import InverseKinematicsError as InverseKinematicsError
 from .kinematics.inverse import inverse_kinematics as inverse_kinematics
-from .kinematics.targets import CenterOfMassTarget as CenterOfMassTarget
-from .kinematics.targets import FrameTarget as FrameTarget
 from .linearization.equilibrium import find_equilibrium as find_equilibrium
-from .linearization.linearize import linearize as linearize
-from .linearization.state_space import StateSpace as StateSpace
+from .linearization.linear_models import linearize as linearize
 from .mechanics import operators as operators
-from .mechanics import scalar as scalar
-from .mechanics.algorithms.algorithm import Algorithm as Algorithm
 from .mechanics.algorithms.catalogue import algorithms as algorithms
-from .mechanics.algorithms.catalogue import register_integrator as register_integrator
-from .mechanics.algorithms.integration import Splitting as Splitting
-from .mechanics.algorithms.integration import Tableau as Tableau
-from .mechanics.contacts.ball import Ball as Ball
-from .mechanics.contacts.distance import Distance as Distance
-from .mechanics.contacts.knife_edge import KnifeEdge as KnifeEdge
-from .mechanics.contacts.wheel import Wheel as Wheel
 from .mechanics.joints.cylindrical import Cylindrical as Cylindrical
 from .mechanics.joints.fixed import Fixed as Fixed
 from .mechanics.joints.floating import Floating as Floating
@@ -143,255 +69,374 @@ from .mechanics.joints.helical import Helical as Helical
 from .mechanics.joints.pin_in_slot import PinInSlot as PinInSlot
 from .mechanics.joints.planar import Planar as Planar
 from .mechanics.joints.prismatic import Prismatic as Prismatic
-from .mechanics.joints.protocol import Joint as Joint
 from .mechanics.joints.revolute import Revolute as Revolute
 from .mechanics.joints.spherical import Spherical as Spherical
 from .mechanics.joints.universal import Universal as Universal
 from .mechanism import library as mechanisms
-from .mechanism.annotation import Note as Note
 from .mechanism.builder import Builder as Builder
-from .mechanism.checks import InertiaWarning as InertiaWarning
-from .mechanism.checks import LimitWarning as LimitWarning
 from .mechanism.checks import MechanismError as MechanismError
 from .mechanism.checks import MechanismWarning as MechanismWarning
-from .mechanism.checks import MissingConstraintWarning as MissingConstraintWarning
-from .mechanism.checks import OmissionWarning as OmissionWarning
-from .mechanism.checks import PenetrationWarning as PenetrationWarning
 from .mechanism.dh import from_dh as from_dh
-from .mechanism.dh_tables import DHTable as DHTable
-from .mechanism.dh_tables import dh_table as dh_table
-from .mechanism.drives import Drive as Drive
-from .mechanism.elements import Actuator as Actuator
-from .mechanism.elements import EffortRange as EffortRange
-from .mechanism.elements import FluidForce as FluidForce
-from .mechanism.elements import GravityCompensation as GravityCompensation
-from .mechanism.elements import Tendon as Tendon
-from .mechanism.looks import Look as Look
 from .mechanism.model import Mechanism as Mechanism
-from .mechanism.parts import Coupling as Coupling
 from .mechanism.parts import Limits as Limits
-from .mechanism.parts import Loop as Loop
 from .mechanism.parts import Mimic as Mimic
 from .mechanism.poses import pose as pose
-from .mechanism.shapes import ContactLaw as ContactLaw
-from .mechanism.shapes import ContactPair as ContactPair
-from .mechanism.shapes import Shape as Shape
-from .motion import events as events
 from .motion.simulation import SimulationError as SimulationError
 from .motion.simulation import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
-from .motion.trajectory import load_trajectory as load_trajectory
 from .readers import load as load
-from .readers import register_reader as register_reader
-from .readers.dh_table import load_dh as load_dh
-from .readers.meshes import load_mesh as load_mesh
-from .readers.meshes.surface import Surface as Surface
-from .readers.srdf import load_srdf as load_srdf
-from .simulation.functions import held as held
-from .simulation.rollout_gradients import rollout_vjp as rollout_vjp
 from .simulation.rollouts import rollout as rollout
-from .simulation.step_kernels import step_kernel as step_kernel
-from .simulation.step_matrices import rollout_derivatives as rollout_derivatives
-from .simulation.steps import rollout_methods as rollout_methods
-from .trajectories.files import load_motion as load_motion
 from .viewer.browser import view as view
 
 __version__: str
 __all__ = [
-    "Actuator",
-    "Algorithm",
-    "Ball",
-    "BaseParameters",
     "Builder",
-    "CenterOfMassTarget",
-    "ContactLaw",
-    "ContactPair",
-    "ContactPoints",
-    "Coupling",
     "Cylindrical",
-    "DHTable",
-    "DTYPES",
-    "Distance",
-    "Drive",
-    "EffortRange",
     "Fixed",
     "Floating",
-    "FluidForce",
-    "FormulaError",
-    "Formulas",
-    "FrameTarget",
-    "GravityCompensation",
     "Helical",
-    "InertiaWarning",
-    "InverseKinematics",
-    "InverseKinematicsError",
-    "Joint",
     "Kernel",
     "KernelError",
-    "KnifeEdge",
-    "LANGUAGES",
-    "LimitWarning",
     "Limits",
-    "Look",
-    "Loop",
     "Mechanism",
     "MechanismError",
     "MechanismWarning",
     "Mimic",
-    "MissingConstraintWarning",
-    "Note",
-    "OmissionWarning",
-    "Passive",
-    "PenetrationWarning",
     "PinInSlot",
     "Planar",
     "Prismatic",
     "Revolute",
-    "Shape",
     "SimulationError",
     "Spherical",
-    "Splitting",
-    "StateSpace",
-    "Surface",
-    "TARGETS",
-    "Tableau",
-    "Target",
-    "Tendon",
     "Trajectory",
     "Universal",
-    "Wheel",
     "__version__",
-    "acceleration_parts",
-    "activation_rates",
-    "actuator_forces",
     "algorithms",
-    "base_parameters",
     "bias_force",
-    "c_file",
-    "cache",
     "center_of_mass",
-    "center_of_mass_acceleration",
-    "center_of_mass_jacobian",
-    "center_of_mass_velocity",
-    "centroidal_momentum",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_rate",
-    "centroidal_momentum_rate",
-    "check_state",
+    "centroidal",
+    "codegen",
     "compile",
-    "computed_torque",
     "configuration",
     "constraints",
-    "contact_energy",
-    "contact_points",
-    "contact_wrenches",
-    "coordinate_rates",
+    "contact",
+    "control",
     "coriolis_matrix",
-    "decoupled_tracking",
-    "delassus_matrix",
-    "denoc",
-    "dh_table",
-    "diagonal",
+    "derivatives",
     "difference",
-    "difference_derivatives",
-    "effective_inertia",
     "estimation",
-    "events",
     "export_c",
+    "extend",
+    "files",
     "find_equilibrium",
+    "forces",
+    "formulations",
     "forward_dynamics",
     "forward_dynamics_derivatives",
-    "forward_dynamics_second_derivatives",
-    "forward_link_accelerations",
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
     "from_dh",
-    "get_num_threads",
-    "get_single_call_shortcut",
     "gravity_force",
-    "held",
-    "hold_contacts",
-    "hold_frames",
-    "inertial_parameters",
     "integrate",
-    "integrate_derivatives",
     "interop",
-    "interpolate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
-    "inverse_dynamics_second_derivatives",
     "inverse_kinematics",
-    "inverse_kinematics_branches",
     "jacobian",
-    "jacobian_derivatives",
     "jacobian_of",
-    "jacobian_rate",
-    "jacobian_rate_times_velocity",
-    "jacobian_second_rate",
-    "joint_feedback",
-    "joint_force_derivatives",
-    "joint_forces",
     "joint_wrenches",
-    "joint_wrenches_derivatives",
     "jvp_of",
+    "kinematics",
     "kinetic_energy",
-    "linearization",
     "linearize",
     "link_accelerations",
     "link_poses",
     "link_velocities",
     "linkages",
     "load",
-    "load_dh",
-    "load_mesh",
-    "load_motion",
-    "load_srdf",
-    "load_trajectory",
-    "lqr",
-    "manipulability",
     "mass_matrix",
-    "mass_matrix_derivatives",
     "mass_matrix_inverse",
     "mechanisms",
-    "momenta",
     "momentum",
-    "momentum_matrix",
-    "momentum_rate",
+    "motion",
     "neutral",
-    "operational_inertia",
-    "operational_space_control",
     "operators",
-    "physical_parameters",
-    "place_on_ground",
     "pose",
     "potential_energy",
-    "progress",
     "random_state",
-    "register_integrator",
-    "register_reader",
-    "register_target",
-    "regressor",
     "rollout",
-    "rollout_derivatives",
-    "rollout_methods",
-    "rollout_vjp",
-    "rotor_inertias",
-    "saturated",
-    "scalar",
-    "se3",
-    "set_num_threads",
-    "set_single_call_shortcut",
     "simulate",
-    "so3",
     "static_forces",
-    "step_derivatives",
-    "step_kernel",
     "studies",
-    "symbolic",
     "trajectories",
     "view",
     "viewer",
     "vjp_of",
-    "wrenches_at",
 ]
+
+def _within(name: str) -> str: ...
+
+@deprecated("it is linkwise.forces.Actuator now")
+class Actuator(forces.Actuator): ...
+
+@deprecated("it is linkwise.extend.Algorithm now")
+class Algorithm(extend.Algorithm): ...
+
+@deprecated("it is linkwise.contact.Ball now")
+class Ball(contact.Ball): ...
+
+@deprecated("it is linkwise.estimation.BaseParameters now")
+class BaseParameters(estimation.BaseParameters): ...
+
+@deprecated("it is linkwise.kinematics.CenterOfMassTarget now")
+class CenterOfMassTarget(kinematics.CenterOfMassTarget): ...
+
+@deprecated("it is linkwise.contact.ContactLaw now")
+class ContactLaw(contact.ContactLaw): ...
+
+@deprecated("it is linkwise.contact.ContactPair now")
+class ContactPair(contact.ContactPair): ...
+
+@deprecated("it is linkwise.contact.ContactPoints now")
+class ContactPoints(contact.ContactPoints): ...
+
+@deprecated("it is linkwise.constraints.Coupling now")
+class Coupling(constraints.Coupling): ...
+
+@deprecated("it is linkwise.files.DHTable now")
+class DHTable(files.DHTable): ...
+
+@deprecated("it is linkwise.contact.Distance now")
+class Distance(contact.Distance): ...
+
+@deprecated("it is linkwise.constraints.Drive now")
+class Drive(constraints.Drive): ...
+
+@deprecated("it is linkwise.forces.EffortRange now")
+class EffortRange(forces.EffortRange): ...
+
+@deprecated("it is linkwise.forces.FluidForce now")
+class FluidForce(forces.FluidForce): ...
+
+@deprecated("it is linkwise.codegen.FormulaError now")
+class FormulaError(codegen.FormulaError): ...
+
+@deprecated("it is linkwise.codegen.Formulas now")
+class Formulas(codegen.Formulas): ...
+
+@deprecated("it is linkwise.kinematics.FrameTarget now")
+class FrameTarget(kinematics.FrameTarget): ...
+
+@deprecated("it is linkwise.forces.GravityCompensation now")
+class GravityCompensation(forces.GravityCompensation): ...
+
+@deprecated("it is linkwise.files.InertiaWarning now")
+class InertiaWarning(files.InertiaWarning): ...
+
+@deprecated("it is linkwise.kinematics.InverseKinematics now")
+class InverseKinematics(kinematics.InverseKinematics): ...
+
+@deprecated("it is linkwise.kinematics.InverseKinematicsError now")
+class InverseKinematicsError(kinematics.InverseKinematicsError): ...
+
+@deprecated("it is linkwise.extend.Joint now")
+class Joint(extend.Joint, metaclass=ABCMeta): ...
+
+@deprecated("it is linkwise.contact.KnifeEdge now")
+class KnifeEdge(contact.KnifeEdge): ...
+
+@deprecated("it is linkwise.motion.LimitWarning now")
+class LimitWarning(motion.LimitWarning): ...
+
+@deprecated("it is linkwise.files.Look now")
+class Look(files.Look): ...
+
+@deprecated("it is linkwise.constraints.Loop now")
+class Loop(constraints.Loop): ...
+
+@deprecated("it is linkwise.files.MissingConstraintWarning now")
+class MissingConstraintWarning(files.MissingConstraintWarning): ...
+
+@deprecated("it is linkwise.files.Note now")
+class Note(files.Note): ...
+
+@deprecated("it is linkwise.files.OmissionWarning now")
+class OmissionWarning(files.OmissionWarning): ...
+
+@deprecated("it is linkwise.forces.Passive now")
+class Passive(forces.Passive): ...
+
+@deprecated("it is linkwise.contact.PenetrationWarning now")
+class PenetrationWarning(contact.PenetrationWarning): ...
+
+@deprecated("it is linkwise.contact.Shape now")
+class Shape(contact.Shape): ...
+
+@deprecated("it is linkwise.extend.Splitting now")
+class Splitting(extend.Splitting): ...
+
+@deprecated("it is linkwise.control.StateSpace now")
+class StateSpace(control.StateSpace): ...
+
+@deprecated("it is linkwise.files.Surface now")
+class Surface(files.Surface): ...
+
+@deprecated("it is linkwise.extend.Tableau now")
+class Tableau(extend.Tableau): ...
+
+@deprecated("it is linkwise.extend.Target now")
+class Target(extend.Target): ...
+
+@deprecated("it is linkwise.forces.Tendon now")
+class Tendon(forces.Tendon): ...
+
+@deprecated("it is linkwise.contact.Wheel now")
+class Wheel(contact.Wheel): ...
+
+@deprecated("it is linkwise.kinematics.acceleration_parts now")
+def acceleration_parts(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.forces.activation_rates now")
+def activation_rates(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.forces.actuator_forces now")
+def actuator_forces(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.estimation.base_parameters now")
+def base_parameters(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.c_file now")
+def c_file(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.center_of_mass_acceleration now")
+def center_of_mass_acceleration(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.center_of_mass_jacobian now")
+def center_of_mass_jacobian(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.center_of_mass_velocity now")
+def center_of_mass_velocity(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.centroidal_momentum now")
+def centroidal_momentum(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.centroidal_momentum_matrix now")
+def centroidal_momentum_matrix(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.centroidal_momentum_matrix_rate now")
+def centroidal_momentum_matrix_rate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.centroidal_momentum_rate now")
+def centroidal_momentum_rate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.motion.check_state now")
+def check_state(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.computed_torque now")
+def computed_torque(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.contact_energy now")
+def contact_energy(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.contact_points now")
+def contact_points(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.contact_wrenches now")
+def contact_wrenches(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.coordinate_rates now")
+def coordinate_rates(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.decoupled_tracking now")
+def decoupled_tracking(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.delassus_matrix now")
+def delassus_matrix(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.dh_table now")
+def dh_table(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.difference_derivatives now")
+def difference_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.effective_inertia now")
+def effective_inertia(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.forward_dynamics_second_derivatives now")
+def forward_dynamics_second_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.forward_link_accelerations now")
+def forward_link_accelerations(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.get_num_threads now")
+def get_num_threads(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.get_single_call_shortcut now")
+def get_single_call_shortcut(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.motion.held now")
+def held(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.hold_contacts now")
+def hold_contacts(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.hold_frames now")
+def hold_frames(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.estimation.inertial_parameters now")
+def inertial_parameters(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.integrate_derivatives now")
+def integrate_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.interpolate now")
+def interpolate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.inverse_dynamics_second_derivatives now")
+def inverse_dynamics_second_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.inverse_kinematics_branches now")
+def inverse_kinematics_branches(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.jacobian_derivatives now")
+def jacobian_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.jacobian_rate now")
+def jacobian_rate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.jacobian_rate_times_velocity now")
+def jacobian_rate_times_velocity(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.jacobian_second_rate now")
+def jacobian_second_rate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.joint_feedback now")
+def joint_feedback(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.joint_force_derivatives now")
+def joint_force_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.forces.joint_forces now")
+def joint_forces(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.joint_wrenches_derivatives now")
+def joint_wrenches_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.load_dh now")
+def load_dh(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.load_mesh now")
+def load_mesh(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.load_motion now")
+def load_motion(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.load_srdf now")
+def load_srdf(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.files.load_trajectory now")
+def load_trajectory(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.lqr now")
+def lqr(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.kinematics.manipulability now")
+def manipulability(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.mass_matrix_derivatives now")
+def mass_matrix_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.momentum_matrix now")
+def momentum_matrix(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.centroidal.momentum_rate now")
+def momentum_rate(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.operational_inertia now")
+def operational_inertia(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.operational_space_control now")
+def operational_space_control(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.estimation.physical_parameters now")
+def physical_parameters(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.contact.place_on_ground now")
+def place_on_ground(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.progress now")
+def progress(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.extend.register_integrator now")
+def register_integrator(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.extend.register_reader now")
+def register_reader(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.extend.register_target now")
+def register_target(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.estimation.regressor now")
+def regressor(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.rollout_derivatives now")
+def rollout_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.motion.rollout_methods now")
+def rollout_methods(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.rollout_vjp now")
+def rollout_vjp(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.estimation.rotor_inertias now")
+def rotor_inertias(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.control.saturated now")
+def saturated(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.set_num_threads now")
+def set_num_threads(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.set_single_call_shortcut now")
+def set_single_call_shortcut(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.derivatives.step_derivatives now")
+def step_derivatives(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.motion.step_kernel now")
+def step_kernel(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.codegen.symbolic now")
+def symbolic(*args: Any, **kwargs: Any) -> Any: ...
+@deprecated("it is linkwise.forces.wrenches_at now")
+def wrenches_at(*args: Any, **kwargs: Any) -> Any: ...

@@ -45,10 +45,10 @@ class Text(str):
 
 
 class progress:
-    """``lw.progress()``: bars tell how far compiling and simulating are, from now on, in terminals (on stderr) and
-    notebooks; ``lw.progress(False)``: none, as at first.  As a context it holds for a block::
+    """``lw.codegen.progress()``: bars tell how far compiling and simulating are, from now on, in terminals (on stderr)
+    and notebooks; ``lw.codegen.progress(False)``: none, as at first.  As a context it holds for a block::
 
-        with lw.progress():
+        with lw.codegen.progress():
             motion = lw.simulate(robot, None, None, 60.0)
     """
 
@@ -97,7 +97,7 @@ def stages(what: str, count: int) -> Bar:
 
 def amount(what: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
     """A bar for so much of something, of which ``start`` is done; ``wanted``: the caller's own choice against that of
-    ``lw.progress``."""
+    ``lw.codegen.progress``."""
     if not (_wanted if wanted is None else wanted):
         return NO_BAR
     done = f"{{n:.{digits}f}} of {{total:g}} {unit}"

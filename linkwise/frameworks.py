@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -95,7 +96,11 @@ def _known(name: str, of_loops: bool) -> ArrayFunction | None:
     """What is known of a public function of this name."""
     import linkwise
 
-    function = getattr(closed if of_loops else linkwise, name, None) if not name.startswith("_") else None
+    if of_loops:
+        function = None if name.startswith("_") else getattr(closed, name, None)
+    else:
+        place = name if name in linkwise.__all__ else linkwise._within(name)
+        function = attrgetter(place)(linkwise) if place else None
     return None if function is None else array_function(function)
 
 

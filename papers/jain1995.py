@@ -41,10 +41,10 @@ def table_1() -> Exhibit:
     arm = lw.mechanisms.puma560()
     m, inverse = _stacked(arm, REST)
     nu, back = (
-        lw.diagonal.rates(arm, REST, RATES),
-        lw.diagonal.velocities(arm, REST, lw.diagonal.rates(arm, REST, RATES)),
+        lw.formulations.diagonal.rates(arm, REST, RATES),
+        lw.formulations.diagonal.velocities(arm, REST, lw.formulations.diagonal.rates(arm, REST, RATES)),
     )
-    xi = lw.diagonal.rates(arm, REST, RATES, normalized=False)
+    xi = lw.formulations.diagonal.rates(arm, REST, RATES, normalized=False)
     rows = [(name, *(f"{x:.4f}" for x in (RATES[k], xi[k], nu[k], back[k]))) for k, name in enumerate(arm.joint_names)]
     return Exhibit(
         "A Puma 560: relative rates, what each joint does beyond giving way (ξ = D^-½ ν), total rates, and back "
@@ -54,7 +54,7 @@ def table_1() -> Exhibit:
             compare("left column: m* v with stacked matrices", nu, m.T @ RATES, 1e-12),
             compare(
                 "right column: inverse of m* by elimination",
-                lw.diagonal.velocities(arm, REST, nu),
+                lw.formulations.diagonal.velocities(arm, REST, nu),
                 inverse.T @ nu,
                 1e-12,
             ),
@@ -67,7 +67,7 @@ def table_1() -> Exhibit:
 
 def _printed_sign(arm: lw.Mechanism) -> float:
     """How wrong the left column of Table 1 is with its minus: xi = v - G* V+ instead of v + G* V+."""
-    xi = lw.diagonal.rates(arm, REST, RATES, normalized=False)
+    xi = lw.formulations.diagonal.rates(arm, REST, RATES, normalized=False)
     printed = 2.0 * RATES - xi
     return float(np.abs(printed - xi).max() / np.abs(xi).max())
 
@@ -77,8 +77,8 @@ def table_2() -> Exhibit:
     arm = lw.mechanisms.puma560()
     m, inverse = _stacked(arm, REST)
     tau = np.array([10.0, 20.0, -5.0, 1.0, 0.5, -0.2])
-    eps = lw.diagonal.forces(arm, REST, tau)
-    back = lw.diagonal.torques(arm, REST, eps)
+    eps = lw.formulations.diagonal.forces(arm, REST, tau)
+    back = lw.formulations.diagonal.torques(arm, REST, eps)
     rows = [(name, *(f"{x:.4f}" for x in (tau[k], eps[k], back[k]))) for k, name in enumerate(arm.joint_names)]
     return Exhibit(
         "The part of each moment that works, ε, is what is left once the moments further out are accounted for; one "
@@ -87,7 +87,9 @@ def table_2() -> Exhibit:
         compared=(
             compare("left column: m⁻¹ τ by elimination", eps, inverse @ tau, 1e-12),
             compare("right column: m ε with stacked matrices", back, m @ eps, 1e-12),
-            compare("power: ν*ε equals v*τ", lw.diagonal.rates(arm, REST, RATES) @ eps, RATES @ tau, 1e-12),
+            compare(
+                "power: ν*ε equals v*τ", lw.formulations.diagonal.rates(arm, REST, RATES) @ eps, RATES @ tau, 1e-12
+            ),
         ),
         remark="Both columns are printed with z+ = z + G ε; the gain weights D^½ ε.",
     )
@@ -217,11 +219,11 @@ def algorithms() -> Exhibit:
     mech = lw.mechanisms.chain(6)
     rng = np.random.default_rng(8)
     q, v = lw.random_state(mech, rng)
-    tau, nu = rng.normal(size=6), lw.diagonal.rates(mech, q, v)
+    tau, nu = rng.normal(size=6), lw.formulations.diagonal.rates(mech, q, v)
     a = np.linalg.solve(lw.mass_matrix(mech, q), tau - lw.bias_force(mech, q, v))
-    m_rate = _differences(lambda at: {"m": lw.diagonal.factor(mech, at)}, mech, q, v)["m"]
-    expected = lw.diagonal.factor(mech, q).T @ a + m_rate.T @ v  # d/dt (m* v)
-    coriolis = lw.diagonal.coriolis(mech, q, nu)
+    m_rate = _differences(lambda at: {"m": lw.formulations.diagonal.factor(mech, at)}, mech, q, v)["m"]
+    expected = lw.formulations.diagonal.factor(mech, q).T @ a + m_rate.T @ v  # d/dt (m* v)
+    coriolis = lw.formulations.diagonal.coriolis(mech, q, nu)
     return Exhibit(
         "Operations for general chains, all in proportion to n. The paper expects Algorithm 8.1 to cost about as "
         f"much as forward dynamics; compiled it costs {ratio:.2f} times as much, because its sweep propagates the rate "
@@ -231,7 +233,7 @@ def algorithms() -> Exhibit:
         compared=(
             compare(
                 "8.1: d/dt (m* v) by elimination and differences",
-                lw.diagonal.forward_dynamics(mech, q, nu, tau),
+                lw.formulations.diagonal.forward_dynamics(mech, q, nu, tau),
                 expected,
                 1e-8,
             ),
@@ -249,7 +251,7 @@ def meaning() -> Exhibit:
     mech = lw.mechanisms.planar_arm(4).with_gravity((0.0, 0.0, 0.0))
     start = np.array([-0.2, 0.5, -0.9, 0.7])
     v = _velocity(mech, start)
-    nu = lw.diagonal.rates(mech, start, v)
+    nu = lw.formulations.diagonal.rates(mech, start, v)
     # Set in motion from rest by an impulse at the first joint alone, the arm moves with these rates.
     impulse = lw.mass_matrix(mech, start) @ v
     return Exhibit(
@@ -268,7 +270,7 @@ ONLY_FIRST = np.array([1.0, 0.0, 0.0, 0.0])
 
 def _velocity(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """Relative rates if the total rate of the first joint is 1 and those of the others are 0."""
-    return lw.diagonal.velocities(mech, q, ONLY_FIRST, normalized=False)
+    return lw.formulations.diagonal.velocities(mech, q, ONLY_FIRST, normalized=False)
 
 
 @styled
@@ -305,14 +307,14 @@ def _locked_and_free(mech: lw.Mechanism, start: np.ndarray) -> Any:
 @cache
 def _settling() -> tuple[lw.Mechanism, Any, lw.Trajectory]:
     arm = lw.mechanisms.puma560()
-    control = lw.diagonal.rate_feedback(arm, gain=2.0)
+    control = lw.formulations.diagonal.rate_feedback(arm, gain=2.0)
     return arm, control, lw.simulate(arm, REST, RATES, 2.0, control, t_eval=np.linspace(0.0, 2.0, 401))
 
 
 @PAPER.shows("Control 8.1", "Rate feedback: each total rate is damped alone")
 def control_8_1() -> Exhibit:
     arm, control, motion = _settling()
-    nu, t = lw.diagonal.rates(arm, motion.q, motion.v), motion.t
+    nu, t = lw.formulations.diagonal.rates(arm, motion.q, motion.v), motion.t
     energy = control.lyapunov(motion.q, motion.v)
     expected = energy[0] * np.exp(-4.0 * t)
     panels = [
@@ -331,7 +333,7 @@ def control_8_1() -> Exhibit:
 @PAPER.shows("Control 8.2", "End-effector regulation")
 def control_8_2() -> Exhibit:
     arm = lw.mechanisms.puma560()
-    control = lw.diagonal.end_effector_regulation(arm, "link6", lw.frame_pose(arm, GOAL, "link6"))
+    control = lw.formulations.diagonal.end_effector_regulation(arm, "link6", lw.frame_pose(arm, GOAL, "link6"))
     motion = lw.simulate(arm, REST, np.zeros(6), 8.0, control, t_eval=np.linspace(0.0, 8.0, 401))
     error = control.error(motion.q)
     value = control.lyapunov(motion.q, motion.v)
@@ -374,7 +376,7 @@ def flatness() -> Exhibit:
     rows, flat = [], {}
     for mech in mechs:
         q, _ = lw.random_state(mech, np.random.default_rng(2))
-        symbols = lw.diagonal.curvature(mech, q)
+        symbols = lw.formulations.diagonal.curvature(mech, q)
         size = float(np.abs(symbols).max() / np.abs(lw.mass_matrix(mech, q)).max())
         flat[mech.name] = size
         n = mech.nv
@@ -384,7 +386,7 @@ def flatness() -> Exhibit:
                 str(n),
                 str(n * n * (n * n - 1) // 12),
                 f"{size:.1e}",
-                "yes" if lw.diagonal.is_globally_diagonalizable(mech) else "no",
+                "yes" if lw.formulations.diagonal.is_globally_diagonalizable(mech) else "no",
             )
         )
     return Exhibit(
@@ -416,5 +418,5 @@ def _double_pendulum_curvature() -> float:
     first = np.linalg.det([[-E_uu / 2.0, 0.0, F_u], [-E_u / 2.0, G, F], [0.0, F, E]])
     second = np.linalg.det([[0.0, 0.0, E_u / 2.0], [0.0, G, F], [E_u / 2.0, F, E]])
     expected = (first - second) / (E * G - F**2) ** 2
-    found = lw.diagonal.curvature(mech, q)[0, 1, 0, 1] / (E * G - F**2)
+    found = lw.formulations.diagonal.curvature(mech, q)[0, 1, 0, 1] / (E * G - F**2)
     return float(abs(abs(found) - abs(expected)) / abs(expected))  # authors differ in the sign of the symbols

@@ -121,9 +121,9 @@ FACTORING = (Polynomial((SIXTH, Fraction(3, 2), Fraction(1, 3), 0)), Polynomial(
 OURS = {
     "inverse_dynamics": "linkwise",
     "forward_dynamics": "linkwise",
-    "denoc_inverse_dynamics": "linkwise, in the paper's form (lw.denoc)",
-    "denoc_forward_dynamics": "linkwise, in the paper's form (lw.denoc)",
-    "denoc_accelerations": "linkwise, in the paper's form, phi given (lw.denoc.accelerations)",
+    "denoc_inverse_dynamics": "linkwise, in the paper's form (lw.formulations.denoc)",
+    "denoc_forward_dynamics": "linkwise, in the paper's form (lw.formulations.denoc)",
+    "denoc_accelerations": "linkwise, in the paper's form, phi given (lw.formulations.denoc.accelerations)",
 }
 
 

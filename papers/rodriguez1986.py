@@ -267,7 +267,7 @@ def section_10() -> Exhibit:
     q, v = lw.random_state(mech, rng)
     v, tau = 3.0 * v, lw.gravity_force(mech, q) + rng.normal(size=6)
     mass, inverse = lw.mass_matrix(mech, q), lw.mass_matrix_inverse(mech, q)
-    parts = lw.acceleration_parts(mech, q, v, tau)
+    parts = lw.kinematics.acceleration_parts(mech, q, v, tau)
     kernel = lw.compile("mass_matrix_inverse", mech, target="numpy")
     return Exhibit(
         "A Puma 560: its mass matrix and the inverse in closed form, "

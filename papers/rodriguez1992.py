@@ -165,7 +165,7 @@ def algorithms() -> Exhibit:
         compare(f"{name}: Gaussian elimination", lw.forward_dynamics(arm, q, v, tau, method=method), expected, 1e-9)
         for name, method in ALGORITHMS.items()
     ]
-    accelerations = lw.forward_link_accelerations(arm, q, v, tau)
+    accelerations = lw.kinematics.forward_link_accelerations(arm, q, v, tau)
     compared.append(
         compare(
             "Algorithm 2: link accelerations from joint accelerations",
@@ -198,7 +198,7 @@ def mobile_base() -> Exhibit:
     motion = _swing()
     momentum = lw.momentum(mech, motion.q, motion.v)
     position = motion.q[:, 4:7] - motion.q[0, 4:7]
-    turned = np.degrees(lw.so3.log(lw.so3.from_quaternion(motion.q[:, :4])))
+    turned = np.degrees(lw.kinematics.so3.log(lw.kinematics.so3.from_quaternion(motion.q[:, :4])))
     panels = [
         Panel("joint angle (deg)", {f"joint {k + 1}": np.degrees(motion.q[:, 7 + k]) for k in range(3)}),
         Panel(

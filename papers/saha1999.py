@@ -27,7 +27,7 @@ PAPER = Paper(
     title="Dynamics of Serial Multibody Systems Using the Decoupled Natural Orthogonal Complement Matrices",
     authors="S. K. Saha, Journal of Applied Mechanics, 1999",
     about="Twists at the mass centres, two matrices whose product propagates joint rates to them, and from these "
-    "recursive inverse and forward dynamics. `lw.denoc` computes in the paper's own form.",
+    "recursive inverse and forward dynamics. `lw.formulations.denoc` computes in the paper's own form.",
     absent=(("Figures 1 to 3 and 10", "sketches that define symbols"),),
 )
 
@@ -105,7 +105,7 @@ def _fall(mech: lw.Mechanism, start: Sequence[float], duration: float) -> lw.Tra
 def _torques(mech: lw.Mechanism, start: Sequence[float], end: Sequence[float]) -> Torques:
     t = np.linspace(0.0, DURATION, SAMPLES)
     q, v, a = cycloid(start, end, DURATION, t)
-    return Torques(t, q, v, a, lw.denoc.inverse_dynamics(mech, q, v, a))
+    return Torques(t, q, v, a, lw.formulations.denoc.inverse_dynamics(mech, q, v, a))
 
 
 @cache
@@ -118,7 +118,7 @@ def open_loop(arm: str, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     }[arm]
 
     def torques(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return lw.denoc.inverse_dynamics(mech, *cycloid(start, end, DURATION, np.array([t])))[0]
+        return lw.formulations.denoc.inverse_dynamics(mech, *cycloid(start, end, DURATION, np.array([t])))[0]
 
     times = np.linspace(0.0, DURATION, SAMPLES)
     motion = lw.simulate(mech, start, None, DURATION, torques, rtol=tolerance, atol=tolerance, t_eval=times)
@@ -200,15 +200,17 @@ def _standing(table: CountTable, n: int) -> str:
     """What the paper's own algorithm takes here, beside what is printed for it."""
     here, there = our_rows(table.number)[table.counts].at(n), table.proposed.at(n)
     text = (
-        f"For n = {n} the paper's own algorithm, compiled from `lw.denoc`, needs {here.multiplications} M "
+        f"For n = {n} the paper's own algorithm, compiled from `lw.formulations.denoc`, needs {here.multiplications} M "
         f"{here.additions} A, where {there.multiplications} M {there.additions} A are printed for it."
     )
     if table.counts != "denoc_accelerations":
         return text
     whole = our_rows(table.number)["denoc_forward_dynamics"].at(n)
     return (
-        f"{text} These are the three steps of Section 5.2, whose input is φ = τ - C v (`lw.denoc.accelerations`); with "
-        f"φ computed too (`lw.denoc.forward_dynamics`) they are {whole.multiplications} M {whole.additions} A."
+        f"{text} These are the three steps of Section 5.2, whose input is φ = τ - C v "
+        "(`lw.formulations.denoc.accelerations`); with "
+        f"φ computed too (`lw.formulations.denoc.forward_dynamics`) they are {whole.multiplications} M "
+        f"{whole.additions} A."
     )
 
 
@@ -387,7 +389,7 @@ def _not_held(arm: str, tolerance: float) -> str:
         f"Without feedback these torques do not keep the motion for {DURATION:g} s: in a forward simulation of "
         f"tolerance {tolerance:.0e} deviations grow {growth_per_second(t, deviation):.0f}-fold per second and exceed "
         f"0.1 after {lost:.1f} s. That is a property of the motion, not of the method: smaller tolerances only delay "
-        "it. `lw.computed_torque` follows the motion."
+        "it. `lw.control.computed_torque` follows the motion."
     )
 
 
@@ -417,7 +419,7 @@ def figure_9() -> Exhibit:
         compared=(
             Comparison(
                 "torques of the motion, by inverse dynamics (N m)",
-                _largest(lw.denoc.inverse_dynamics(arm, fall.q, fall.v, fall.a)),
+                _largest(lw.formulations.denoc.inverse_dynamics(arm, fall.q, fall.v, fall.a)),
                 1e-8,
             ),
             _energy_kept(fall),

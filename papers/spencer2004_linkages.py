@@ -226,7 +226,7 @@ def _both_spectra(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _by_differences(mech: lw.Mechanism, q: np.ndarray, independent: Pair, step: float = 1e-3) -> np.ndarray:
     """A of (4.8): the rates of (y, dy/dt), each position found by closing the loops, by differences of fourth order."""
-    chart = lw.constraints.local_parametrization(mech, q, independent)
+    chart = lw.kinematics.local_parametrization(mech, q, independent)
     start = chart.independent_state(q, np.zeros(mech.nv))
 
     def rate(y: np.ndarray, y_rate: np.ndarray) -> np.ndarray:

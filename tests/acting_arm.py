@@ -15,7 +15,7 @@ TEXT = """<mujoco model="arm"><compiler angle="radian"/><worldbody><geom type="p
     <general name="lagged" joint="elbow" gear="4" dyntype="filter" dynprm="0.1" ctrlrange="-1 1"/></actuator>
 </mujoco>"""
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", lw.OmissionWarning)
+    warnings.simplefilter("ignore", lw.files.OmissionWarning)
     ARM = lw.load(TEXT).with_contact(stiffness=1e3)
 Q = np.array([[0.2, 0.1], [0.55, -0.2], [0.6, 0.3]])  # free; on the ground; there, and beyond the stop
 V, TAU, CTRL, ACTIVATION = np.array([0.2, -0.1]), np.array([0.1, 0.2]), np.array([0.2, 0.3]), np.array([0.1])

@@ -1,27 +1,69 @@
 """Names that have moved work as they did, and say where they are."""
 
 import importlib
+import inspect
+import operator
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.former import MOVED
 
 FOUR_BAR = lw.mechanisms.four_bar()
 Q, V, TAU = lw.neutral(FOUR_BAR), np.zeros(3), np.array([0.4, 0.1, -0.2])
+ADAPTED = ("forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "joint_wrenches", "static_forces")
 
 
-@pytest.mark.parametrize("name", sorted({*lw.constraints.__all__, *lw.linkages.__all__}))
-def test_names_of_closed_say_where_they_went(name):
-    home = "constraints" if name in lw.constraints.__all__ else "linkages"
-    with pytest.warns(DeprecationWarning, match=f"linkwise.closed.{name} is linkwise.{home}.{name} now"):
-        former = getattr(lw.closed, name)
-    assert former is getattr(getattr(lw, home), name)
+@pytest.mark.parametrize("name", sorted(MOVED))
+def test_former_names_say_where_they_went(name):
+    now = MOVED[name]
+    assert "." in now or now in lw.__all__
+    with pytest.warns(DeprecationWarning, match=rf"linkwise\.{re.escape(name)} is linkwise\.{re.escape(now)} now"):
+        former = operator.attrgetter(name)(lw)
+    if name.startswith("acting.") or name in [f"closed.{adapted}" for adapted in ADAPTED]:
+        assert inspect.isfunction(former)  # which takes its former arguments
+    else:
+        value = operator.attrgetter(now)(lw)
+        assert former is value or former == value  # tuples are made when asked for
+
+
+@pytest.mark.parametrize("name", sorted(MOVED))
+def test_former_names_are_not_listed(name):
+    module, _, last = name.rpartition(".")
+    assert last not in dir(operator.attrgetter(module)(lw) if module else lw)
+
+
+def test_former_modules_are_imported_by_name():
+    code = (
+        "import warnings\n"
+        "warnings.simplefilter('error')\n"
+        "import linkwise as lw\n"
+        "def warned(statement):\n"
+        "    with warnings.catch_warnings(record=True) as notes:\n"
+        "        warnings.simplefilter('always')\n"
+        "        exec(statement, globals())\n"
+        "    return [str(note.message) for note in notes if note.category is DeprecationWarning]\n"
+        "assert 'linkwise.so3 is linkwise.kinematics.so3 now' in warned('from linkwise.so3 import skew')[0]\n"
+        "assert skew is lw.kinematics.so3.skew\n"
+        "assert 'linkwise.diagonal is linkwise.formulations.diagonal' in warned('from linkwise import diagonal')[0]\n"
+        "assert diagonal is lw.formulations.diagonal\n"
+        "assert 'linkwise.cache is linkwise.codegen.cache now' in warned('import linkwise.cache')[0]\n"
+        "assert 'linkwise.Loop is linkwise.constraints.Loop now' in warned('from linkwise import Loop')[0]\n"
+        "from linkwise.formulations.diagonal import factor\n"
+        "from linkwise.extend.scalar import sin\n"
+        "assert factor is lw.formulations.diagonal.factor and sin is lw.extend.scalar.sin\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_dynamics_of_closed():
     given = FOUR_BAR, Q, V
-    springs = lw.Passive.springs({"crank_joint": 2.0})
+    springs = lw.forces.Passive.springs({"crank_joint": 2.0})
     with pytest.warns(DeprecationWarning, match="is linkwise.forward_dynamics now"):
         found = lw.closed.forward_dynamics(*given, TAU, "svd", (1.0, 1.0))
     expected = lw.forward_dynamics(*given, TAU, method="svd", baumgarte=(1.0, 1.0))
@@ -41,7 +83,7 @@ def test_dynamics_of_closed():
 @pytest.mark.parametrize(
     ("name", "now", "arguments", "expected"),
     [
-        ("forces", "joint_forces", (Q, V), lambda: lw.joint_forces(FOUR_BAR, Q, V)),
+        ("forces", "forces.joint_forces", (Q, V), lambda: lw.forces.joint_forces(FOUR_BAR, Q, V)),
         ("forward_dynamics", "forward_dynamics", (Q, V, TAU), lambda: lw.forward_dynamics(FOUR_BAR, Q, V, TAU)),
         ("inverse_dynamics", "inverse_dynamics", (Q, V, V), lambda: lw.inverse_dynamics(FOUR_BAR, Q, V, V)),
     ],

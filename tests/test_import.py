@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.registry import OTHER_LIBRARIES
+from tools.public_api import public_modules
+from tools.uses import public_names
 
 
 def test_the_compiler_and_other_libraries_are_loaded_later():
@@ -34,11 +37,11 @@ def test_every_module_can_be_the_first_that_is_asked_for(every):
     """Imports in a circle work or not by which module of it comes first."""
     code = (
         "import sys, linkwise\n"
-        f"for names in list(linkwise._LATER.values())[::{every}]:\n"
+        f"for name in [*(names[0] for names in linkwise._LATER.values()), *linkwise._MODULES][::{every}]:\n"
         "    for module in [one for one in sys.modules if one.partition('.')[0] == 'linkwise']:\n"
         "        del sys.modules[module]\n"
         "    import linkwise\n"
-        "    assert getattr(linkwise, names[0]) is not None\n"
+        "    assert getattr(linkwise, name) is not None\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -48,6 +51,23 @@ def test_every_public_name_is_there_once():
     assert len(set(lw.__all__)) == len(lw.__all__)
     assert all(getattr(lw, name) is not None for name in lw.__all__)
     assert set(dir(lw)) == set(lw.__all__)
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_submodules_list_their_public_names_only(name):
+    module = public_modules()[name]
+    assert dir(module) == sorted(set(module.__all__)) == list(module.__all__)
+    assert all(inspect.getdoc(getattr(module, inner)) is not None for inner in module.__all__)
+
+
+def test_every_symbol_is_public_in_one_place():
+    """Functions and classes by identity; data and expressions may be equal."""
+    places = {}
+    for name in public_names():
+        value = operator.attrgetter(name)(lw)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            places.setdefault(value, []).append(name)
+    assert not [names for names in places.values() if len(names) > 1]
 
 
 def test_public_modules_are_imported_as_modules():

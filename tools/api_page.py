@@ -19,9 +19,9 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
-from linkwise.mechanics.contacts import Contact
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanics.operators import Expression, Space
+from tools.public_api import public_modules
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 HEAD = """# Public names
@@ -31,7 +31,7 @@ frames and signs are in [conventions.md](conventions.md), the algebra in [operat
 `python -m tools.api_page`.
 """
 # By functions: nobody calls these classes.
-MADE_FOR_USERS = (lw.BaseParameters, lw.Kernel, lw.Mechanism, lw.StateSpace, lw.Trajectory)
+MADE_FOR_USERS = (lw.Kernel, lw.Mechanism, lw.Trajectory)
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,7 @@ class Groups:
     """The public names of the package by what they are, each name -> value."""
 
     functions: dict[str, Any]
-    choices: dict[str, tuple]
     joints: dict[str, type]
-    contacts: dict[str, type]
     errors: dict[str, type]
     classes: dict[str, type]
     modules: dict[str, ModuleType]
@@ -53,12 +51,10 @@ def groups() -> Groups:
     modules = {name: value for name, value in public.items() if isinstance(value, ModuleType)}
     types = {name: value for name, value in public.items() if inspect.isclass(value)}
     joints = {name: value for name, value in types.items() if issubclass(value, Joint)}
-    contacts = {name: value for name, value in types.items() if issubclass(value, Contact)}
     errors = {name: value for name, value in types.items() if issubclass(value, (Exception, Warning))}
-    classes = {name: value for name, value in types.items() if name not in joints | contacts | errors}
-    choices = {name: value for name, value in public.items() if isinstance(value, tuple)}
-    functions = {name: value for name, value in public.items() if name not in modules | types | choices}
-    return Groups(functions, choices, joints, contacts, errors, classes, modules)
+    classes = {name: value for name, value in types.items() if name not in joints | errors}
+    functions = {name: value for name, value in public.items() if name not in modules | types}
+    return Groups(functions, joints, errors, classes, modules)
 
 
 def page() -> str:
@@ -67,14 +63,9 @@ def page() -> str:
     lines = [HEAD, "## Functions", ""]
     for name, function in public.functions.items():
         lines += _entry(name, function)
-    lines += ["", "## Choices of `compile` and `Kernel.source`", ""]
-    lines += [f"- `{name}`: {', '.join(map(repr, values))}" for name, values in public.choices.items()]
     lines += ["", "## Kinds of joints", ""]
     for name, joint in public.joints.items():
         lines += _entry(name, joint)
-    lines += ["", "## Kinds of contacts", ""]
-    for name, contact in public.contacts.items():
-        lines += _entry(name, contact)
     lines += ["", "## Errors and warnings", ""]
     for name, error in public.errors.items():
         lines += _entry(name, error)
@@ -82,17 +73,23 @@ def page() -> str:
         lines += ["", f"## {name}", "", *_class_section(one)]
     lines += ["", "## Rows of a Denavit-Hartenberg table", "", *_fenced(_after_first_paragraph(lw.from_dh))]
     lines += ["", "## Names that `lw.compile` takes", "", *_algorithms()]
-    for name, module in public.modules.items():
-        lines += ["", f"## lw.{name}", "", *_module_section(module)]
+    for name, module in public_modules().items():
+        lines += ["", f"## lw.{name}", "", *_module_section(name, module)]
     return "\n".join(lines) + "\n"
 
 
-def _module_section(module: ModuleType) -> Iterator[str]:
+def _module_section(place: str, module: ModuleType) -> Iterator[str]:
     yield from _wrapped(_first_paragraph(module))
     rest = _after_first_paragraph(module)
     yield from ("", *_fenced(rest), "") if rest else ("",)
     for name in module.__all__:
         value = getattr(module, name)
+        if isinstance(value, ModuleType):
+            yield f"- `{name}`: [lw.{place}.{name}](#lw{place.replace('.', '')}{name})"
+            continue
+        if isinstance(value, tuple):
+            yield f"- `{name}`: {', '.join(map(repr, value))}"
+            continue
         yield from _entry(name, value)
         if inspect.isclass(value) and not issubclass(value, Exception):
             for line in _members(value):

@@ -4,7 +4,8 @@ python -m tools.public_api           write the file
 python -m tools.public_api --check   compare: print what differs and exit with 1
 
 One line per name: functions and classes with their parameters, public attributes of classes below them, submodules of
-``linkwise`` after its own names.  The first lines count them.
+``linkwise`` after its own names.  The first lines count them; ``--check`` also fails where there are more than
+``MOST`` allows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import Any
 import linkwise as lw
 
 FILE = Path(__file__).parents[1] / "public_api.txt"
+#: How many names one can look through: at the top, in each submodule, attributes of a mechanism.
+MOST = {"names": 62, "submodules": 20, "names in a submodule": 20, "attributes of Mechanism": 112}
+CATALOGUES = ("mechanisms", "operators")  # lists of what there is; one looks things up in them
 
 
 def text() -> str:
@@ -27,12 +31,13 @@ def text() -> str:
     public = {name: getattr(lw, name) for name in lw.__all__ if name != "__version__"}
     modules = {name: value for name, value in public.items() if isinstance(value, ModuleType)}
     names = {name: value for name, value in public.items() if name not in modules}
-    inside = {name: _members(module) for name, module in modules.items()}
+    inside = {name: _members(module) for name, module in public_modules().items()}
     attributes = sum(1 for _ in _attributes(lw.Mechanism))
     lines = [
         "# Public names and signatures, written by `python -m tools.public_api`.",
         f"# linkwise: {len(names)} names, {len(modules)} submodules with {sum(map(len, inside.values()))} names; "
         f"Mechanism: {attributes} attributes",
+        "# names in submodules: " + ", ".join(f"{name} {len(members)}" for name, members in inside.items()),
         "",
     ]
     for name, value in names.items():
@@ -44,10 +49,46 @@ def text() -> str:
     return "\n".join(lines) + "\n"
 
 
+def public_modules() -> dict[str, ModuleType]:
+    """Public submodules by their names after ``linkwise.``, each followed by its own submodules."""
+    found: dict[str, ModuleType] = {}
+    for name in lw.__all__:
+        value = getattr(lw, name)
+        if isinstance(value, ModuleType):
+            found |= {name: value, **{f"{name}.{key}": inner for key, inner in _submodules(value)}}
+    return found
+
+
+def too_many() -> list[str]:
+    """What there is more of than ``MOST``, one sentence each."""
+    modules = {name: value for name, value in public_modules().items() if "." not in name}
+    counts = {
+        "names": len(lw.__all__) - len(modules) - 1,  # without __version__
+        "submodules": len(modules),
+        "attributes of Mechanism": sum(1 for _ in _attributes(lw.Mechanism)),
+    }
+    sentences = [f"{kind}: {count}, and at most {MOST[kind]} are meant" for kind, count in counts.items()]
+    sentences = [said for (kind, count), said in zip(counts.items(), sentences, strict=True) if count > MOST[kind]]
+    most = MOST["names in a submodule"]
+    return sentences + [
+        f"linkwise.{name}: {len(module.__all__)} names, and at most {most} are meant"
+        for name, module in public_modules().items()
+        if len(module.__all__) > most and name not in CATALOGUES
+    ]
+
+
 def _members(module: ModuleType) -> dict[str, Any]:
-    """The public names of a submodule; operators and others without ``__all__`` list what does not begin with "_"."""
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
-    return {name: getattr(module, name) for name in sorted(names)}
+    """The public names of a submodule, without its own submodules."""
+    return {name: getattr(module, name) for name in sorted(module.__all__) if not is_module(module, name)}
+
+
+def _submodules(module: ModuleType) -> Iterator[tuple[str, ModuleType]]:
+    return ((name, getattr(module, name)) for name in sorted(module.__all__) if is_module(module, name))
+
+
+def is_module(module: ModuleType, name: str) -> bool:
+    """Whether a public name of a module is a submodule of it."""
+    return isinstance(getattr(module, name), ModuleType)
 
 
 def _entry(name: str, value: Any) -> Iterator[str]:
@@ -94,7 +135,8 @@ def main(arguments: list[str]) -> int:
     if changes:
         print("\n".join(changes))
         print("The public names have changed: if that is meant, run `python -m tools.public_api` and commit the file.")
-    return 1 if changes else 0
+    print("\n".join(text().splitlines()[1:3] + too_many()))
+    return 1 if changes or too_many() else 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 
 import linkwise as lw
 from tools.pages import blocks
+from tools.public_api import public_modules
 
 ROOT = Path(__file__).parents[1]
 NUMBERED = "[0-9]*.py"
@@ -32,14 +33,9 @@ CALL = re.compile(r"^\|.*\| `([^`]*lw\.[^`]*)` \|$", re.MULTILINE)  # our column
 
 def public_names() -> list[str]:
     """All public names as they are written after ``lw.``: those of the package and of its public modules."""
-    names = []
-    for name in lw.__all__:
-        if name != "__version__":
-            value = getattr(lw, name)
-            names.append(name)
-            if isinstance(value, ModuleType):
-                names += [f"{name}.{inner}" for inner in getattr(value, "__all__", ())]
-    return names
+    inside = {name: [f"{name}.{inner}" for inner in module.__all__] for name, module in public_modules().items()}
+    names = [name for name in lw.__all__ if name != "__version__"]
+    return [*names, *(inner for members in inside.values() for inner in members)]
 
 
 @cache
@@ -83,9 +79,6 @@ def has_example(name: str) -> bool:
     value = _value(name)
     if uses()[name] or ">>> " in (inspect.getdoc(value) or ""):
         return True
-    last = name.rpartition(".")[2]
-    if last != name and getattr(lw, last, None) is value:  # public in the package too
-        return has_example(last)
     return any(uses().get(by) or by.partition(".")[0] in lw.__all__ for by in makers().get(name, ()) if by != name)
 
 
@@ -121,7 +114,7 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
             parts = _chain(node)
             if parts and parts[0] in known:
                 full = known[parts[0]] + ".".join(parts[1:])
-                yield from (full.rstrip("."), *(".".join(full.split(".")[:k]) for k in (1, 2)))
+                yield from (full.rstrip("."), *(".".join(full.split(".")[:k]) for k in (1, 2, 3)))
 
 
 def _chain(node: ast.AST) -> list[str]:

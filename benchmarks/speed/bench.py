@@ -30,7 +30,7 @@ def bench(
     answer: Answer,
     algorithm: Sequence[Annotated[str, click.Choice(ALGORITHMS)]] = (),
     batch: Annotated[int, click.IntRange(1, 10_000_000)] = 4096,
-    dtype: Annotated[str, click.Choice(lw.DTYPES)] = "float64",
+    dtype: Annotated[str, click.Choice(lw.codegen.DTYPES)] = "float64",
     threads: Annotated[int, click.IntRange(1, 256)] = 1,
     peers: bool = False,
     quick: bool = False,

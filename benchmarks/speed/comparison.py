@@ -120,8 +120,8 @@ def compare(
     begun = time.perf_counter()
     found = Comparison(settings, load=os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"))
     tired: dict[tuple[str, str], str] = {}  # library and task -> the mechanism that took too long
-    before = lw.get_num_threads()
-    lw.set_num_threads(1)
+    before = lw.codegen.get_num_threads()
+    lw.codegen.set_num_threads(1)
     try:
         for name, make, tasks in chosen:
             for task in tasks:
@@ -130,7 +130,7 @@ def compare(
             found.seconds = time.perf_counter() - begun
             keep(found)
     finally:
-        lw.set_num_threads(before)
+        lw.codegen.set_num_threads(before)
     return found
 
 

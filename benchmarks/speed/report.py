@@ -106,14 +106,14 @@ def measure(mech: lw.Mechanism, algorithm: str, at: Conditions) -> Measurement:
 def _timed(function: Callable[..., Any], states: Sequence[np.ndarray], at: Conditions) -> tuple[float, float]:
     """Seconds per state of a batch, and per call with its first state."""
     one = [x[0].copy() for x in states]
-    before = lw.get_num_threads()
-    lw.set_num_threads(at.threads)
+    before = lw.codegen.get_num_threads()
+    lw.codegen.set_num_threads(at.threads)
     try:
         clock = time.thread_time if at.threads == 1 else time.perf_counter
         (batch,) = best(lambda: function(*states), clock=clock)
         (single,) = best(lambda: function(*one), repeats=200, slice_seconds=0.03)
     finally:
-        lw.set_num_threads(before)
+        lw.codegen.set_num_threads(before)
     return batch / len(states[0]), single
 
 

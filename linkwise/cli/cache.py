@@ -27,7 +27,7 @@ def cache(answer: Answer) -> None:
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    found = lw.cache.info()
+    found = lw.codegen.cache.info()
     rows = [
         ("place", shown(found.directory)),
         ("programs", str(found.files)),
@@ -47,7 +47,7 @@ def clear(yes: bool = False) -> None:
     \b
     linkwise cache clear --yes
     """
-    found = lw.cache.info()
+    found = lw.codegen.cache.info()
     what = f"{found.files} program{'s' * (found.files != 1)}, {size_text(found.size)}"
     if not yes:
         try:
@@ -57,7 +57,7 @@ def clear(yes: bool = False) -> None:
         if not agreed:
             click.echo("nothing deleted")
             return
-    lw.cache.clear()
+    lw.codegen.cache.clear()
     click.echo(f"deleted {what}")
 
 

@@ -68,7 +68,7 @@ class Driving:
                 "--saturate is for the forces of --torques, --kp, --kd, --hold-gravity, --follow or --regulator: give "
                 "one"
             )
-        return lw.saturated(mech, control) if self.saturate and control is not None else control, duration
+        return lw.control.saturated(mech, control) if self.saturate and control is not None else control, duration
 
     def _refuse_two_controllers(self) -> None:
         springs = {"--target": self.target, "--hold-gravity": self.hold_gravity}
@@ -90,7 +90,7 @@ class Driving:
             gains(mech, option, texts) if texts else otherwise
             for option, texts, otherwise in zip(("--kp", "--kd"), (self.kp, self.kd), FOLLOWING, strict=True)
         )
-        return lw.computed_torque(mech, motion, kp, kd), motion.duration
+        return lw.control.computed_torque(mech, motion, kp, kd), motion.duration
 
     def _feedback(self, mech: lw.Mechanism, q: np.ndarray) -> Control | None:
         stiffness, damping = gains(mech, "--kp", self.kp), gains(mech, "--kd", self.kd)
@@ -101,14 +101,14 @@ class Driving:
         if not (stiffness.any() or damping.any() or self.hold_gravity):
             return None
         goal = named(mech, "q", self.target, q, unit(self.degrees), self.trust_units, "--target")
-        control = lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
+        control = lw.control.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
         joints = [joint_numbers(mech, "--kp", text)[0] for text in (*self.kp, *self.kd) if "=" in text]
         if not joints:
             return control
         actuated = control.actuated.copy()
         for joint in joints:  # one that is named is driven
             actuated[mech.v_index(joint)] = True
-        return lw.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity, actuated)
+        return lw.control.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity, actuated)
 
 
 def _regulator(mech: lw.Mechanism, file: str) -> Control:

@@ -20,10 +20,10 @@ from .signatures import command
 def export(
     source: Source,
     algorithm: str,
-    language: Annotated[str, click.Choice(lw.LANGUAGES)] = "c",
+    language: Annotated[str, click.Choice(lw.codegen.LANGUAGES)] = "c",
     output: Annotated[str, Output(pipe=True)] | None = None,
     name: str | None = None,
-    dtype: Annotated[str, click.Choice(lw.DTYPES)] = "float64",
+    dtype: Annotated[str, click.Choice(lw.codegen.DTYPES)] = "float64",
     link: str | None = None,
     frame: str | None = None,
     method: str | None = None,
@@ -54,7 +54,7 @@ def export(
         kernel = lw.compile(algorithm, mech, target="numpy", **options)
     except TypeError as error:  # an option that this algorithm cannot do without
         raise click.UsageError(f"{error}, here --link, --frame or --method") from None
-    text = lw.c_file(algorithm, mech, name, **options) if language == "c" else kernel.source(language)
+    text = lw.codegen.c_file(algorithm, mech, name, **options) if language == "c" else kernel.source(language)
     if not output or output == PIPE:
         click.echo(text, nl=False)
         return

@@ -66,5 +66,5 @@ def formulas(
     if (link is not None) != (of == "jacobian"):
         raise click.UsageError("--link goes with --of jacobian, which needs it")
     parameters = () if numbers else ("mass", "com", "inertia", "pose", "gravity")
-    result = lw.symbolic(source.mechanism(), WORDS[of], symbols, parameters, **({"link": link} if link else {}))
+    result = lw.codegen.symbolic(source.mechanism(), WORDS[of], symbols, parameters, **({"link": link} if link else {}))
     click.echo(result.latex() if latex else result.text())

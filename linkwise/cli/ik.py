@@ -84,7 +84,7 @@ def ik(
 
 def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: bool, answer: Answer) -> int:
     """All configurations of one pose, a column each."""
-    branches = lw.inverse_kinematics_branches(mech, targets, limits=limits)
+    branches = lw.kinematics.inverse_kinematics_branches(mech, targets, limits=limits)
     branches = branches[np.isfinite(branches).all(axis=-1)]
     counted = f"{len(branches)} configuration{'s' if len(branches) != 1 else ''}"
     titles = (f"q ({_unit(mech, degrees)})", *(str(k + 1) for k in range(len(branches))))
@@ -120,16 +120,18 @@ def _target(text: str, degrees: bool) -> tuple[str, Any]:
     return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * unit(degrees))
 
 
-def _center(text: str | None) -> lw.CenterOfMassTarget | None:
+def _center(text: str | None) -> lw.kinematics.CenterOfMassTarget | None:
     if text is None:
         return None
     values = finite_numbers(f"--center-of-mass {text}", text)
     if len(values) not in (2, 3):
         raise click.UsageError(f"--center-of-mass {text}: {len(values)} numbers; the form is X,Y or X,Y,Z")
-    return lw.CenterOfMassTarget(values, axes="xyz"[: len(values)])
+    return lw.kinematics.CenterOfMassTarget(values, axes="xyz"[: len(values)])
 
 
-def _text(mech: lw.Mechanism, result: lw.InverseKinematics, facts: dict[str, Any], degrees: bool) -> Iterable[str]:
+def _text(
+    mech: lw.Mechanism, result: lw.kinematics.InverseKinematics, facts: dict[str, Any], degrees: bool
+) -> Iterable[str]:
     counts = f"attempts: {facts['attempts']}, iterations of the last: {facts['iterations']}"
     verdict = "reached" if facts["converged"] else "NOT reached: the nearest that was found"
     yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"

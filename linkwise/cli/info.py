@@ -57,11 +57,11 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             for body in mech.bodies
         ],
         "frames": [{"name": frame.name, "link": frame.link} for frame in mech.frames.values()],
-        "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.Loop)],
+        "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.constraints.Loop)],
         "couplings": [
             {"name": one.name, "ratios": dict(one.ratios), "offset": one.offset}
             for one in mech.loops
-            if isinstance(one, lw.Coupling) and one.drive is None and not one.ratios_change
+            if isinstance(one, lw.constraints.Coupling) and one.drive is None and not one.ratios_change
         ],
         "contacts": contact_facts(mech),
         "independent": mech.independent_joints,
@@ -76,7 +76,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _actuator(one: lw.Actuator) -> dict[str, Any]:
+def _actuator(one: lw.forces.Actuator) -> dict[str, Any]:
     """What it drives, and its force as a formula in u, or its activation w, the length l and its rate."""
     terms = ("", " l", " dl/dt")
     gain = " + ".join(f"{x:g}{t}" for x, t in zip(one.gain, terms, strict=True) if x)
@@ -94,7 +94,7 @@ def _actuator(one: lw.Actuator) -> dict[str, Any]:
     }
 
 
-def _loop(loop: lw.Loop) -> dict[str, Any]:
+def _loop(loop: lw.constraints.Loop) -> dict[str, Any]:
     kind = type(loop.kind).__name__.lower()
     return {"name": loop.name, "kind": kind, "link_a": loop.link_a, "link_b": loop.link_b}
 

@@ -55,7 +55,7 @@ def linearize(
     """
     mech = acting.of(source.mechanism(notes=False))
     q, v = state.of(mech)
-    idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes]
+    idle: list[Idle | lw.files.Note] = [*idle_elements(mech), *mech.notes]
     driven = names_of(inputs)
     tau, stability, commanded = None, None, acting.inputs(mech)
     if stable and at != "equilibrium":
@@ -84,7 +84,7 @@ def linearize(
     answer.show(facts, _text(model, facts, idle, state.degrees))
 
 
-def _facts(model: lw.StateSpace, files: Sequence[str]) -> dict[str, Any]:
+def _facts(model: lw.control.StateSpace, files: Sequence[str]) -> dict[str, Any]:
     modes = model.modes()
     return {
         "mechanism": model.mechanism.name,
@@ -112,7 +112,7 @@ def _facts(model: lw.StateSpace, files: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _text(model: lw.StateSpace, facts: dict[str, Any], idle: Iterable[object], degrees: bool) -> Iterable[str]:
+def _text(model: lw.control.StateSpace, facts: dict[str, Any], idle: Iterable[object], degrees: bool) -> Iterable[str]:
     mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
     kind = {True: ", stable", False: ", unstable", None: ""}[facts["stable"]]
     where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"

@@ -62,7 +62,7 @@ def lqr(
     led_back = [name for name in model.state_names if name not in left_out]
     of_states = _weights("--state-weight", state_weight, led_back, "state")
     of_inputs = _weights("--input-weight", input_weight, model.input_names, "input")
-    regulator = lw.lqr(model, of_states, of_inputs, leave_out=left_out)
+    regulator = lw.control.lqr(model, of_states, of_inputs, leave_out=left_out)
     if output:
         np.savez(output, q=model.q, v=model.v, tau=model.tau, gain=regulator.joint_gain, cost=regulator.cost)
     facts = _facts(regulator, output)

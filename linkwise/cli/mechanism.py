@@ -95,10 +95,10 @@ def loaded(
         if is_builtin:
             mechanism = _builtin(file.removeprefix(BUILTIN))
         elif is_table:
-            mechanism = lw.load_dh(file, convention, trust_units)
+            mechanism = lw.files.load_dh(file, convention, trust_units)
         else:
             mechanism = lw.load(_piped() if file == PIPE else file, floating_base=floating_base, loops=loops)
-    messages = (warning.message for warning in caught if not issubclass(warning.category, lw.OmissionWarning))
+    messages = (warning.message for warning in caught if not issubclass(warning.category, lw.files.OmissionWarning))
     return Loaded(mechanism, tuple(map(str, messages)))
 
 

@@ -28,9 +28,9 @@ def operators(
     file: Source,
     joint: Sequence[Annotated[str, "NAME"]] = (),
     link: Sequence[Annotated[str, "NAME"]] = (),
-    target: Annotated[str, click.Choice(lw.TARGETS)] = "cpu",
-    dtype: Annotated[str, click.Choice(lw.DTYPES)] = "float64",
-    source: Annotated[str, click.Choice(lw.LANGUAGES)] | None = None,
+    target: Annotated[str, click.Choice(lw.codegen.TARGETS)] = "cpu",
+    dtype: Annotated[str, click.Choice(lw.codegen.DTYPES)] = "float64",
+    source: Annotated[str, click.Choice(lw.codegen.LANGUAGES)] | None = None,
     as_written: bool = False,
     time: bool = False,
     batch: Annotated[int, click.IntRange(1, 10_000_000)] = 10_000,
@@ -113,7 +113,7 @@ def _time(kernel: lw.Kernel, mech: lw.Mechanism, batch: int) -> str:
     (per_batch,) = best(lambda: kernel(*many), **how)
     (per_call,) = best(lambda: kernel(*one), repeats=calls, **how)
     per_state = per_batch / batch
-    threads = lw.get_num_threads() if kernel.target == "cpu" else 1
+    threads = lw.codegen.get_num_threads() if kernel.target == "cpu" else 1
     remarks = {"cpu": f", {threads} thread" + "s" * (threads > 1), "cuda": ", with transfers", "numpy": ", interpreted"}
     where = f"target {kernel.target}{remarks.get(kernel.target, '')}"
     return (

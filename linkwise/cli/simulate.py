@@ -56,7 +56,7 @@ def simulate(
     step          fixed step (0.001 s at usual sizes), or the longest step of adaptive methods
     tolerance     relative and absolute, of adaptive methods (--rtol and --atol); by default 1e-9, the absolute one in
                   the mechanism's own units
-    output        all rows: a .csv table, .npz for lw.load_trajectory, an .html page; - for CSV on standard output
+    output        all rows: a .csv table, .npz for lw.files.load_trajectory, an .html page; - for CSV on standard output
     plot          curves over time: .png, .svg or .pdf
     gif           an animation: .gif or .mp4
 
@@ -86,7 +86,7 @@ def simulate(
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:
         code, trouble = INTERRUPTED, f"interrupted at t = {motion.end.t:.6g} s of {duration:g} s"
-    idle: list[Idle | lw.Note] = [*idle_elements(mech), *mech.notes, *idle_limits(motion, driving.saturate)]
+    idle: list[Idle | lw.files.Note] = [*idle_elements(mech), *mech.notes, *idle_limits(motion, driving.saturate)]
     files: list[str] = []
     try:
         for file in _written(motion, output, plot, gif, state.degrees):
@@ -125,7 +125,7 @@ def _written(
 
 
 def _facts(
-    motion: lw.Trajectory, files: Sequence[str], idle: Sequence[Idle | lw.Note], saturated: bool
+    motion: lw.Trajectory, files: Sequence[str], idle: Sequence[Idle | lw.files.Note], saturated: bool
 ) -> dict[str, Any]:
     mech, energy = motion.mechanism, motion.energy
     return {

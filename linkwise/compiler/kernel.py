@@ -159,12 +159,12 @@ class Kernel:
         return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
-        """Generated source in one of ``linkwise.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
+        """Generated source in one of ``linkwise.codegen.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
         return self._emit(self.program, language, self.dtype.name)
 
     def formulas(self) -> Formulas:
         """Closed formulas of the results in symbols for the elements of the inputs, the mechanism's numbers being
-        numbers; for small mechanisms.  ``linkwise.symbolic`` has symbols for those, too."""
+        numbers; for small mechanisms.  ``linkwise.codegen.symbolic`` has symbols for those, too."""
         from .formulas import expanded  # here, as few ask for them
         from .formulas.formulas import formulas_of
 
@@ -303,7 +303,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
             )
         lead = values.ndim - len(array.shape)
         if lead < 0 or values.shape[lead:] != array.shape:
-            advice = "; linkwise.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
+            advice = "; linkwise.motion.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
             return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core}){advice}")
         batches.append(values.shape[:lead])
     try:

@@ -73,7 +73,7 @@ def compile(
                  "diagonal_..." for those modules'
     dtype        "float64" or "float32"
     target       "cpu" (SIMD machine code), "cuda", "numpy" (an interpreter: slow, no compilation), or the name of a
-                 target of your own (``linkwise.register_target``)
+                 target of your own (``linkwise.extend.register_target``)
     parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
                  (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
                  (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass";

@@ -79,7 +79,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     meant = f"did you mean linkwise.{name}?" if name in ALGORITHMS else MAIN_ALGORITHMS
     raise ValueError(
         f"{full} is no function of linkwise, and only those are compiled: {meant} (for a computation of your own give "
-        "an operator expression, or a linkwise.Algorithm)"
+        "an operator expression, or a linkwise.extend.Algorithm)"
     )
 
 

@@ -125,8 +125,8 @@ def joint_feedback(
     require_mechanism(mech)
     if callable(target):
         raise MechanismError(
-            "joint_feedback leads to one configuration: linkwise.computed_torque(mech, motion) and "
-            "linkwise.decoupled_tracking follow motions and functions of t"
+            "joint_feedback leads to one configuration: linkwise.control.computed_torque(mech, motion) and "
+            "linkwise.control.decoupled_tracking follow motions and functions of t"
         )
     target = (
         configuration_by_joint(mech, "target", target)

@@ -181,7 +181,7 @@ def _numbers(frame: str, given: Any) -> Float64Array:
     if not hasattr(given, "__len__"):  # as arrays and tuples have
         raise TypeError(
             f"the target of {frame!r} must be a pose (4, 4), a position (3,) or a function of t that gives one, not "
-            f"{given!r}; targets with weights and directions, lw.FrameTarget, are for lw.inverse_kinematics"
+            f"{given!r}; targets with weights and directions, lw.kinematics.FrameTarget, are for lw.inverse_kinematics"
         )
     with_rates = isinstance(given, tuple) and not is_pair(given) and len(given) > 0 and np.ndim(given[-1]) > 0
     where, *rates = given if with_rates else (given,)

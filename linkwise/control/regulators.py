@@ -192,11 +192,11 @@ def _advice(mech: Mechanism, without_effect: tuple[str, ...]) -> str:
     if without_effect and mech.is_nonholonomic:
         return (
             "what rolls comes there by manoeuvres, not by linear feedback; leave states out on which no other depends, "
-            f"lw.lqr(model, leave_out={without_effect!r}), or give more inputs to linearize"
+            f"lw.control.lqr(model, leave_out={without_effect!r}), or give more inputs to linearize"
         )
     if "contact" not in mech.acting:
         return "give more inputs to linearize"
     return (
         "friction of what touches is viscous at rest, so that feet creep and nothing leads them back; linearize the "
-        "mechanism with its feet held, standing = lw.hold_contacts(mech, q); or give more inputs"
+        "mechanism with its feet held, standing = lw.contact.hold_contacts(mech, q); or give more inputs"
     )

@@ -90,13 +90,13 @@ def _speed(name: str, mech: lw.Mechanism, *states: np.ndarray) -> tuple[str, ...
     """Operations of an algorithm, time per state, and how many times longer its program takes in NumPy."""
     kernel, interpreter = lw.compile(name, mech), lw.compile(name, mech, target="numpy")
     arrays = states[: len(kernel.input_shapes)]
-    before = lw.get_num_threads()
-    lw.set_num_threads(1)
+    before = lw.codegen.get_num_threads()
+    lw.codegen.set_num_threads(1)
     try:
         (seconds,) = best(lambda: kernel(*arrays))
         (interpreted,) = best(lambda: interpreter(*(x[:FEW] for x in arrays)), rounds=2)
     finally:
-        lw.set_num_threads(before)
+        lw.codegen.set_num_threads(before)
     counts = ", ".join(f"{kind} {n}" for kind, n in kernel.op_counts.items())
     ratio = interpreted / FEW / (seconds / BATCH)
     return name.replace("_", " "), counts, f"{1e9 * seconds / BATCH:.0f}", f"{ratio:.0f}"
@@ -112,7 +112,7 @@ def swing() -> Exhibit:
     arm = lw.mechanisms.stanford_arm()
     slide = arm.joint_names[SLIDING]
     # Nothing holds the slide of the arm: let go, it would run out for metres.
-    spring = lw.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[SLIDING]})
+    spring = lw.forces.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[SLIDING]})
     motion = lw.simulate(arm, STRETCHED, PUSHED, SWING, passive=spring, output_step=0.01, rtol=1e-11, atol=1e-11)
     drift = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
     table = Table(

@@ -18,8 +18,8 @@ from .trees import gravity_force
 
 INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
 BALANCED = (
-    "linkwise.lqr of a linear model balances what has fewer motors, linkwise.inverse_dynamics of what "
-    "linkwise.hold_frames holds moves what stands"
+    "linkwise.control.lqr of a linear model balances what has fewer motors, linkwise.inverse_dynamics of what "
+    "linkwise.contact.hold_frames holds moves what stands"
 )
 REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves
 
@@ -63,7 +63,7 @@ def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> t
         raise MechanismError(
             f"constraints leave mechanism {mech.name!r} {dofs} degrees of freedom, and it has {len(names)} motors "
             f"({', '.join(map(repr, names)) or 'none'}): name as many, actuated=..., or balance what has fewer with "
-            "linkwise.lqr of its linear model"
+            "linkwise.control.lqr of its linear model"
         )
     return names
 
@@ -80,8 +80,10 @@ def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
     """All joints have motors, and none is in a loop; ``instead`` is what can be done where some have none."""
     if mech.loops:
         raise MechanismError(
-            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.computed_torque, linkwise.lqr of its "
-            "linear model and linkwise.joint_feedback heed them; mech.spanning_tree is the mechanism with loops open"
+            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
+            "linkwise.control.lqr of its "
+            "linear model and linkwise.control.joint_feedback heed them; mech.spanning_tree is the mechanism with "
+            "loops open"
         )
     driven = actuated_coordinates(mech, mech.initial, None)
     if not driven.all():

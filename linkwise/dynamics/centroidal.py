@@ -11,6 +11,22 @@ from ..compiler.store import of_algorithm
 from ..mechanism import Mechanism
 from .states import Float64Array
 
+__all__ = [
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_velocity",
+    "centroidal_momentum",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+    "centroidal_momentum_rate",
+    "momentum_matrix",
+    "momentum_rate",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 @of_algorithm("momentum_matrix")
 def momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:

@@ -1,5 +1,5 @@
 """Constraints of a mechanism (loop closures, couplings, rolling, drives, held contacts; spencer2004): assembly,
-projection, Jacobian and null space, rank and redundancy, reactions, impacts, charts.
+projection, Jacobian and null space, rank and redundancy, reactions.
 
 Dynamics under constraints is that of ``linkwise`` itself (``lw.forward_dynamics``, ``lw.inverse_dynamics``, ...).  q is
 (nq,), v, a and tau are (nv,), each with any leading batch shape unless a function says otherwise; m is the number of
@@ -8,51 +8,44 @@ configuration with these coordinates, its loops closed; v has the least velociti
 closed; tau is zero elsewhere.
 """
 
+from typing import TYPE_CHECKING
+
+from ..former import moved_from
+from ..mechanism import Coupling, Drive, Loop
 from .closed.assembly import AssemblyError, assemble, generic_rank, project
-from .closed.charts import LocalParametrization, local_parametrization
 from .closed.constraints import constraint_bias, constraint_jacobian, degrees_of_freedom, position_error
-from .closed.coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
 from .closed.dynamics import ALL_METHODS as ALL_METHODS
 from .closed.dynamics import null_space
-from .closed.force_derivatives import (
-    constraint_forces_derivatives,
-    loop_reactions_derivatives,
-    multipliers_derivatives,
-)
-from .closed.loop_joints import with_joint_of_loop
-from .closed.reactions import constraint_forces, impact, impact_impulses, loop_reactions, multipliers
+from .closed.reactions import constraint_forces, loop_reactions, multipliers
 from .closed.redundancy import ClusterRedundancy, Redundancy, redundancy
-from .closed.singular import conditioning, time_to_singular
+from .closed.singular import conditioning
 from .closed.singular import usual_conditioning as usual_conditioning
 
 __all__ = [
     "AssemblyError",
-    "ChartError",
     "ClusterRedundancy",
-    "Coordinates",
-    "ImplicitCoordinates",
-    "LocalParametrization",
+    "Coupling",
+    "Drive",
+    "Loop",
     "Redundancy",
     "assemble",
     "conditioning",
     "constraint_bias",
     "constraint_forces",
-    "constraint_forces_derivatives",
     "constraint_jacobian",
     "degrees_of_freedom",
     "generic_rank",
-    "impact",
-    "impact_impulses",
-    "implicit_coordinates",
-    "local_parametrization",
     "loop_reactions",
-    "loop_reactions_derivatives",
     "multipliers",
-    "multipliers_derivatives",
     "null_space",
     "position_error",
     "project",
     "redundancy",
-    "time_to_singular",
-    "with_joint_of_loop",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_from("constraints")
+
+
+def __dir__() -> list[str]:
+    return __all__

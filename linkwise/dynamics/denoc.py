@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _side_by_side(both: Float64Array) -> tuple[Float64Array, Float64Array]:
     rows = both.shape[-2]
     return both[..., :rows], both[..., rows:]

@@ -58,6 +58,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 
 
@@ -172,7 +176,7 @@ def motion(
     ...
 
 
-@compile_instead("linkwise.diagonal.motion, whose kernel gives [dnu/dt, v]")
+@compile_instead("linkwise.formulations.diagonal.motion, whose kernel gives [dnu/dt, v]")
 def forward_dynamics(
     mech: Mechanism,
     q: ArrayLike,

@@ -6,8 +6,9 @@ q is (..., nq), v and forces (..., nv), ``ctrl`` (..., n_ctrl) the control input
 are None.
 
 ``forces`` is "none", "all" (what ``mech.with_acting`` leaves switched on), a kind of these by name ("springs",
-"damping", "friction", "limits", "actuators", "tendons", "gravity_compensation", "fluid", "contact"), a ``lw.Passive``
-of other springs, dampers, friction and stops, or a sequence of such names and at most one ``lw.Passive``.
+"damping", "friction", "limits", "actuators", "tendons", "gravity_compensation", "fluid", "contact"), a
+``lw.forces.Passive`` of other springs, dampers, friction and stops, or a sequence of such names and at most one
+``lw.forces.Passive``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, reso
 from .states import ByJoint, Float64Array, at_rest, real_numbers, state_arrays
 
 NONE, ALL = "none", "all"
-OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a ``lw.Passive`` does not replace
+OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a ``lw.forces.Passive`` does not replace
 
 
 def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None]:
@@ -53,8 +54,8 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
             choices = tuple(forces)
         except TypeError:
             raise TypeError(
-                f'forces is "none", "all", a kind of force elements, a linkwise.Passive or several of these, not '
-                f"{forces!r}"
+                f'forces is "none", "all", a kind of force elements, a linkwise.forces.Passive or several of '
+                f"these, not {forces!r}"
             ) from None
     given = [one for one in choices if isinstance(one, Passive)]
     kinds = frozenset(
@@ -63,11 +64,13 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
         if not isinstance(one, Passive)
     )
     if len(given) > 1:
-        raise MechanismError("forces has more than one linkwise.Passive: add them, first + second")
+        raise MechanismError("forces has more than one linkwise.forces.Passive: add them, first + second")
     if given and kinds & {*OF_JOINTS}:
         raise MechanismError(
-            "forces has a linkwise.Passive, which is in place of the springs, damping, friction and limits of the "
-            f"joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.Passive.of(mech) + yours has both"
+            "forces has a linkwise.forces.Passive, which is in place of the springs, damping, friction and limits of "
+            "the "
+            f"joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.forces.Passive.of(mech) + yours has "
+            "both"
         )
     idle = tuple(kind for kind in KINDS if kind not in kinds and mech.acting.get(kind))
     if idle:
@@ -141,7 +144,7 @@ def _order(mech: Mechanism, name: str) -> str:
 # -- public functions -----------------------------------------------------------------------------------------------
 
 
-@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
+@compile_instead("steps that have force elements in them, lw.motion.step_kernel(mech, dt)")
 def joint_forces(
     mech: Mechanism,
     q: ByJoint,
@@ -155,7 +158,7 @@ def joint_forces(
     of those that ``forces`` names; what they exert on links is in it by virtual work.
 
     forces       "all", "none", kinds by name ("springs", "damping", "friction", "limits", "actuators", "tendons",
-                 "gravity_compensation", "fluid", "contact") or a ``lw.Passive``; see ``lw.forward_dynamics``
+                 "gravity_compensation", "fluid", "contact") or a ``lw.forces.Passive``; see ``lw.forward_dynamics``
     ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
     """
@@ -164,7 +167,7 @@ def joint_forces(
     return elements.forces(q, v)
 
 
-@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
+@compile_instead("steps that have force elements in them, lw.motion.step_kernel(mech, dt)")
 def joint_force_derivatives(
     mech: Mechanism,
     q: ByJoint,
@@ -174,8 +177,9 @@ def joint_force_derivatives(
     ctrl: ArrayLike | Mapping[str, Any] | None = None,
     activation: ArrayLike | None = None,
 ) -> ForceDerivatives:
-    """(by_q, by_v, by_ctrl, by_activation) of ``lw.joint_forces`` (nv rows) and, below, of ``lw.activation_rates``, for
-    all force elements (``forces="all"``) or those that ``forces`` names; q moves along tangent directions.
+    """(by_q, by_v, by_ctrl, by_activation) of ``lw.forces.joint_forces`` (nv rows) and, below, of
+    ``lw.forces.activation_rates``, for all force elements (``forces="all"``) or those that ``forces`` names; q moves
+    along tangent directions.
 
     At kinks (a stop just touched, a control input at its bound) they are those of the side on which nothing changes: a
     stop that does not push, an input beyond its bound.
@@ -185,7 +189,7 @@ def joint_force_derivatives(
     return elements.all_derivatives(q, v)
 
 
-@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
+@compile_instead("steps that have force elements in them, lw.motion.step_kernel(mech, dt)")
 def activation_rates(
     mech: Mechanism,
     q: ByJoint,
@@ -200,7 +204,7 @@ def activation_rates(
     return elements.forces_and_rates(q, v)[1]
 
 
-@compile_instead("steps that have force elements in them, lw.step_kernel(mech, dt)")
+@compile_instead("steps that have force elements in them, lw.motion.step_kernel(mech, dt)")
 def actuator_forces(
     mech: Mechanism,
     q: ByJoint,

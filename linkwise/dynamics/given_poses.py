@@ -22,7 +22,7 @@ def checked_rotations(what: str, given: Any) -> Float64Array:
     if not off < TOLERANCE:
         raise MechanismError(
             f"{what} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
-            "linkwise.so3.exp and scipy.spatial.transform.Rotation make rotations"
+            "linkwise.kinematics.so3.exp and scipy.spatial.transform.Rotation make rotations"
         )
     return array
 

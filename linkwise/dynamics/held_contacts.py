@@ -32,19 +32,20 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
     Compliant friction is viscous at rest: feet on it creep, and in a linear model nothing leads them back.  What stands
     without slip is a closed mechanism: each point is a loop (a ball joint to what it touches; three points or more of a
     link that are not on one line are a fixed joint).  It has the coordinates of ``mech``, so that its equilibria, its
-    linear models and their ``lw.lqr`` are right for ``mech`` too, as long as the feet press and do not slip.
+    linear models and their ``lw.control.lqr`` are right for ``mech`` too, as long as the feet press and do not slip.
 
     q        one configuration; None for ``mech.initial``
     within   m: the largest gap of what counts as touching; None: 0.002 of the size of what touches
 
     Contacts without friction, and those that are switched off, stay as they are.  Round feet are held at the point that
     touches; wheels and balls, which turn about their own centre, would not roll and are refused: those are loops,
-    ``lw.Wheel`` and ``lw.Ball``.
+    ``lw.contact.Wheel`` and ``lw.contact.Ball``.
     """
     at = _one_configuration("hold_contacts", mech, q)
     if not mech.contact_pairs:
         raise MechanismError(
-            f"mechanism {mech.name!r} has no contacts: lw.hold_frames(mech, frames, q) holds frames that you name; "
+            f"mechanism {mech.name!r} has no contacts: lw.contact.hold_frames(mech, frames, q) holds frames that you "
+            "name; "
             "mech.with_shape and mech.with_ground make contacts"
         )
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
@@ -63,7 +64,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
         raise MechanismError(
             f"nothing of mechanism {mech.name!r} touches in this configuration: the smallest gap is "
             f"{gaps.min(initial=np.inf):.3g} m; within={widest:g} is what counts as touching; frames that you "
-            "name are held by lw.hold_frames"
+            "name are held by lw.contact.hold_frames"
         )
     loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]
     kept = tuple(pair for pair in mech.contact_pairs if pair.name not in held)
@@ -128,8 +129,9 @@ def _refuse_wheels(mech: Mechanism, q: np.ndarray, shapes: list[Shape], point: n
         if _rolls(shape, mech.bodies[body].kind, rotation, centre, arm):
             raise MechanismError(
                 f"shape {shape.name!r} is round and turns about its own centre, by joint {joint!r}: held at the point "
-                "that touches it would not roll; give it a loop that rolls, Builder.wheel or Builder.ball (lw.Wheel, "
-                "lw.Ball; docs/rolling.md), in place of its contact"
+                "that touches it would not roll; give it a loop that rolls, Builder.wheel or Builder.ball "
+                "(lw.contact.Wheel, "
+                "lw.contact.Ball; docs/rolling.md), in place of its contact"
             )
 
 

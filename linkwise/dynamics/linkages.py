@@ -8,6 +8,7 @@ joint, as in ``linkwise.constraints``.
 from .closed.driven_motions import DrivenMotion, driven_motion
 from .closed.following import follow, follow_path
 from .closed.instant_centers import InstantCenters, instant_centers
+from .closed.loop_joints import with_joint_of_loop
 from .closed.paths import MotionPath
 from .closed.ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .closed.singular_positions import SingularPosition, singular_positions
@@ -31,5 +32,10 @@ __all__ = [
     "range_of_motion",
     "singular_positions",
     "transmission_angle",
+    "with_joint_of_loop",
     "workspace",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -44,6 +44,10 @@ MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more t
 __all__ = ["forward_dynamics", "momenta", "motion", "motion_and_total_rates", "velocities"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @of_algorithm("joint_momenta")
 def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv,): p = M v, without the mass matrix."""
@@ -138,8 +142,9 @@ def motion_and_total_rates(
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """dp/dt, v, and the total joint rates nu = m* v of jain1995 (``linkwise.diagonal``; xi without normalization),
-    which the filter from p to v finds on its way; of mechanisms with constraints their quasi-velocities."""
+    """dp/dt, v, and the total joint rates nu = m* v of jain1995 (``linkwise.formulations.diagonal``; xi without
+    normalization), which the filter from p to v finds on its way; of mechanisms with constraints their
+    quasi-velocities."""
     require_mechanism(mech)
     if not mech.loops:
         return _of_tree(mech, q, p, tau, wrenches, normalized)
@@ -150,7 +155,7 @@ def motion_and_total_rates(
 register(motion_and_total_rates, ArrayFunction("momentum_motion_and_total_rates"))
 
 
-@compile_instead("linkwise.momenta.motion, whose kernel gives dp/dt and v")
+@compile_instead("linkwise.formulations.momenta.motion, whose kernel gives dp/dt and v")
 def forward_dynamics(
     mech: Mechanism,
     q: ArrayLike,

@@ -56,8 +56,8 @@ class _Laws(NamedTuple):
 def resolved(
     mech: Mechanism, passive: Any = None, explicit_step: float | None = None, implicit_step: float | None = None
 ) -> Resolved | None:
-    """What acts on a mechanism by itself, None if nothing does; ``passive`` (``lw.Passive``) in place of the springs,
-    damping, friction and limits of its joints; ``explicit_step``, ``implicit_step``: as ``acting_on``."""
+    """What acts on a mechanism by itself, None if nothing does; ``passive`` (``lw.forces.Passive``) in place of the
+    springs, damping, friction and limits of its joints; ``explicit_step``, ``implicit_step``: as ``acting_on``."""
     require_mechanism(mech)
     if passive is not None:
         acting = Acting((*passive.elements, *record_laws(mech, explicit_step, implicit_step)))
@@ -75,7 +75,7 @@ def no_controls(mech: Mechanism, name: str) -> str:
     if name == "ctrl":
         return (
             f"ctrl is given, but no actuator of mechanism {mech.name!r} acts: give joint forces as tau, or add "
-            "actuators with mech.with_elements(lw.Actuator(...))"
+            "actuators with mech.with_elements(lw.forces.Actuator(...))"
         )
     return f"activation is given, but no actuator of mechanism {mech.name!r} has dynamics: leave it out"
 

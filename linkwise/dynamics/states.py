@@ -128,7 +128,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
             f"{name} is the text {values!r}, but real numbers are needed: configurations by name are mech.postures[...]"
         )
     if isinstance(values, Mapping):
-        made = "; linkwise.wrenches_at makes one of pushes on links and frames" if name == "wrenches" else ""
+        made = "; linkwise.forces.wrenches_at makes one of pushes on links and frames" if name == "wrenches" else ""
         raise MechanismError(f"{name} is a dictionary, but an array of numbers is needed here{made}")
     try:
         array = np.asarray(plain(values))

@@ -96,6 +96,7 @@ def _lacks_numbers(result: Float64Array, arrays: list[Any]) -> bool:
 def _no_motions(mech: Mechanism) -> MechanismError:
     return MechanismError(
         f"mechanism {mech.name!r} has no quasi-velocities here: a position is singular, or these coordinates do not "
-        "determine the others; choose others with independent=, or use joint momenta (linkwise.momenta), which have "
+        "determine the others; choose others with independent=, or use joint momenta (linkwise.formulations.momenta), "
+        "which have "
         "no choice"
     )

@@ -139,7 +139,7 @@ def forward_dynamics(
 
     forces       force elements that act too: "none"; "all", what ``mech.with_acting`` leaves switched on; kinds of them
                  by name ("springs", "damping", "friction", "limits", "actuators", "tendons", "gravity_compensation",
-                 "fluid", "contact"); a ``lw.Passive``; or a sequence of kinds and a ``lw.Passive``
+                 "fluid", "contact"); a ``lw.forces.Passive``; or a sequence of kinds and a ``lw.forces.Passive``
     ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
     active       (..., number of constraints) booleans: constraints that hold, state by state; the others let go, as
@@ -156,7 +156,7 @@ def forward_dynamics(
                  reference, does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
                  "differentiable" (2.43 with different K); they agree away from singular positions
     independent  coordinates of the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
-                 dy/dt = rows v, ``Coordinates`` or ``lw.constraints.implicit_coordinates(...)`` (2.25-2.31)
+                 dy/dt = rows v, ``Coordinates`` or ``lw.kinematics.implicit_coordinates(...)`` (2.25-2.31)
     baumgarte    (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
     damping      softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
                  singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
@@ -241,7 +241,8 @@ def static_forces(
     activation: ArrayLike | None = None,
 ) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
-    link frames, which ``lw.wrenches_at`` makes of pushes; without springs and other force elements (``forces="none"``).
+    link frames, which ``lw.forces.wrenches_at`` makes of pushes; without springs and other force elements
+    (``forces="none"``).
 
     Without wrenches they are ``gravity_force`` where no constraints hold.  Where they do, forces are not unique: they
     are the least of those joints that are ``actuated``, as for ``inverse_dynamics``, whose arguments the others are.

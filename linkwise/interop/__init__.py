@@ -23,3 +23,7 @@ __all__ = [
     "to_pinocchio",
     "urdf_text",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -43,7 +43,7 @@ def from_pinocchio(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -
 
 
 def _chart(body: Any, joint: Foreign) -> Same:
-    kind: lw.Joint = body.kind
+    kind: lw.extend.Joint = body.kind
     if kind.is_free:
         return FREE_FLYER
     if kind.is_ball:
@@ -97,7 +97,7 @@ def _depth_first(mech: lw.Mechanism) -> list[int]:
     return order
 
 
-def _joint(pin: Any, kind: lw.Joint) -> Any:
+def _joint(pin: Any, kind: lw.extend.Joint) -> Any:
     entry = kind.formats.get("pinocchio")
     if entry is not None and entry.fits(kind):
         numbers = [getattr(kind, field) * unit for field, _, unit in entry.numbers]

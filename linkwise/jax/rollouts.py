@@ -47,7 +47,7 @@ def rollout(
     return_activation: bool = False,
     every: int = 1,
     final_only: bool = False,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
 ) -> tuple[jax.Array, ...]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with derivatives by all arrays.
 
@@ -69,7 +69,7 @@ def rollout(
         raise TypeError(
             f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
             "linkwise.rollout takes controllers, without gradients; in JAX write them as functions of the state, and "
-            "scan over linkwise.jax.differentiable(linkwise.step_kernel(mech, dt))"
+            "scan over linkwise.jax.differentiable(linkwise.motion.step_kernel(mech, dt))"
         )
     if callable(tau) or callable(ctrl):
         raise TypeError(
@@ -86,7 +86,7 @@ def rollout(
     dtype = precision_of("rollout", list(given.values()))
     given |= {name: x.astype(dtype) for name, x in named.items()}
     inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
-    kernel = lw.step_kernel(
+    kernel = lw.motion.step_kernel(
         mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
     )
     own = signature(kernel)

@@ -23,7 +23,7 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
     """(..., 8, nq): all configurations in which a frame reaches a pose, NaN where there are fewer than eight.
 
     targets   {frame: pose}: one frame that six revolute joints carry, and poses (..., 4, 4) or a
-              ``linkwise.FrameTarget`` with position and rotation, in the world
+              ``linkwise.kinematics.FrameTarget`` with position and rotation, in the world
     limits    False, unlike ``inverse_kinematics``: limits of joints are not looked at, angles are between -pi and pi;
               True: those of the joints, or (lower, upper), each (nq,): revolute joints by whole rotations where they
               are nearest to the middle of the limits, NaN for configurations that are not within them

@@ -117,10 +117,12 @@ def inverse_kinematics(
     """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
 
     targets      {frame: target}, all to be reached together: poses (..., 4, 4) or (rotation, position), positions
-                 (..., 3) or ``linkwise.FrameTarget`` (rotations, directions, weights), in the world; batches broadcast
+                 (..., 3) or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
+                 broadcast
     q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
                  not reached from there are tried from guesses; a floating base starts where it is in q0
-    center_of_mass   (..., 3), or ``linkwise.CenterOfMassTarget`` (some axes alone, a weight): where the centre of mass
+    center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): where the
+                     centre of mass
                  of all moving links is to be in the world, beside the targets of frames, which may then be {}
     posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
                  iterations start, if q0 does not say.  Targets that are not reached with it are tried without

@@ -24,6 +24,10 @@ from .so3 import skew
 __all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def _exponential(twist: list[Scalar]) -> Matrix:
     turn, slide = Vector3(*twist[:3]), Vector3(*twist[3:])
     return homogeneous((quat.rotation_matrix(quat.exponential(turn)), quat.displacement(turn, slide)))

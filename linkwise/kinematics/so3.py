@@ -34,6 +34,11 @@ __all__ = [
     "to_rpy",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 LOCKED = 1e-9  # cosine of the pitch from which on roll and yaw are one rotation
 
 _exp = Compiled("so3_exp", lambda vector: quat.rotation_matrix(quat.exponential(Vector3(*vector))), vector=(3,))

@@ -16,7 +16,7 @@ from ..mechanics.algorithms.inverse_kinematics import CenterOfMassGoal, Goal
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.scales import scales
 
-FORMS = "a pose (..., 4, 4) or (rotation, position), a position (..., 3) or a linkwise.FrameTarget"
+FORMS = "a pose (..., 4, 4) or (rotation, position), a position (..., 3) or a linkwise.kinematics.FrameTarget"
 AXES = "xyz"
 TOLERANCE = 1e-8  # of angles, and of the mechanism's length
 Goals = tuple[Goal | CenterOfMassGoal, ...]
@@ -198,7 +198,9 @@ def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal,
         position = position[None]
     axes = tuple(AXES.index(axis) for axis in target.axes)
     if position.shape[-1:] != (len(axes),):
-        hint = "" if len(axes) < 3 else ": for some axes write linkwise.CenterOfMassTarget(position, axes=...)"
+        hint = (
+            "" if len(axes) < 3 else ": for some axes write linkwise.kinematics.CenterOfMassTarget(position, axes=...)"
+        )
         raise MechanismError(
             f"the target of the centre of mass has axes {target.axes!r} and must have shape (..., {len(axes)}), "
             f"got {position.shape}{hint}"
@@ -218,7 +220,11 @@ def _from_array(frame: str, given: Any) -> FrameTarget:
     array = real_numbers(f"the target of {frame!r}", given)
     if array.shape[-1:] == (3,) and array.shape[-2:] != (3, 3):
         return FrameTarget(array)
-    hint = ": for a rotation or three positions write linkwise.FrameTarget" if array.shape[-2:] == (3, 3) else ""
+    hint = (
+        ": for a rotation or three positions write linkwise.kinematics.FrameTarget"
+        if array.shape[-2:] == (3, 3)
+        else ""
+    )
     raise MechanismError(f"the target of {frame!r} must be {FORMS}, got shape {array.shape}{hint}")
 
 

@@ -4,17 +4,9 @@
 linearize at.  All derivatives are exact; nothing is differenced.
 """
 
-from .equilibrium import Equilibrium, EquilibriumError, find_equilibrium
-from .linearize import linearize, rate_jacobian
-from .state_space import Discrete, Modes, StateSpace
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Discrete",
-    "Equilibrium",
-    "EquilibriumError",
-    "Modes",
-    "StateSpace",
-    "find_equilibrium",
-    "linearize",
-    "rate_jacobian",
-]
+from ..former import moved_from
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_from("linearization")

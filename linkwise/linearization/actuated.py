@@ -69,7 +69,7 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
     """What acts, None if nothing does.  Control inputs are zero if left out; activations of filters are then those that
     their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
+        raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     elements = resolved(mech, passive, implicit_step=0.0)
     ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
     if elements is None:

@@ -109,8 +109,8 @@ def find_equilibrium(
                 "ctrl": the control inputs of the actuators that do, within their ranges
     hold        joints that stay where the guess has them; the forces that this takes are part of the result
     forces      force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or a
-                ``lw.Passive``: see ``lw.forward_dynamics``
-    passive     springs, stops, ... (``linkwise.Passive``) in place of those of the mechanism's joints
+                ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive     springs, stops, ... (``linkwise.forces.Passive``) in place of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
     stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the

@@ -76,7 +76,7 @@ class Jet:
     def __gt__(self, other: Any) -> Any:
         return _condition(self.value > parts(other)[0])
 
-    # The functions behind linkwise.scalar.
+    # The functions behind linkwise.extend.scalar.
 
     def _through(self, value: Scalar, slope: Scalar, curvature: Scalar) -> Any:
         """f(self) from f, f' and f'' at the value."""
@@ -199,7 +199,7 @@ class Dual:
     def __gt__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, Jet) else _dual_condition(self.value > value_of(other))
 
-    # The functions behind linkwise.scalar.
+    # The functions behind linkwise.extend.scalar.
 
     def _through(self, value: Scalar, slope: Scalar) -> Any:
         """f(self) from f and f' at the value."""

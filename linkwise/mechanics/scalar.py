@@ -9,6 +9,11 @@ from typing import Any
 
 __all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Scalar = Any  # a float (constant) or a traced value
 Matrix = list[list[Scalar]]
 

@@ -162,7 +162,7 @@ class ActingElements:
         return family.variant(self, (), switched_off=off)
 
     def with_elements(self: Any, *elements: Any) -> Mechanism:
-        """A copy with further actuators, tendons and the like (``lw.Actuator``, ``lw.Tendon``, ...).
+        """A copy with further actuators, tendons and the like (``lw.forces.Actuator``, ``lw.forces.Tendon``, ...).
 
         Where ``actuated_joints`` is known, the joints that new actuators drive are among them.
         """

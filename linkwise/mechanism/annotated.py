@@ -51,8 +51,8 @@ class Annotated:
     @property
     def actuated_joints(self: Any) -> tuple[str, ...] | None:
         """The joints that have motors, as its file (MJCF actuators) or ``with_actuated`` says; None where nothing is
-        said of motors.  In the order of the actuators, each once.  Controllers such as ``lw.joint_feedback`` drive
-        these."""
+        said of motors.  In the order of the actuators, each once.  Controllers such as ``lw.control.joint_feedback``
+        drive these."""
         said = self.annotations.actuated
         return None if said is None else tuple(joint for joint in said if joint in self._body_of_joint)
 

@@ -102,7 +102,8 @@ class Builder(LoopDeclarations):
         mimic       ``Mimic``: the joint mimics another one and has no coordinate of its own
         rest        coordinates at which a spring of ``stiffness`` is at rest; None: where the frames coincide
 
-        Damping, friction and springs are kept for ``lw.Passive.of``; the functions of dynamics do not look at them.
+        Damping, friction and springs are kept for ``lw.forces.Passive.of``; the functions of dynamics do not look at
+        them.
         """
         self._check_new("joint", name, self._joints)
         what = f"{self._prefix}joint {name!r}"
@@ -174,8 +175,9 @@ class Builder(LoopDeclarations):
         return self
 
     def shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Builder:
-        """A simple shape fixed to a link or frame, ``lw.Shape`` says what each argument is: ``.shape("sole", "foot",
-        "sphere", 0.02, (0, 0, -0.1))``.  It touches nothing before ``mech.with_ground`` or ``with_contact``."""
+        """A simple shape fixed to a link or frame, ``lw.contact.Shape`` says what each argument is:
+        ``.shape("sole", "foot", "sphere", 0.02, (0, 0, -0.1))``.  It touches nothing before ``mech.with_ground`` or
+        ``with_contact``."""
         self._check_new("shape", name, self._shapes)
         try:
             self._shapes[name] = Shape(name, link, kind, size, pose, **more)

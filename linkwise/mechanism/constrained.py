@@ -127,7 +127,7 @@ class Constrained:
             if loop.name == name and isinstance(loop, Loop) and isinstance(loop.kind, Joint):
                 return (
                     f"{name!r} closes a loop, and such a joint has no coordinates, springs or motors: "
-                    f"linkwise.constraints.with_joint_of_loop(mech, {name!r}) is the mechanism in which it has"
+                    f"linkwise.linkages.with_joint_of_loop(mech, {name!r}) is the mechanism in which it has"
                 )
             if loop.name == name:
                 return f"{name!r} is a {type(loop if isinstance(loop, Coupling) else loop.kind).__name__}, no joint"
@@ -138,7 +138,8 @@ class Constrained:
         for loop in loops:
             if not isinstance(loop, (Loop, Coupling)):
                 raise MechanismError(
-                    f"with_loops takes linkwise.Loop and Coupling objects one by one, got a {type(loop).__name__}"
+                    "with_loops takes linkwise.constraints.Loop and Coupling objects one by one, got a "
+                    f"{type(loop).__name__}"
                 )
         return dataclasses.replace(self, loops=(*self.loops, *loops))
 

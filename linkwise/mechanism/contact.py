@@ -75,9 +75,9 @@ class Touching:
 
     @property
     def contact_parts(self: Any) -> tuple[ContactPair, ...]:
-        """The pair of every elementary contact, in the order of ``lw.contact_points``: against planes and boxes the
-        parts of a shape (ends of capsules and cylinders, corners of boxes) count one by one; against a box those of a
-        capsule are its halves, and corners of the box itself follow where they press into a larger one."""
+        """The pair of every elementary contact, in the order of ``lw.contact.contact_points``: against planes and boxes
+        the parts of a shape (ends of capsules and cylinders, corners of boxes) count one by one; against a box those of
+        a capsule are its halves, and corners of the box itself follow where they press into a larger one."""
         pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
         return tuple(pair for pair, a, b in pairs for _ in range(_number_of_parts(a, b)))
 
@@ -118,7 +118,7 @@ class Touching:
     def with_shape(
         self: Any, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any
     ) -> Mechanism:
-        """A copy with a further shape (``lw.Shape``) fixed to a link.
+        """A copy with a further shape (``lw.contact.Shape``) fixed to a link.
 
         It touches planes of the ground that all other shapes on moving links touch, as with a floor from
         ``with_ground``; anything else ``with_ground`` or ``with_contact`` has to say.
@@ -142,7 +142,7 @@ class Touching:
         shapes     names of those that touch it; None for all that are fixed to moving links
         step       the step that motions will take, where that is so long that contacts must be softer; None: that of
                    the file, if it has one
-        numbers    others of ``lw.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
+        numbers    others of ``lw.contact.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
         plane = ground_plane(name, height, normal)
         numbers |= {} if friction is None else {"friction": friction}
@@ -164,7 +164,7 @@ class Touching:
 
         step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
                   softer where steps are so long that what stands would rattle
-        numbers   of ``lw.ContactLaw``
+        numbers   of ``lw.contact.ContactLaw``
         """
         chosen = pairs or [pair.shapes for pair in self.contact_pairs]
         if not chosen:

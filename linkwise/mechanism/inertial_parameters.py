@@ -91,6 +91,7 @@ def _report_defects(body: Body, mass: float, com: np.ndarray, inertia: np.ndarra
         message = f"link {body.link!r}: {defect}"
         if strict:
             raise MechanismError(
-                f"{message}; lw.physical_parameters gives the nearest that bodies have, strict=False keeps these"
+                f"{message}; lw.estimation.physical_parameters gives the nearest that bodies have, strict=False keeps "
+                "these"
             )
         checks.warn_caller(message, InertiaWarning)

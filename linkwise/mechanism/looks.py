@@ -22,7 +22,7 @@ class Look:
 
     link       a link or frame, "ground" included
     kind       "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane" or "mesh"
-    size       as that of ``lw.Shape``; of a plane half its sides along x and y, zero where it has no end
+    size       as that of ``lw.contact.Shape``; of a plane half its sides along x and y, zero where it has no end
     pose       12 numbers, row by row: rotation and position in the frame of the link
     colour     red, green, blue, opacity, from 0 to 1; none where the file says nothing
     collision  whether it is what touches, not what is seen

@@ -34,7 +34,8 @@ class LoopDeclarations:
         pose_b: Any = None,
     ) -> Builder:
         """Close a loop: frame ``pose_a`` on ``link_a`` and frame ``pose_b`` on ``link_b`` become the two sides of a
-        joint of this kind (``link_b``'s side is the one that moves), or touch as a contact such as ``lw.Wheel``."""
+        joint of this kind (``link_b``'s side is the one that moves), or touch as a contact such as
+        ``lw.contact.Wheel``."""
         self._check_new("loop", name, self._loops)
         try:
             self._loops[name] = Loop(name, kind, link_a, pose_a, link_b, pose_b)
@@ -55,8 +56,8 @@ class LoopDeclarations:
         on: str = GROUND,
         plane: Any = None,
     ) -> Builder:
-        """A wheel that rolls without slip (``lw.Wheel``): its centre and ``axis`` are at ``pose`` of ``link``, the
-        plane is z = 0 of the pose ``plane`` on the link ``on``."""
+        """A wheel that rolls without slip (``lw.contact.Wheel``): its centre and ``axis`` are at ``pose`` of ``link``,
+        the plane is z = 0 of the pose ``plane`` on the link ``on``."""
         return self._contact(name, lambda: Wheel(radius, axis, crown, grip, contact), link, pose, on, plane)
 
     def ball(
@@ -69,8 +70,8 @@ class LoopDeclarations:
         on: str = GROUND,
         plane: Any = None,
     ) -> Builder:
-        """A ball that rolls without slip (``lw.Ball``): its centre is at ``pose`` of ``link``, the plane is z = 0 of
-        the pose ``plane`` on the link ``on``."""
+        """A ball that rolls without slip (``lw.contact.Ball``): its centre is at ``pose`` of ``link``, the plane is z =
+        0 of the pose ``plane`` on the link ``on``."""
         return self._contact(name, lambda: Ball(radius, contact), link, pose, on, plane)
 
     def knife_edge(
@@ -83,8 +84,8 @@ class LoopDeclarations:
         on: str = GROUND,
         plane: Any = None,
     ) -> Builder:
-        """A blade that moves along its own direction only (``lw.KnifeEdge``), at ``pose`` of ``link``; the plane is
-        z = 0 of the pose ``plane`` on the link ``on``."""
+        """A blade that moves along its own direction only (``lw.contact.KnifeEdge``), at ``pose`` of ``link``; the
+        plane is z = 0 of the pose ``plane`` on the link ``on``."""
         return self._contact(name, lambda: KnifeEdge(direction, contact), link, pose, on, plane)
 
     def distance(
@@ -99,7 +100,7 @@ class LoopDeclarations:
         acceleration: Any = None,
     ) -> Builder:
         """Two points of links (positions in their frames) stay ``length`` apart, as a rod without mass keeps them
-        (``lw.Distance``); a ``length(t)`` is a cylinder that is driven, its rates as of ``drive``."""
+        (``lw.contact.Distance``); a ``length(t)`` is a cylinder that is driven, its rates as of ``drive``."""
         what = f"{self._prefix}distance {name!r}"
         points: list[Any] = [
             (None, checks.checked_array(f"a point of {what}", point, (3,))) for point in (point_a, point_b)
@@ -121,7 +122,7 @@ class LoopDeclarations:
         self: Any, name: str, joint: str, position: Any = None, velocity: Any = None, acceleration: Any = None
     ) -> Builder:
         """Let a joint follow a function of time: its coordinate ``position(t)``, or its ``velocity`` alone, a function
-        or a number.  Rates that are left out are found by differentiating (``lw.Drive``).
+        or a number.  Rates that are left out are found by differentiating (``lw.constraints.Drive``).
 
         A joint of several coordinates is driven where it has one of its own: hang several joints on each other.
         """
@@ -149,7 +150,7 @@ class LoopDeclarations:
         docs/closed.md, "Gears and bearings", adds to these.
 
         Of velocities alone, any row A(q) v = b(t): ratios that are functions of {joint name: coordinate}
-        (``lw.Coupling``), and a ``velocity``, a number or a function of time, zero by default."""
+        (``lw.constraints.Coupling``), and a ``velocity``, a number or a function of time, zero by default."""
         self._check_new("loop", name, self._loops)
         try:
             self._loops[name] = Coupling(name, ratios, offset, None if velocity is None else Drive(velocity=velocity))
@@ -161,8 +162,9 @@ class LoopDeclarations:
         self: Any, name: str, joints: Any, function: Callable[[dict[str, Any]], Any] | str, offset: float = 0.0
     ) -> Builder:
         """Tie joints together by any relation of their positions, as cams and gears that are not round do: ``function``
-        of {joint name: coordinate} equals ``offset``.  It is written with plain arithmetic and ``linkwise.scalar``, so
-        that it is compiled, and differentiated for velocities and accelerations; a row of velocities is ``coupling``.
+        of {joint name: coordinate} equals ``offset``.  It is written with plain arithmetic and
+        ``linkwise.extend.scalar``, so that it is compiled, and differentiated for velocities and accelerations; a row
+        of velocities is ``coupling``.
 
         ``relation("cam", ("cam", "lift"), lambda q: q["lift"] - 0.01 * (1 - cos(q["cam"])))``
 

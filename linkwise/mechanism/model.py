@@ -412,11 +412,11 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         return attached(self, other, frame, pose, prefix)
 
     def with_inertial_parameters(self, parameters: Any, strict: bool = True) -> Mechanism:
-        """A copy with these numbers, (10 n_links,) in the order of ``lw.inertial_parameters``.
+        """A copy with these numbers, (10 n_links,) in the order of ``lw.estimation.inertial_parameters``.
 
         With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
         Numbers identified from torques often are such, as torques see some combinations only:
-        ``lw.physical_parameters`` gives the nearest that are not.
+        ``lw.estimation.physical_parameters`` gives the nearest that are not.
         """
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 
@@ -426,9 +426,9 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
         Or as ``show`` does to ``"robot.html"``, for people to look at.
 
-        What the format cannot say is told in one ``lw.OmissionWarning``, with ``strict`` as an error; joints and loops
-        that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion file,
-        ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
+        What the format cannot say is told in one ``lw.files.OmissionWarning``, with ``strict`` as an error; joints and
+        loops that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion
+        file, ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
         """
         rim("writers").save(self, path, strict, meshes)
 

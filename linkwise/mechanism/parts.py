@@ -70,7 +70,8 @@ class Limits:
     lower, upper   bounds of q
     velocity       bound of ``|v|``
     effort         bound of the joint force or torque
-    stiffness, damping   how the bounds of q push back (``Stop`` of ``lw.Passive``); None for what suits the inertia
+    stiffness, damping   how the bounds of q push back (``Stop`` of ``lw.forces.Passive``); None for what suits the
+    inertia
     """
 
     lower: Any = -math.inf
@@ -448,7 +449,8 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
     except Exception as error:
         raise MechanismError(
             f"a relation of {', '.join(map(repr, named))} could not be evaluated ({type(error).__name__}: {error}): it "
-            "takes {joint name: coordinate}, and is made of plain arithmetic and functions of linkwise.scalar (sin, "
+            "takes {joint name: coordinate}, and is made of plain arithmetic and functions of linkwise.extend.scalar "
+            "(sin, "
             "cos, sqrt, atan2, select), so that it can be compiled and differentiated"
         ) from error
 
@@ -466,7 +468,9 @@ def checked_drive(what: str, drive: Any) -> Drive | Instant | None:
         return drive
     if callable(drive):
         return Drive(drive)
-    raise MechanismError(f"{what}: a drive is a function of time or lw.Drive(position, velocity), not {drive!r}")
+    raise MechanismError(
+        f"{what}: a drive is a function of time or lw.constraints.Drive(position, velocity), not {drive!r}"
+    )
 
 
 def counted_parts(mech: Mechanism) -> str:

@@ -61,11 +61,12 @@ def _refuse(what: str, length: float) -> None:
     if length == 0.0:
         raise MechanismError(
             f"{what} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
-            "has it in place; linkwise.check_state(mech, q) says whether q is in another library's order"
+            "has it in place; linkwise.motion.check_state(mech, q) says whether q is in another library's order"
         )
     raise MechanismError(
         f"{what} is not of unit length but {length:.6g} long: divide it by its length, and give [w, x, y, z], before "
-        "the position of a floating joint; linkwise.check_state(mech, q) says whether q is in another library's order"
+        "the position of a floating joint; linkwise.motion.check_state(mech, q) says whether q is in another library's "
+        "order"
     )
 
 

@@ -34,7 +34,7 @@ SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
 @dataclass(frozen=True)
 class Formula:
     """A relation of coordinates as text: plain arithmetic, numbers, ``q["joint"]``, or the joint's name alone where
-    that is a name of Python, and ``sin``, ``cos``, ``sqrt``, ``atan2``, ``select`` of ``linkwise.scalar``.
+    that is a name of Python, and ``sin``, ``cos``, ``sqrt``, ``atan2``, ``select`` of ``linkwise.extend.scalar``.
 
     lines   the last one is the value, those before it name parts: ``x1 = cos(q["cam"])``
     """
@@ -182,7 +182,7 @@ class _Written:
         return _Written("{} > {}", (self, other), SUM, (SUM, SUM))
 
     def __bool__(self) -> bool:
-        raise TypeError("a coordinate is no condition while code is made: choose with linkwise.scalar.select")
+        raise TypeError("a coordinate is no condition while code is made: choose with linkwise.extend.scalar.select")
 
     def sin(self) -> Any:
         return _Written("sin({})", (self,), needs=(SUM,))

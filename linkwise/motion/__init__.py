@@ -1,1 +1,44 @@
-"""Motion in time: systems of any mechanism in any coordinates, adaptive and fixed steps, events, trajectories."""
+"""Motion in time beside ``linkwise.simulate`` and ``rollout``: events, methods, one step as a kernel, held inputs."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules below are parts of these
+    from ..dynamics.state_checks import check_state
+    from ..mechanism import LimitWarning
+    from ..simulation.functions import held
+    from ..simulation.step_kernels import step_kernel
+    from ..simulation.steps import rollout_methods
+    from .events import Event, Occurrence, joint_passes, velocity_zero, when
+
+_HOMES = {
+    "..dynamics.state_checks": ("check_state",),
+    "..mechanism": ("LimitWarning",),
+    "..simulation.functions": ("held",),
+    "..simulation.step_kernels": ("step_kernel",),
+    "..simulation.steps": ("rollout_methods",),
+    ".events": ("Event", "Occurrence", "joint_passes", "velocity_zero", "when"),
+}
+__all__ = [
+    "Event",
+    "LimitWarning",
+    "Occurrence",
+    "check_state",
+    "held",
+    "joint_passes",
+    "rollout_methods",
+    "step_kernel",
+    "velocity_zero",
+    "when",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module, __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -106,7 +106,8 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     apart = "" if moving.isdisjoint(deepest) else "; mech.without_contact(shape) lets shapes of links overlap"
     warn_caller(
         f"the motion of mechanism {mech.name!r} starts with shapes inside of each other, and they are pushed apart: "
-        f"{', '.join(named[:MOST_NAMES])}{more}; lw.place_on_ground(mech, q) lifts a free base until it just touches"
+        f"{', '.join(named[:MOST_NAMES])}{more}; lw.contact.place_on_ground(mech, q) lifts a free base until it just "
+        "touches"
         f"{apart}",
         PenetrationWarning,
     )
@@ -167,7 +168,8 @@ def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
         more = f" and {len(free) - MOST_NAMES} more" if len(free) > MOST_NAMES else ""
         warn_caller(
             f"passive takes the place of limits too: those of {', '.join(free[:MOST_NAMES])}{more} of mechanism "
-            f"{mech.name!r} do not act. lw.Passive.of(mech, limit_stiffness=...) has stops, mech.with_springs(...) and "
+            f"{mech.name!r} do not act. lw.forces.Passive.of(mech, limit_stiffness=...) has stops, "
+            "mech.with_springs(...) and "
             "mech.with_damping(...) change joints and keep limits, mech.with_acting(limits=False) says that none act",
             LimitWarning,
         )

@@ -49,7 +49,7 @@ class Occurrence:
 def when(function: Function, name: str | None = None, direction: int = 0, terminal: bool = False) -> Event:
     """The event that ``function(t, q, v)``, a continuous scalar, passes through zero."""
     if not callable(function):
-        raise TypeError(f"an event is one of lw.events or a function of (t, q, v), not {function!r}")
+        raise TypeError(f"an event is one of lw.motion or a function of (t, q, v), not {function!r}")
     if direction not in (-1, 0, 1):
         raise ValueError(f"direction must be 1 (rising), -1 (falling) or 0 (both), not {direction!r}")
     if terminal not in (False, True):

@@ -154,7 +154,8 @@ class Headway:
             raise IntegrationFailed(
                 f"it stalls at t = {t:.6g} s, where {spent} evaluations have brought it on by {gained:.2g} s. Forces "
                 "seem to change faster than steps can follow, as those of a controller that switches to and fro do: "
-                "take fixed steps (method='rk4', step=1e-3), ask a controller at a rate (lw.held(control, 1e-3)), or "
+                "take fixed steps (method='rk4', step=1e-3), ask a controller at a rate (lw.motion.held(control, "
+                "1e-3)), or "
                 "make the law smooth (np.tanh(x / width) in place of np.sign(x)); 'radau' follows what is smooth but "
                 "very stiff"
             )

@@ -100,8 +100,9 @@ def simulate(
     q0, v0          the initial state; None for ``mech.initial`` (the file's configuration, else neutral), loops
                     closed, and at rest; {joint: coordinates}, the others so; loops are closed with the named joints
                     held, and others move the least that keeps them closed while the named ones have their velocities
-    control         joint forces: None (zero); ``control(t, q, v) -> tau`` or {joint: force}, or ``lw.held(control,
-                    period)``, asked at a rate; an array (nv,), constant; or (steps, nv), held for equal times each
+    control         joint forces: None (zero); ``control(t, q, v) -> tau`` or {joint: force}, or
+                    ``lw.motion.held(control, period)``, asked at a rate; an array (nv,), constant; or (steps, nv), held
+                    for equal times each
     method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
                     and ``atol`` (None: 1e-9 in the mechanism's own units), no steps longer than ``step``; "rk4" and
                     "semi_implicit": steps of ``step`` (1 ms by default where offsets are 3 cm to 3 m), batches
@@ -109,20 +110,20 @@ def simulate(
     stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
                     gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
                     positions are passed on arcs, with closed loops, whatever it is
-    progress        a bar that tells how far it is: True, False, or None as ``lw.progress`` says; needs tqdm
+    progress        a bar that tells how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
     forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
-                    or a ``lw.Passive``: see ``lw.forward_dynamics``
+                    or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints
     ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
                     ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
-    coordinates     what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.momenta``), "nu" or "xi" (q, total joint
-                    rates: ``lw.diagonal``), trees only; "independent" (independent coordinates of loops, their rates):
-                    ``independent`` (see ``constraints.local_parametrization``) until they are worse than
-                    ``worst_condition``
-    events          one or several, from ``lw.events``, or functions of (t, q, v): their zeros are found and recorded
+    coordinates     what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi" (q,
+                    total joint rates: ``lw.formulations.diagonal``), trees only; "independent" (independent coordinates
+                    of loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until they are
+                    worse than ``worst_condition``
+    events          one or several, from ``lw.motion``, or functions of (t, q, v): their zeros are found and recorded
     t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
     rtol, atol      tolerances of adaptive methods, relative and absolute
     baumgarte       gains (alpha, beta) of stabilization="baumgarte", 1/s
@@ -373,7 +374,7 @@ def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarr
 
 def _passive(passive: Any) -> Passive | None:
     if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
+        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
     return passive
 
 

@@ -614,7 +614,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
     if not isinstance(about, dict):
         raise foreign
     if "motion" in about:
-        raise MechanismError(f"{path} is a planned motion, which linkwise.load_motion reads")
+        raise MechanismError(f"{path} is a planned motion, which linkwise.files.load_motion reads")
     if about.get("format") != FORMAT:
         raise MechanismError(
             f"{path} is a trajectory of format {about.get('format')!r} (linkwise {about.get('version')}); this version "

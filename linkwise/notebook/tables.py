@@ -37,7 +37,7 @@ def _joint_row(mech: lw.Mechanism, body: Any) -> tuple[Any, ...]:
 
 
 def _sides(loop: Any) -> tuple[str, str]:
-    if isinstance(loop, lw.Loop):
+    if isinstance(loop, lw.constraints.Loop):
         return type(loop.kind).__name__.lower(), f"{loop.link_a}, {loop.link_b}"
     return type(loop).__name__.lower(), ", ".join(map(str, getattr(loop, "ratios", ())))
 
@@ -89,7 +89,7 @@ def _curves(motion: lw.Trajectory) -> Any:
     return draw()
 
 
-def state_space(model: lw.StateSpace) -> dict[str, str]:
+def state_space(model: lw.control.StateSpace) -> dict[str, str]:
     """The matrices of a small model, the eigenvalues, and where they are in the plane."""
     words = repr(model).partition(", ")[2][:-1]
     title = f"StateSpace of {model.mechanism.name}"

@@ -57,8 +57,9 @@ def load(
     tells the format.  Macros in ".xacro" files are expanded by xacro; "robot_descriptions:panda_description" is a robot
     of the package robot_descriptions.
 
-    What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.OmissionWarning`` with
-    counts, by a ``lw.MissingConstraintWarning`` where parts that are held together come apart; ``mech.notes`` has the
+    What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.files.OmissionWarning``
+    with counts, by a ``lw.files.MissingConstraintWarning`` where parts that are held together come apart;
+    ``mech.notes`` has the
     details.  Where loop constraints are redundant only to the rounding of the file, a ``lw.MechanismWarning`` names
     them (``constraints.redundancy``).
 

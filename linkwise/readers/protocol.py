@@ -246,7 +246,7 @@ def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | 
         raise FileNotFoundError(f"there is no file {shortened(str(path))}")
     content = path.read_bytes()
     if path.suffix.lower() in (".toml", ".csv") and not content.lstrip().startswith(b"<"):
-        raise MechanismError(f"{path} is no {kind} file: lw.load_dh reads Denavit-Hartenberg tables")
+        raise MechanismError(f"{path} is no {kind} file: lw.files.load_dh reads Denavit-Hartenberg tables")
     return content, str(path), path.parent
 
 

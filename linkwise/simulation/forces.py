@@ -319,7 +319,8 @@ def _wrenches(mech: Mechanism, wrenches: Any, batch: tuple[int, ...]) -> np.ndar
     except ValueError:  # a MechanismError is one
         raise MechanismError(
             f"wrenches must be an array ({mech.n_links}, 6), [moment; force] of every link in its own frame, or a "
-            f"function of (t, q, v) that gives one, not {wrenches!r}: linkwise.wrenches_at(mech, {{frame: [moment; "
+            f"function of (t, q, v) that gives one, not {wrenches!r}: linkwise.forces.wrenches_at(mech, "
+            f"{{frame: [moment; "
             "force]}}) makes one"
         ) from None
     if not np.isfinite(array).all():

@@ -53,7 +53,7 @@ def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray,
     """
     given = function(t, q.copy(), v.copy())
     if isinstance(given, Mapping):
-        made = ": linkwise.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
+        made = ": linkwise.forces.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
         raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
     try:
         values = np.asarray(plain(given))

@@ -23,7 +23,7 @@ Rollout = TypeVar("Rollout", bound=Callable[..., Any])
 
 
 def asking_controllers(rollout: Rollout) -> Rollout:
-    """A rollout whose ``tau`` and ``ctrl`` may be ``lw.held``."""
+    """A rollout whose ``tau`` and ``ctrl`` may be ``lw.motion.held``."""
 
     @wraps(rollout)
     def run(mech: Any, q0: Any, v0: Any, tau: Any, dt: Any, steps: Any, *more: Any, **options: Any) -> Any:

@@ -41,7 +41,7 @@ def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping
 def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters: Sequence[str] = ()) -> Acting:
     """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
     if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.Passive, such as Passive.of(mech), not {passive!r}")
+        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
     step, implicit = fixed_steps(method, step_length(mech, dt), usual_step(mech))
     elements = resolved(mech, passive, step, implicit)
     acting = Acting() if elements is None else elements.acting
@@ -77,10 +77,11 @@ def with_controller(
     reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
     if callable(feedback) and not (isinstance(feedback, CompiledControl) and feedback.compiles):
         raise TypeError(
-            "rollout: feedback takes controllers that are compiled (lw.computed_torque, operational_space_control, "
-            "decoupled_tracking, lqr, joint_feedback of trees or without gravity, and lw.saturated of them) or "
+            "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
+            "operational_space_control, "
+            "decoupled_tracking, lqr, joint_feedback of trees or without gravity, and lw.control.saturated of them) or "
             f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
-            "tau=lw.held(control, period) in its place"
+            "tau=lw.motion.held(control, period) in its place"
         )
     if not isinstance(feedback, CompiledControl):
         return acting, feedback, ctrl
@@ -247,7 +248,9 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
             return otherwise(mech, name).astype(dtype)
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
-        asked = f"{name}=lw.held(control, period) asks a controller every so many steps, " * (name in ("tau", "ctrl"))
+        asked = f"{name}=lw.motion.held(control, period) asks a controller every so many steps, " * (
+            name in ("tau", "ctrl")
+        )
         if name == "tau" and isinstance(given, CompiledControl) and given.compiles:
             asked = f"feedback=control has this controller inside the steps, {asked}"
         raise TypeError(

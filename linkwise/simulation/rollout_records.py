@@ -65,7 +65,7 @@ def warn_of_lost(
     inputs = with_batch({array: x for array, x in given.items() if array.name != "numbers"}, batch)
     lost &= finite_states(batch, *inputs.values())
     first = np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1)
-    stiff = "where damping, friction or stops of joints, or kd of lw.joint_feedback, are stiff"
+    stiff = "where damping, friction or stops of joints, or kd of lw.control.joint_feedback, are stiff"
     other_method = "" if method == "semi_implicit" else f"method='semi_implicit' {stiff}, "
     warn_first(
         np.where(lost, (first + 1) * every, -1),

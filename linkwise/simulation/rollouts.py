@@ -97,16 +97,17 @@ def rollout(
 
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
-                 state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.held``
+                 state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.motion.held``
     dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
     method       "semi_implicit" (contact implicitly), of first order at a quarter of the cost, "rk4", of fourth order,
-                 or the name of one of your own (``linkwise.register_integrator``).  None: "semi_implicit" where contact
-                 acts, else "rk4"
+                 or the name of one of your own (``linkwise.extend.register_integrator``).  None: "semi_implicit" where
+                 contact acts, else "rk4"
     wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
     feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
                  each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
                  and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too.
-                 Or a compiled controller (``lw.computed_torque``, ...), in every stage, of the mechanism it was made of
+                 Or a compiled controller (``lw.control.computed_torque``, ...), in every stage, of the mechanism it was
+                 made of
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused.
                  Of what acts too: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
@@ -115,12 +116,14 @@ def rollout(
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
     target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
     forces       force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or
-                 a ``lw.Passive``: see ``lw.forward_dynamics``
-    passive      elements (``linkwise.Passive``) in place of the springs, damping, friction and limits of the joints
+                 a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive      elements (``linkwise.forces.Passive``) in place of the springs, damping, friction and limits of the
+                 joints
     ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
-    coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.momenta``), "nu" or "xi" (total)
+    coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or
+                 "xi" (total)
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states

@@ -4,23 +4,12 @@ A ``Study`` is frozen data: a mechanism, what varies, what to compute.  Its case
 of the study and its number, so that results do not depend on how the study is split, nor on who computes what.
 """
 
+from typing import TYPE_CHECKING
+
+from ..former import moved_from
+from . import distributions
 from .cases import Case, Cases
 from .computations import Computation, Equilibria, Function, LinearModels, Rollout, Singularities
-from .distributions import (
-    Choice,
-    Distribution,
-    FromScipy,
-    Given,
-    Grid,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Offset,
-    Relative,
-    Triangular,
-    Uniform,
-    WithinLimits,
-)
 from .errors import StudyError
 from .files import StudyFile, load_study
 from .results import Results
@@ -30,29 +19,24 @@ from .study import Study
 __all__ = [
     "Case",
     "Cases",
-    "Choice",
     "Computation",
-    "Distribution",
     "Equilibria",
-    "FromScipy",
     "Function",
-    "Given",
-    "Grid",
     "LinearModels",
-    "LogNormal",
-    "MultivariateNormal",
-    "Normal",
-    "Offset",
-    "Relative",
     "Results",
     "Rollout",
     "Singularities",
     "Study",
     "StudyError",
     "StudyFile",
-    "Triangular",
-    "Uniform",
-    "WithinLimits",
+    "distributions",
     "load_study",
     "open_study",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_from("studies")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -194,7 +194,7 @@ class Cases:
     def _strict(self) -> bool:
         """Whether all bodies must be rigid: unless the mechanism's own are not, as published ones may be."""
         try:
-            self.mechanism.with_inertial_parameters(lw.inertial_parameters(self.mechanism))
+            self.mechanism.with_inertial_parameters(lw.estimation.inertial_parameters(self.mechanism))
         except lw.MechanismError:
             return False
         return True
@@ -220,7 +220,7 @@ class Cases:
                 )
                 rows.append(_ten_numbers(*given))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", lw.InertiaWarning)
+                warnings.simplefilter("ignore", lw.files.InertiaWarning)
                 mech = mech.with_inertial_parameters(np.concatenate(rows), self._strict)
         if GRAVITY in self.values:
             mech = mech.with_gravity(self.values[GRAVITY][k])
@@ -238,7 +238,7 @@ def _single(numbers: np.ndarray) -> Any:
 
 
 def _ten_numbers(mass: Any, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """Mass, first moment and inertia about the link's origin, in the order of ``lw.inertial_parameters``."""
+    """Mass, first moment and inertia about the link's origin, in the order of ``lw.estimation.inertial_parameters``."""
     about = inertia + _of_points(np.asarray(mass)[None], com[None])[0]
     return np.array([mass, *(mass * com), *(about[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
 

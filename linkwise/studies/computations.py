@@ -187,7 +187,7 @@ class LinearModels(Computation):
         if self.at == "equilibrium":
             try:
                 q, v = lw.find_equilibrium(case.mechanism, q, case.tau).q, np.zeros_like(v)
-            except lw.linearization.EquilibriumError:
+            except lw.control.EquilibriumError:
                 found = False
         model = lw.linearize(case.mechanism, q, v, case.tau, **self.options)
         kept = {"A": model.A, "B": model.B, "drift": model.drift}
@@ -229,7 +229,7 @@ class Equilibria(Computation):
     def _of(self, case: Case) -> dict[str, Any]:
         try:
             rest = lw.find_equilibrium(case.mechanism, case.q, case.tau, **self.options)
-        except lw.linearization.EquilibriumError as error:
+        except lw.control.EquilibriumError as error:
             lost = np.full_like(case.q, np.nan), np.full_like(case.v, np.nan)
             return dict(zip(self.axes(case.mechanism), (*lost, error.residual, np.nan, False), strict=True))
         stable = np.nan if rest.stable is None else float(rest.stable)

@@ -20,6 +20,27 @@ if TYPE_CHECKING:
     from .quantities import Quantity
 
 
+__all__ = [
+    "Choice",
+    "Distribution",
+    "FromScipy",
+    "Given",
+    "Grid",
+    "LogNormal",
+    "MultivariateNormal",
+    "Normal",
+    "Offset",
+    "Relative",
+    "Triangular",
+    "Uniform",
+    "WithinLimits",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclass(frozen=True)
 class Distribution:
     """``values(u, quantity)``: (cases, *shape) from numbers u (cases, columns) in (0, 1)."""

@@ -31,7 +31,7 @@ def check_step(mech: lw.Mechanism, dt: Any) -> None:
 
 def check_method(method: Any, coordinates: Any) -> None:
     try:
-        known = lw.rollout_methods(coordinates)
+        known = lw.motion.rollout_methods(coordinates)
     except ValueError as error:
         raise StudyError(f"coordinates: {error}") from None
     if method is not None:

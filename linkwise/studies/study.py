@@ -186,7 +186,7 @@ class Study:
                    this machine; or any ``concurrent.futures.Executor``
         store      a folder: NAME.zarr for arrays, NAME.parquet for tables.  What is there is kept, and the study goes
                    on where it stopped; without one, results are in memory
-        progress   whether a bar tells how far it is; by default as ``lw.progress`` says
+        progress   whether a bar tells how far it is; by default as ``lw.codegen.progress`` says
         in_flight  chunks that are computed or wait at the same time; by default two for each thread of the workers
 
         Interrupted (Ctrl-C) or not, each chunk is stored at once; chunks of lost workers are computed again by others.
@@ -289,8 +289,8 @@ def computed(recipe: Any, first: int, count: int, asked_by: str) -> tuple[dict[s
     Other processes than the one that asked use one thread per task: how many tasks they have at a time is what they
     were started with.
     """
-    if asked_by != this_process() and lw.get_num_threads() != 1:
-        lw.set_num_threads(1)
+    if asked_by != this_process() and lw.codegen.get_num_threads() != 1:
+        lw.codegen.set_num_threads(1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = (_unpickled(recipe) if isinstance(recipe, bytes) else recipe).arrays(first, count)

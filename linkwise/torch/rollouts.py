@@ -32,7 +32,7 @@ def rollout(
     feedback: Mapping[str, Any] | None = None,
     every: int = 1,
     final_only: bool = False,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with gradients by q0, v0, tau,
     wrenches, ctrl, ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
@@ -90,8 +90,9 @@ def _refuse_controllers(driven: Mapping[str, Any]) -> None:
             raise TypeError(
                 f"rollout: {name} must be a tensor, given before the motion, not a function of the state: gradients "
                 "through a controller are those of a loop of yours over "
-                "linkwise.torch.differentiable(linkwise.step_kernel(mech, dt, method), 'state'), asked in every step; "
-                "linkwise.rollout takes linkwise.held(control, period), without gradients"
+                "linkwise.torch.differentiable(linkwise.motion.step_kernel(mech, dt, method), 'state'), asked in every "
+                "step; "
+                "linkwise.rollout takes linkwise.motion.held(control, period), without gradients"
             )
 
 
@@ -110,7 +111,7 @@ def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:
     if isinstance(given["dt"], Tensor) and given["dt"].requires_grad:
         raise TypeError(
             "rollout: dt is a tensor with requires_grad: gradients by dt are not computed here; linkwise.jax.rollout "
-            "and linkwise.rollout_vjp(..., wrt='dt') have them; else give dt.detach()"
+            "and linkwise.derivatives.rollout_vjp(..., wrt='dt') have them; else give dt.detach()"
         )
 
 
@@ -146,7 +147,7 @@ class _Motion:
     parameters: frozenset[str]
     every: int
     final_only: bool
-    passive: lw.Passive | None
+    passive: lw.forces.Passive | None
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """All values by name, ``arrays`` in place of the tensors, and those that rollouts take by keyword."""
@@ -218,7 +219,7 @@ class _Gradients(torch.autograd.Function):
         w_q, w_v = (w.detach().numpy() for w in (of_q, of_v))
         at = path[..., -1, :] if motion.final_only else path
         along = np.einsum("...ij,...i->...j", rates(at, np.zeros_like(w_v)), w_q)
-        found = lw.rollout_vjp(
+        found = lw.derivatives.rollout_vjp(
             mech, path, v.detach().numpy(), values.get("tau"), motion.dt, motion.steps, (along, w_v), motion.method,
             wrt=tuple(wanted), **options,
         )  # fmt: skip

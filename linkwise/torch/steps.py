@@ -17,7 +17,8 @@ from .kernels import DTYPES, differentiable
 from .signatures import DEVICES
 
 STEP_BY_STEP = (
-    "take them through linkwise.torch.differentiable(linkwise.step_kernel(mech, dt), 'state'), step after step, or "
+    "take them through linkwise.torch.differentiable(linkwise.motion.step_kernel(mech, dt), 'state'), step after step, "
+    "or "
     "through linkwise.jax.rollout"
 )
 START = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
@@ -33,7 +34,7 @@ def step_by_step(
     parameters: tuple[str, ...],
     every: int,
     final_only: bool,
-    passive: lw.Passive | None,
+    passive: lw.forces.Passive | None,
 ) -> tuple[Tensor, Tensor]:
     """q and v of the states that are kept; those between are computed again for gradients."""
     first = next(x for x in given.values() if isinstance(x, Tensor))
@@ -42,7 +43,7 @@ def step_by_step(
         apart = spacing(steps)
     dt = mech.timestep if dt is None else dt
     more = [*["wrenches"] * ("wrenches" in given), *["feedback"] * bool(feedback), *["gain"] * ("gain" in feedback)]
-    kernel = lw.step_kernel(
+    kernel = lw.motion.step_kernel(
         mech, dt, method, more, parameters, passive, dtype=DTYPES[dtype], target=DEVICES[device.type]
     )
     if "activation" in kernel.inputs:

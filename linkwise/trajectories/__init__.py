@@ -20,3 +20,7 @@ __all__ = [
     "time_optimal",
     "trapezoid",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

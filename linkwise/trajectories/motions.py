@@ -61,7 +61,7 @@ class Motion:
         return inverse_dynamics(self.mechanism, *self(t))
 
     def save(self, path: str | os.PathLike[str], count: int = 201) -> None:
-        """Write ``sample(count)`` to a file that ``lw.load_motion`` reads: ``.csv`` for a table with columns t,
+        """Write ``sample(count)`` to a file that ``lw.files.load_motion`` reads: ``.csv`` for a table with columns t,
         q.elbow, ..., v.elbow, ..., a.elbow, ..., ``.npz`` for arrays t, q, v and a, with the mechanism.  ``pickle``
         keeps the motion itself."""
         from .files import save_motion

@@ -32,3 +32,7 @@ __all__ = [
     "scene",
     "snapshots",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -45,7 +45,7 @@ def animate(
     dpi: float = 90.0,
     elevation: float = 20.0,
     azimuth: float = -60.0,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
     shapes: bool = True,
 ) -> Path:
     """A moving picture of configurations ``q`` (m, nq) at times ``t`` (m,), written to a .gif or .mp4; its path.

@@ -61,7 +61,7 @@ def draw(
     title: str | None = None,
     elevation: float = 20.0,
     azimuth: float = -60.0,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
     shapes: bool = True,
     trail: Trail = None,
 ) -> Figure:
@@ -77,8 +77,8 @@ def draw(
               mass" for their legend
     ticks     the world's axes, in metres
     symbols   how large joints are drawn, against the usual
-    passive   springs, dampers and cylinders (``lw.Passive``) in place of the springs of the joints, which are drawn
-              otherwise, as gears (mimic joints, couplings of two joints) are
+    passive   springs, dampers and cylinders (``lw.forces.Passive``) in place of the springs of the joints, which are
+              drawn otherwise, as gears (mimic joints, couplings of two joints) are
     shapes    the floor, and outlines of shapes that touch it or each other (``mech.contact_pairs``)
     trail     of a mechanism of one degree of freedom: the name of a link or frame, or (link, (x, y, z)), whose path is
               drawn as far as it goes, such as a coupler curve
@@ -122,7 +122,7 @@ def snapshots(
     title: str | None = None,
     elevation: float = 20.0,
     azimuth: float = -60.0,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
     shapes: bool = True,
 ) -> Figure:
     """Several positions of a motion in one picture, the earlier ones fainter.

@@ -1,7 +1,7 @@
 """Springs, dampers, cylinders, gears and rods without mass as lines in the world.  No matplotlib here.
 
-Struts (``lw.Passive``) are drawn between their points: springs as zigzags, dampers as pistons in cups, cylinders as
-barrels with rods; springs at joints as spirals.  Joints on one link that gears tie together, mimic joints and
+Struts (``lw.forces.Passive``) are drawn between their points: springs as zigzags, dampers as pistons in cups, cylinders
+as barrels with rods; springs at joints as spirals.  Joints on one link that gears tie together, mimic joints and
 couplings of two, have pitch circles where their axes are parallel, a belt where they rotate the same way, and a dashed
 line otherwise.
 """
@@ -76,7 +76,7 @@ def _strut(mech: lw.Mechanism, one: Any, world: np.ndarray) -> ElementMark:
 
 
 def kinds_of(strut: Any) -> tuple[str, ...]:
-    """What a strut of ``lw.Passive`` is drawn as: one, or several beside each other."""
+    """What a strut of ``lw.forces.Passive`` is drawn as: one, or several beside each other."""
     kinds = ["spring"] if strut.stiffness else []
     kinds += ["cylinder"] if strut.push else ["damper"] if strut.damping else []
     return tuple(kinds) or ("damper",)
@@ -95,7 +95,7 @@ def _along_guide(mark: JointMark) -> ElementMark:
 def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
     """(joint, joint, how much faster the second is) on one link: mimic joints, and couplings of two."""
     tied = [(body.mimic.joint, body.joint, body.mimic.ratio) for body in mech.bodies if body.mimic]
-    couplings = [loop for loop in mech.loops if isinstance(loop, lw.Coupling) and not loop.ratios_change]
+    couplings = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Coupling) and not loop.ratios_change]
     for loop in (loop for loop in couplings if len(loop.ratios) == 2):
         (a, first), (b, second) = tuple(loop.ratios)
         tied.append((a, b, -first / second if second else 0.0))

@@ -83,7 +83,7 @@ def _joints_of(mech: lw.Mechanism, sketch: Any, link: int) -> list[np.ndarray]:
     """(3,) each: the joints and loops of a link."""
     places = [sketch.joints[link].origin]
     places += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
-    sides = [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
+    sides = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop)]
     for loop, (_, moving) in zip(sides, sketch.loops, strict=False):
         if link in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
             places.append(moving.origin)

@@ -20,7 +20,7 @@ FAR = 1.0  # of the extent of the picture: a floor that is further below is left
 BEYOND = 0.08  # of the extent, by which a floor goes on around what stands on it
 STROKES = 24  # of hatching along a floor
 
-Placed = tuple[lw.Shape, np.ndarray]  # a shape, and its pose (4, 4) in the world
+Placed = tuple[lw.contact.Shape, np.ndarray]  # a shape, and its pose (4, 4) in the world
 
 
 def touching(mech: lw.Mechanism, sketch: Sketch) -> list[Placed]:
@@ -45,7 +45,7 @@ def around(box: np.ndarray, mech: lw.Mechanism, sketches: Sequence[Sketch]) -> n
     return _box_of([box, *(patch for one in placed if (patch := floor(*one, box)) is not None)])
 
 
-def is_seen(shape: lw.Shape, pose: np.ndarray, box: np.ndarray) -> bool:
+def is_seen(shape: lw.contact.Shape, pose: np.ndarray, box: np.ndarray) -> bool:
     """Whether a shape is within a box (2, 3); planes are always."""
     if shape.kind == "plane":
         return True
@@ -65,7 +65,7 @@ def _box_of(points: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([every.min(axis=0), every.max(axis=0)])
 
 
-def floor(shape: lw.Shape, pose: np.ndarray, box: np.ndarray) -> np.ndarray | None:
+def floor(shape: lw.contact.Shape, pose: np.ndarray, box: np.ndarray) -> np.ndarray | None:
     """(4, 3): the part of a plane that is below a box (2, 3); None for what is no plane, and for one far away."""
     if shape.kind != "plane":
         return None
@@ -96,7 +96,7 @@ def floor_lines(patch: np.ndarray, view: View, size: float) -> list[np.ndarray]:
     return [start + np.outer([0.0, length], along), *(np.array([foot, foot + slanted]) for foot in strokes)]
 
 
-def outlines(shape: lw.Shape, pose: np.ndarray, view: View) -> list[np.ndarray]:
+def outlines(shape: lw.contact.Shape, pose: np.ndarray, view: View) -> list[np.ndarray]:
     """Lines (k, 3) of a shape: its silhouette in a flat view, else circles around it and edges."""
     if view.flat:
         vertices = _vertices(shape, pose)
@@ -105,11 +105,11 @@ def outlines(shape: lw.Shape, pose: np.ndarray, view: View) -> list[np.ndarray]:
     return [line @ pose[:3, :3].T + pose[:3, 3] for line in _wires(shape)]
 
 
-def _vertices(shape: lw.Shape, pose: np.ndarray) -> np.ndarray:
+def _vertices(shape: lw.contact.Shape, pose: np.ndarray) -> np.ndarray:
     return shape_of(shape.kind, shape.size).mesh().vertices @ pose[:3, :3].T + pose[:3, 3]
 
 
-def _wires(shape: lw.Shape) -> list[np.ndarray]:
+def _wires(shape: lw.contact.Shape) -> list[np.ndarray]:
     """In the shape's own frame."""
     if shape.kind == "box":
         corners = list(product(*((-x, x) for x in shape.size)))

@@ -105,7 +105,7 @@ class Scene:
 def scene(
     mech: lw.Mechanism,
     meshes: bool = True,
-    passive: lw.Passive | None = None,
+    passive: lw.forces.Passive | None = None,
     springs: bool = False,
     moments: np.ndarray | None = None,
 ) -> Scene:
@@ -123,7 +123,7 @@ class _Maker:
         self,
         mech: lw.Mechanism,
         reads: bool,
-        passive: lw.Passive | None,
+        passive: lw.forces.Passive | None,
         springs: bool,
         moments: np.ndarray | None,
     ) -> None:
@@ -188,7 +188,7 @@ class _Maker:
 
     # -- what the file shows --------------------------------------------------------------------------
 
-    def _add_look(self, look: lw.Look) -> None:
+    def _add_look(self, look: lw.files.Look) -> None:
         if look.link not in self._mech.frames:
             return
         kind, plain = (COLLISION, TOUCHING) if look.collision else (VISUAL, PLAIN)
@@ -199,7 +199,7 @@ class _Maker:
         for mesh, own in self._meshes(look):
             self._add(look.name, look.link, pose, mesh, look.colour or (not look.collision and own) or plain, kind)
 
-    def _meshes(self, look: lw.Look) -> tuple[tuple[Mesh, tuple[float, ...] | None], ...]:
+    def _meshes(self, look: lw.files.Look) -> tuple[tuple[Mesh, tuple[float, ...] | None], ...]:
         """The surfaces of a mesh with their own colours; the same objects for looks that share them."""
         path = look.path if look.file else None
         key = (look.file if path is None else path, look.shaping, look.corners)
@@ -210,7 +210,7 @@ class _Maker:
             self._incomplete |= {GROUND if body < 0 else self._mech.link_names[body]}
         return self._surfaces[key]
 
-    def _read(self, look: lw.Look, path: Any) -> Iterator[tuple[Mesh, tuple[float, ...] | None]]:
+    def _read(self, look: lw.files.Look, path: Any) -> Iterator[tuple[Mesh, tuple[float, ...] | None]]:
         shaping = np.reshape(look.shaping, (3, 4))
         inside_out = np.linalg.det(shaping[:, :3]) < 0.0
         found: list[tuple[Any, Any, Any]] = []
@@ -221,7 +221,7 @@ class _Maker:
             self._missing[look.file] = "not found"
         else:
             try:
-                found = [(one.vertices, one.faces, one.colour) for one in lw.load_mesh(path)]
+                found = [(one.vertices, one.faces, one.colour) for one in lw.files.load_mesh(path)]
             except (lw.MechanismError, OSError) as error:
                 self._missing[look.file] = str(error)
         for vertices, faces, colour in found:
@@ -273,11 +273,11 @@ class _Maker:
                 self._add_solids(loop.name, link, drawn.solids, VERMILLION)
                 self._add_lines(loop.name, link, drawn.rails if side == "a" else drawn.threads, pin)
 
-    def _slides(self, loop: lw.Loop, usual: float) -> tuple[float, float] | None:
+    def _slides(self, loop: lw.constraints.Loop, usual: float) -> tuple[float, float] | None:
         """From where to where the moving side of a joint that closes a loop slides along the other, zero being at this
         side's origin; ``usual`` metres to either side where no motion says it.  None where it does not slide."""
         (a, frame_a), (b, frame_b) = (attachment(self._mech, loop, side) for side in "ab")
-        axis = loop.kind.sliding_axis if isinstance(loop.kind, lw.Joint) else None
+        axis = loop.kind.sliding_axis if isinstance(loop.kind, lw.extend.Joint) else None
         if axis is None:
             return None
         if self._moments is None:

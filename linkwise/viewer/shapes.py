@@ -101,7 +101,7 @@ class Plane:
 
 
 def shape_of(kind: str, size: tuple[float, ...]) -> AnyShape:
-    """The shape of a kind and size as ``lw.Shape`` and ``lw.Look`` have them."""
+    """The shape of a kind and size as ``lw.contact.Shape`` and ``lw.files.Look`` have them."""
     if kind == "plane":
         x, y = (*size, 0.0, 0.0)[:2]
         return Plane((x, y))

@@ -183,7 +183,7 @@ class Skeleton:
         nearest = float(apart[apart > 1e-3 * reach].min(initial=np.inf))
         return travel(self.mech.bodies[mark.body], min(GUIDE * reach, ASIDE * nearest), reach)
 
-    def _sides(self, loop: lw.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
+    def _sides(self, loop: lw.constraints.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
         (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
         fixed, moving = world[a] @ frame_a, world[b] @ frame_b
         return (
@@ -191,7 +191,7 @@ class Skeleton:
             JointMark(loop.name, loop.kind, b, b < 0, fixed, moving, closes_loop=True),
         )
 
-    def _rod(self, loop: lw.Loop, world: np.ndarray) -> ElementMark:
+    def _rod(self, loop: lw.constraints.Loop, world: np.ndarray) -> ElementMark:
         (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
         return ElementMark((ROD,), (world[a] @ frame_a)[:3, 3], (world[b] @ frame_b)[:3, 3], name=loop.name)
 
@@ -214,14 +214,20 @@ def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
     return float(np.clip(low, -most, most)), float(np.clip(high, -most, most))
 
 
-def closing_joints(mech: lw.Mechanism) -> list[lw.Loop]:
+def closing_joints(mech: lw.Mechanism) -> list[lw.constraints.Loop]:
     """The joints that close loops; couplings of joints are nowhere to be seen, and contacts are where links touch."""
-    return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Joint)]
+    return [
+        loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.extend.Joint)
+    ]
 
 
-def rods(mech: lw.Mechanism) -> list[lw.Loop]:
+def rods(mech: lw.Mechanism) -> list[lw.constraints.Loop]:
     """Rods without mass, which keep points of links at a distance."""
-    return [loop for loop in mech.loops if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.Distance)]
+    return [
+        loop
+        for loop in mech.loops
+        if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.contact.Distance)
+    ]
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
@@ -347,10 +353,10 @@ def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """(m, 2, 3) each: the rims of the wheels, and great circles of the balls, that a link rolls on, with a spoke."""
     found = []
     for loop in mech.loops:
-        if not isinstance(loop, lw.Loop) or not isinstance(loop.kind, (lw.Wheel, lw.Ball)):
+        if not isinstance(loop, lw.constraints.Loop) or not isinstance(loop.kind, (lw.contact.Wheel, lw.contact.Ball)):
             continue
         holder, frame = attachment(mech, loop, "b")
-        axes = [loop.kind.axis] if isinstance(loop.kind, lw.Wheel) else np.eye(3)
+        axes = [loop.kind.axis] if isinstance(loop.kind, lw.contact.Wheel) else np.eye(3)
         for axis in axes if holder == index else ():
             across = np.linalg.svd((frame[:3, :3] @ axis)[:, None])[0][:, 1:]  # two directions in its plane
             angles = np.linspace(0.0, 2.0 * np.pi, RIM + 1)
@@ -365,7 +371,7 @@ def _blades(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     half = BLADE * max((float(np.linalg.norm(body.position)) for body in mech.bodies), default=0.0) or 0.1
     found = []
     for loop in mech.loops:
-        if isinstance(loop, lw.Loop) and isinstance(loop.kind, lw.KnifeEdge):
+        if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.contact.KnifeEdge):
             holder, frame = attachment(mech, loop, "b")
             if holder == index:
                 ahead = half * (frame[:3, :3] @ np.asarray(loop.kind.direction))
@@ -430,7 +436,7 @@ def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     return pose
 
 
-def attachment(mech: lw.Mechanism, loop: lw.Loop, side: str) -> tuple[int, np.ndarray]:
+def attachment(mech: lw.Mechanism, loop: lw.constraints.Loop, side: str) -> tuple[int, np.ndarray]:
     """The link that carries a side of a loop's joint and the side's frame (4, 4) in that link's frame."""
     frame = mech.frame(getattr(loop, f"link_{side}"))
     return frame.body, pose_of(frame) @ _pose(*getattr(loop, f"pose_{side}"))

@@ -111,7 +111,7 @@ def test_answers_that_differ_are_an_error(monkeypatch):
 
 
 def test_threads_are_given_back():
-    before = lw.get_num_threads()
+    before = lw.codegen.get_num_threads()
     at = report.Conditions({}, "", "", 4, "float64", 1, 32, 1e10)
     bench.measure(lw.mechanisms.planar_arm(2), "mass_matrix", at)
-    assert lw.get_num_threads() == before
+    assert lw.codegen.get_num_threads() == before

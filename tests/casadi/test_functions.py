@@ -166,7 +166,7 @@ def test_steps_under_what_acts():
     build = lw.Builder().link("ball", 1.0, (0, 0, 0), (0.01, 0.01, 0.01))
     ball = build.joint("rail", lw.Prismatic((0, 0, 1)), "ground", "ball", damping=0.5).build("ball")
     ball = ball.with_shape("skin", "ball", "sphere", 0.1).with_ground(0.0)
-    kernel = lw.step_kernel(ball, 1e-3, "semi_implicit")
+    kernel = lw.motion.step_kernel(ball, 1e-3, "semi_implicit")
     step = lwc.function(kernel)
     for height in (0.5, 0.1, 0.0995):
         at = [height], [-1.0], [0.0], 1e-3

@@ -37,10 +37,10 @@ def test_place_number_size_and_limit(run, folder):
 def test_clearing_asks_first(run, folder, monkeypatch):
     answer(monkeypatch, "n\n")
     assert "nothing deleted" in run("cache", "clear")
-    assert lw.cache.info().files == 2
+    assert lw.codegen.cache.info().files == 2
     answer(monkeypatch, "y\n")
     assert "deleted 2 programs, 3.5 kB" in run("cache", "clear")
-    assert lw.cache.info().files == 0 and not list(folder.iterdir())
+    assert lw.codegen.cache.info().files == 0 and not list(folder.iterdir())
 
 
 def test_clearing_without_a_question(run):
@@ -54,7 +54,7 @@ def test_clearing_where_nobody_answers(monkeypatch, capsys, folder):
     answer(monkeypatch, "")
     assert main(["cache", "clear"]) == 2
     assert "linkwise: nobody answers whether to delete the compiled code: add --yes" in capsys.readouterr().err
-    assert lw.cache.info().files == 2
+    assert lw.codegen.cache.info().files == 2
 
 
 @pytest.mark.parametrize(

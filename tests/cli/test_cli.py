@@ -140,7 +140,7 @@ def test_time_says_how_it_was_measured():
     found = re.search(
         r"time, float32, target cpu, (\d+) threads?: (\S+) ns per state in batches of 500, (\S+) ns", run.stdout
     )
-    assert int(found[1]) == lw.get_num_threads()
+    assert int(found[1]) == lw.codegen.get_num_threads()
     assert 0.0 < float(found[2]) < float(found[3])
 
 

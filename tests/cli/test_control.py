@@ -17,7 +17,7 @@ def test_gains_are_those_of_the_library(run):
         run(*BALANCED, "--state-weight", 2, "--state-weight", "hinge=10", "--input-weight", 0.5, "--json")
     )
     model = lw.linearize(lw.mechanisms.cart_pole(), inputs=("rail",))
-    expected = lw.lqr(model, Q=[2.0, 10.0, 2.0, 2.0], R=0.5)
+    expected = lw.control.lqr(model, Q=[2.0, 10.0, 2.0, 2.0], R=0.5)
     np.testing.assert_allclose(found["gain"], expected.gain, rtol=1e-9)
     assert max(real for real, _ in found["eigenvalues"]) < 0.0 < max(real for real, _ in found["open_eigenvalues"])
 
@@ -28,7 +28,7 @@ def test_a_pole_is_balanced_by_gains_of_a_file(run):
     motion = ("simulate", "builtin:cart_pole", "--q", "hinge=0.3", "--duration", 8, "--json")
     found = json.loads(run(*motion, "--regulator", "upright.npz"))
     mech = lw.mechanisms.cart_pole()
-    regulator = lw.lqr(lw.linearize(mech, inputs=("rail",)))
+    regulator = lw.control.lqr(lw.linearize(mech, inputs=("rail",)))
     expected = lw.simulate(mech, {"hinge": 0.3}, None, 8.0, regulator, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found["end"]["q"], expected.end.q, atol=1e-7)
     assert np.abs(found["end"]["q"]).max() < 0.01

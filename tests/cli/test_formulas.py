@@ -1,4 +1,4 @@
-"""linkwise formulas prints what linkwise.symbolic gives."""
+"""linkwise formulas prints what linkwise.codegen.symbolic gives."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import linkwise as lw
 def test_text_latex_and_numbers(run):
     arm = lw.mechanisms.planar_arm(2)
     assert run("formulas", "builtin:planar_arm:2", "--of", "mass-matrix").strip() == str(
-        lw.symbolic(arm, "mass_matrix")
+        lw.codegen.symbolic(arm, "mass_matrix")
     )
-    assert run("formulas", "builtin:planar_arm:2", "--latex").strip() == lw.symbolic(arm).latex()
+    assert run("formulas", "builtin:planar_arm:2", "--latex").strip() == lw.codegen.symbolic(arm).latex()
     assert "M11 = 5/3 + c2" in run("formulas", "builtin:planar_arm:2", "--of", "mass_matrix", "--numbers")
     rod = run("formulas", "builtin:planar_arm:1", "--let", "r1=l1/2", "--let", "I1=m1*l1**2/12")
     assert "tau1 = m1*(l1**2*a1/3 + g*l1*c1/2)" in rod

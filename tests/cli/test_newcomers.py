@@ -205,7 +205,7 @@ def test_ctrl_c_while_an_animation_is_drawn_keeps_the_motion(here, monkeypatch, 
 
 
 def test_a_motion_that_cannot_be_followed_is_kept_as_far_as_it_went(here, monkeypatch, capsys):
-    real = lw.joint_feedback
+    real = lw.control.joint_feedback
 
     def failing(*arguments):
         control = real(*arguments)
@@ -280,7 +280,7 @@ def test_gains_of_single_joints(run, robot):
     mech = lw.load(robot)
 
     def expected(kp, kd):
-        control = lw.joint_feedback(mech, [0.0, 0.2], kp, kd, gravity=False)
+        control = lw.control.joint_feedback(mech, [0.0, 0.2], kp, kd, gravity=False)
         return lw.simulate(mech, [0, 0], [0, 0], 0.5, control, output_step=0.01).end.q
 
     aim = ("--target", "elbow=0.2")
@@ -321,7 +321,7 @@ def test_limits_can_be_stops(run, robot):
     mech = lw.load(robot)
     assert through["end"]["q"][1] < -0.2 or through["end"]["q"][1] > 0.4
     assert -0.11 < stopped["end"]["q"][1] < 0.31
-    stops = lw.Passive.of(mech) + lw.Passive.stops({"shoulder": (-3, 3), "elbow": (-0.1, 0.3)}, 2e4, 0.5)
+    stops = lw.forces.Passive.of(mech) + lw.forces.Passive.stops({"shoulder": (-3, 3), "elbow": (-0.1, 0.3)}, 2e4, 0.5)
     expected = lw.simulate(mech, [0, 0], [0, 0], 0.5, passive=stops, output_step=0.01)
     np.testing.assert_allclose(stopped["end"]["q"], expected.end.q, rtol=1e-9)
 

@@ -35,7 +35,7 @@ def test_files_are_written_and_can_be_read_back(run, here):
     assert all(name in out for name in ("a motion.csv", "m.png", "m.gif"))
     assert (here / "m.png").read_bytes().startswith(b"\x89PNG") and (here / "m.gif").read_bytes().startswith(b"GIF8")
     run(*FALL, "-o", "m.npz", "--every", 0.05)
-    trajectory = lw.load_trajectory(here / "m.npz")
+    trajectory = lw.files.load_trajectory(here / "m.npz")
     assert len(trajectory.t) == 11
     table = np.loadtxt(here / "a motion.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(table[:, 1:4], trajectory.q)

@@ -35,7 +35,7 @@ def test_every_category_is_one_line_and_comes_once(here, capsys, monkeypatch):
 
     def warning(*arguments, **options):
         for _ in range(3):
-            for category in (UserWarning, RuntimeWarning, FutureWarning, lw.LimitWarning, lw.MechanismWarning):
+            for category in (UserWarning, RuntimeWarning, FutureWarning, lw.motion.LimitWarning, lw.MechanismWarning):
                 warnings.warn(f"of {category.__name__},\n   in two lines", category, stacklevel=2)
         return simulate(*arguments, **options)
 

@@ -91,7 +91,7 @@ def test_a_failed_compilation_leaves_nothing_behind():
     mech = lw.mechanisms.four_bar()
     for _ in range(2):
         with pytest.raises(lw.MechanismError, match="would ignore the loops"):
-            lw.acceleration_parts(mech, np.zeros(3), np.zeros(3), np.zeros(3))
+            lw.kinematics.acceleration_parts(mech, np.zeros(3), np.zeros(3), np.zeros(3))
     assert lw.mass_matrix(mech, np.zeros(3)).shape == (3, 3)
 
 

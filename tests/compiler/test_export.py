@@ -156,14 +156,14 @@ def test_refuses_what_it_cannot_honour(tmp_path):
 
 
 def test_threads_are_a_public_setting():
-    before = lw.get_num_threads()
+    before = lw.codegen.get_num_threads()
     try:
-        lw.set_num_threads(3)
-        assert lw.get_num_threads() == 3
+        lw.codegen.set_num_threads(3)
+        assert lw.codegen.get_num_threads() == 3
         with pytest.raises(ValueError, match="positive integer"):
-            lw.set_num_threads(0)
+            lw.codegen.set_num_threads(0)
     finally:
-        lw.set_num_threads(before)
+        lw.codegen.set_num_threads(before)
 
 
 def test_public_names_are_sorted_and_there():

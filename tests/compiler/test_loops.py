@@ -148,7 +148,7 @@ def test_cuda_text_on_the_host(name, laid, monkeypatch, tmp_path):
 def test_every_language_writes_loops():
     mech = MECHANISMS["chain"]()
     kernel = lw.compile("forward_dynamics", mech, target="numpy", loops=True)
-    for language in lw.LANGUAGES:
+    for language in lw.codegen.LANGUAGES:
         assert len(kernel.source(language)) < 0.9 * len(
             lw.compile("forward_dynamics", mech, target="numpy", loops=False).source(language)
         )

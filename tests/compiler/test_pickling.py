@@ -30,7 +30,7 @@ def states(count: int) -> tuple[np.ndarray, np.ndarray]:
         lambda: lw.jacobian_of(lw.compile("gravity_force", MECH), "q"),
         lambda: lw.vjp_of(lw.compile("gravity_force", MECH), "q"),
         lambda: lw.jvp_of(lw.compile("gravity_force", MECH), "q"),
-        lambda: lw.step_kernel(MECH, 0.01, inputs=["feedback"]),
+        lambda: lw.motion.step_kernel(MECH, 0.01, inputs=["feedback"]),
     ],
     ids=["name", "function", "options", "expression", "parameters", "jacobian", "vjp", "jvp", "step"],
 )
@@ -51,24 +51,24 @@ def test_kernels(make):
 
 
 def test_a_kernel_of_a_local_algorithm_is_refused():
-    own = lw.Algorithm("own", ("q",), "result", lambda tree, q: [q[0]], reason="a test", sizes={"result": (1,)})
+    own = lw.extend.Algorithm("own", ("q",), "result", lambda tree, q: [q[0]], reason="a test", sizes={"result": (1,)})
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(lw.compile(own, MECH))
 
 
 def test_results():
     """What functions return, and what they are given."""
-    arm = lw.mechanisms.planar_arm(2).with_elements(lw.Actuator("motor", "joint1"))
+    arm = lw.mechanisms.planar_arm(2).with_elements(lw.forces.Actuator("motor", "joint1"))
     model = lw.interop.to_mechanism(arm, arm)
     found = [
         arm,
         lw.simulate(arm, None, None, 0.01),
         lw.linearize(arm),
         lw.find_equilibrium(arm),
-        lw.Passive.springs({"joint1": 3.0}),
-        lw.joint_feedback(arm, [0.0, 0.0], 3.0),
-        lw.held(np.add, 0.1),
-        lw.Loop("pin", lw.Revolute(), "link1", None, "link2", None),
+        lw.forces.Passive.springs({"joint1": 3.0}),
+        lw.control.joint_feedback(arm, [0.0, 0.0], 3.0),
+        lw.motion.held(np.add, 0.1),
+        lw.constraints.Loop("pin", lw.Revolute(), "link1", None, "link2", None),
         EXPRESSION,
         model,
     ]
@@ -89,12 +89,12 @@ def first_angle(q, y):
 def test_controllers_and_coordinates_of_functions():
     """What holds functions of the user, which can be pickled where they are named."""
     arm, linkage = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
-    control = lw.computed_torque(arm, reference)
+    control = lw.control.computed_torque(arm, reference)
     again, state = pickle.loads(pickle.dumps(control)), (np.array([0.1, 0.2]), np.zeros(2))
     np.testing.assert_allclose(again(0.3, *state), control(0.3, *state), rtol=1e-12)
     q = lw.constraints.assemble(linkage, linkage.initial)
-    for coordinates in (["crank_joint"], lw.constraints.implicit_coordinates(linkage, first_angle, [q[0]])):
-        chart = lw.constraints.local_parametrization(linkage, q, coordinates)
+    for coordinates in (["crank_joint"], lw.kinematics.implicit_coordinates(linkage, first_angle, [q[0]])):
+        chart = lw.kinematics.local_parametrization(linkage, q, coordinates)
         y = chart.coordinates.value(q) + 0.01
         copy = pickle.loads(pickle.dumps(chart))
         np.testing.assert_allclose(copy.configuration(y), chart.configuration(y), rtol=1e-12)

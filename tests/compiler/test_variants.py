@@ -41,7 +41,7 @@ def inertial_parameters(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mech
     loaded = mech
     for link in mech.link_names:
         loaded = loaded.with_payload(link, rng.uniform(0.1, 1.0), 0.1 * rng.normal(size=3), (0.02, 0.03, 0.04))
-    return mech.with_inertial_parameters(lw.inertial_parameters(loaded))
+    return mech.with_inertial_parameters(lw.estimation.inertial_parameters(loaded))
 
 
 def several(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
@@ -78,7 +78,7 @@ def test_shared_code_computes_what_own_code_does(edit, compiled):
         lw.inverse_dynamics,
         lw.forward_dynamics_derivatives,
         lw.inverse_dynamics_derivatives,
-        lw.denoc.forward_dynamics,
+        lw.formulations.denoc.forward_dynamics,
     ],
 )
 def test_functions_of_three_vectors(function):
@@ -241,7 +241,7 @@ def test_variants_without_inertia_are_refused_like_others():
                 with pytest.raises(MechanismError, match="forward_dynamics needs a positive mass matrix"):
                     lw.forward_dynamics(one, still, still, still)
         assert variant.singular_joints == own.singular_joints
-        assert_same(lw.denoc.inverse_dynamics(variant, still, still, still), 0.0)
+        assert_same(lw.formulations.denoc.inverse_dynamics(variant, still, still, still), 0.0)
 
 
 def test_a_body_may_lose_its_mass():
@@ -249,16 +249,16 @@ def test_a_body_may_lose_its_mass():
     mech = lw.mechanisms.planar_arm(3)
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 3))
-    parameters = lw.inertial_parameters(mech)
+    parameters = lw.estimation.inertial_parameters(mech)
     for scale in (1.0, 2.0, 3.0, 0.0, 0.0, 4.0):
         changed = parameters.copy()
         changed[10:20] *= scale
         variant = mech.with_inertial_parameters(changed)
         for function in (
             lw.inverse_dynamics,
-            lw.denoc.inverse_dynamics,
+            lw.formulations.denoc.inverse_dynamics,
             lw.forward_dynamics,
-            lw.denoc.forward_dynamics,
+            lw.formulations.denoc.forward_dynamics,
         ):
             assert_same(function(variant, q, v, a), function(alone(variant), q, v, a))
 
@@ -397,7 +397,9 @@ def test_parameters_of_a_rollout_are_those_that_are_given():
 
 def test_struts_of_variants_are_compiled_once(compiled):
     mech = lw.mechanisms.planar_arm(2)
-    spring = lw.Passive.spring_between("ground", (0, 1, 0), "link2", (0.1, 0, 0), stiffness=10.0, free_length=0.2)
+    spring = lw.forces.Passive.spring_between(
+        "ground", (0, 1, 0), "link2", (0.1, 0, 0), stiffness=10.0, free_length=0.2
+    )
     q, v = np.array([0.3, -0.4]), np.array([1.0, 2.0])
     for i in range(20):
         variant = mech.with_payload("link2", 0.5 + i, (0.1, 0.2, 0.3))

@@ -26,13 +26,13 @@ def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
     velocity, acceleration = rng.normal(size=(2, 6))
     by_axis = rng.uniform(10.0, 40.0, 6), rng.uniform(5.0, 10.0, 6)
     for gain, (kp, kd) in ((0.0, (30.0, 9.0)), (10.0, by_axis)):
-        control = lw.operational_space_control(
+        control = lw.control.operational_space_control(
             arm, frame, lambda t: (pose, velocity, acceleration), kp, kd, rng.normal(size=8), gain, gain
         )
         a = lw.forward_dynamics(arm, q, v, control(0.0, q, v))
         moved = lw.frame_acceleration(arm, q, v, a, frame, frame="world_aligned", classical=True)
         at = lw.frame_pose(arm, q, frame)
-        way = lw.so3.log(pose[:3, :3] @ lw.so3.inverse(at[:, :3, :3]))
+        way = lw.kinematics.so3.log(pose[:3, :3] @ lw.kinematics.so3.inverse(at[:, :3, :3]))
         error = np.concatenate([way, pose[:3, 3] - at[:, :3, 3]], axis=-1)
         rate = lw.frame_velocity(arm, q, v, frame, frame="world_aligned")
         np.testing.assert_allclose(moved, acceleration + kd * (velocity - rate) + kp * error, rtol=1e-8, atol=1e-8)
@@ -41,7 +41,7 @@ def test_a_frame_moves_as_a_free_body_and_postures_do_not_disturb_it(puma):
 def test_a_position_is_reached_and_the_posture_as_far_as_it_lets():
     arm = lw.mechanisms.planar_arm(4)
     goal, posture = np.array([2.0, 1.5, 0.0]), np.full(4, 0.4)
-    control = lw.operational_space_control(arm, "tip", goal, 50.0, 14.0, posture, 20.0, 9.0)
+    control = lw.control.operational_space_control(arm, "tip", goal, 50.0, 14.0, posture, 20.0, 9.0)
     q, v = lw.rollout(arm, np.full(4, 0.3), None, None, 2e-3, 4000, feedback=control, final_only=True)
     np.testing.assert_allclose(lw.frame_pose(arm, q, "tip")[:3, 3], goal, atol=1e-5)
     jacobian = lw.jacobian(arm, q, "tip", "world_aligned")[3:5]
@@ -81,8 +81,8 @@ def light_wrist(unit: float = 1.0) -> lw.Mechanism:
 def textbook(arm: lw.Mechanism, frame: str, target: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """J* (J M^-1 J*)^-1 (100 e - 20 J v - dJ/dt v - J u0) + ID(q, v, u0), u0 = 10 (posture - q) - 6 v."""
     jacobian, at = lw.jacobian(arm, q, frame, "world_aligned"), lw.frame_pose(arm, q, frame)
-    error = np.r_[lw.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
-    bias = lw.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
+    error = np.r_[lw.kinematics.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
+    bias = lw.kinematics.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
     own = 10.0 * (arm.initial - q) - 6.0 * v
     wanted = 100.0 * error - 20.0 * jacobian @ v - bias - jacobian @ own
     mobility = jacobian @ np.linalg.solve(lw.mass_matrix(arm, q), jacobian.T)
@@ -99,10 +99,10 @@ def test_light_wrists_on_heavy_arms_are_no_singular_position():
     assert mobility[-1] > 1e5 * mobility[0] and np.linalg.cond(jacobian) < 30.0
     target = lw.frame_pose(arm, q, "tool")
     target[:3, 3] += [0.05, -0.05, 0.05]
-    tau = lw.operational_space_control(arm, "tool", target)(0.0, q, v)
+    tau = lw.control.operational_space_control(arm, "tool", target)(0.0, q, v)
     np.testing.assert_allclose(tau, textbook(arm, "tool", target, q, v), rtol=1e-7, atol=1e-7)
     target[:3, 3] *= 1000.0
-    other = lw.operational_space_control(small, "tool", target)(0.0, q * lengths, v * lengths)
+    other = lw.control.operational_space_control(small, "tool", target)(0.0, q * lengths, v * lengths)
     a, b = lw.forward_dynamics(arm, q, v, tau), lw.forward_dynamics(small, q * lengths, v * lengths, other)
     np.testing.assert_allclose(b, a * lengths, rtol=1e-6, atol=1e-6)
 
@@ -118,8 +118,8 @@ def test_at_singular_positions_only_the_lost_direction_is_left_out():
     directions, sizes, _ = np.linalg.svd(jacobian / units[:, None])
     assert sizes[-1] < 1e-12 < 1e-2 < sizes[-2]
     target = lw.frame_pose(arm, q, "tool")
-    target[:3] = lw.so3.exp([0.1, 0.2, -0.1]) @ target[:3]
-    control = lw.operational_space_control(arm, "tool", target, posture_kp=0.0)
+    target[:3] = lw.kinematics.so3.exp([0.1, 0.2, -0.1]) @ target[:3]
+    control = lw.control.operational_space_control(arm, "tool", target, posture_kp=0.0)
     at = lw.frame_pose(arm, q, "tool")
     wanted = 100.0 * np.r_[0.1, 0.2, -0.1, target[:3, 3] - at[:3, 3]]
     expected = wanted - units * directions[:, -1] * (directions[:, -1] @ (wanted / units))
@@ -138,8 +138,8 @@ def left_out(arm: lw.Mechanism, frame: str, target: np.ndarray, length: float, q
     directions, sizes, _ = np.linalg.svd(jacobian)
     assert sizes[-1] < 1e-12 < 0.05 < sizes[-2]
     at, own = lw.frame_pose(arm, q, frame), 10.0 * (arm.initial - q) - 6.0 * v
-    error = np.r_[lw.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
-    bias = lw.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
+    error = np.r_[lw.kinematics.so3.log(target[:3, :3] @ at[:3, :3].T), target[:3, 3] - at[:3, 3]]
+    bias = lw.kinematics.jacobian_rate_times_velocity(arm, q, v, frame, "world_aligned")
     wanted = (100.0 * error - bias) / units - jacobian @ (20.0 * v + own)
     left = directions[:, :-1].T
     mobility = left @ jacobian @ np.linalg.solve(lw.mass_matrix(arm, q), jacobian.T) @ left.T
@@ -156,7 +156,7 @@ def test_forces_do_not_jump_at_singular_positions(puma, elbow, wrist):
 
     angle = brentq(determinant, elbow - 0.1, elbow + 0.1, xtol=1e-15) if elbow < 0.0 else elbow
     q, v = np.array([0.3, -1.2, angle, 0.4, wrist, 0.3]), np.array([0.3, -0.2, 0.5, 0.1, 0.2, -0.4])
-    control = lw.operational_space_control(puma, "link6", np.eye(4))
+    control = lw.control.operational_space_control(puma, "link6", np.eye(4))
     expected = left_out(puma, "link6", np.eye(4), length_of_arm(puma, "link6"), q, v)
     distances = np.array([0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5])[:, None]
     for way in np.random.default_rng(0).normal(size=(4, 6)):
@@ -175,10 +175,10 @@ def test_targets_that_are_no_poses_are_refused_as_by_inverse_kinematics(puma):
     for wrong in (pose.T, scaled, mirrored, np.diag([2.0, 1.0, 1.0, 1.0]), np.nan * pose, (2.0 * pose[:3, :3], q[:3])):
         with pytest.raises(lw.MechanismError) as known:
             lw.inverse_kinematics(puma, {"link6": wrong}, q)
-        later = lw.operational_space_control(puma, "link6", lambda t, wrong=wrong: pose if t < 0.5 else wrong)
+        later = lw.control.operational_space_control(puma, "link6", lambda t, wrong=wrong: pose if t < 0.5 else wrong)
         for ask in (
-            lambda wrong=wrong: lw.operational_space_control(puma, "link6", wrong),
-            lambda wrong=wrong: lw.operational_space_control(puma, "link6", lambda t: (wrong, rest, rest)),
+            lambda wrong=wrong: lw.control.operational_space_control(puma, "link6", wrong),
+            lambda wrong=wrong: lw.control.operational_space_control(puma, "link6", lambda t: (wrong, rest, rest)),
             lambda later=later: later(1.0, q, rest),
         ):
             with pytest.raises(lw.MechanismError) as refused:
@@ -190,22 +190,22 @@ def test_targets_may_be_a_rotation_and_a_position(puma):
     q, rest, v = np.array([0.1, -0.6, 0.4, 0.2, 0.5, 0.3]), np.zeros(6), np.full(6, 0.2)
     pose = lw.frame_pose(puma, q + 0.1, "link6")
     rotation, position = pose[:3, :3], pose[:3, 3]
-    expected = lw.operational_space_control(puma, "link6", pose)(0.0, q, v)
+    expected = lw.control.operational_space_control(puma, "link6", pose)(0.0, q, v)
     pair = (rotation, position)
     for target in (pair, pair[::-1], (rotation.tolist(), position.tolist()), (pair, rest), (pair, rest, rest)):
         for given in (target, lambda t, target=target: target):
-            assert np.array_equal(lw.operational_space_control(puma, "link6", given)(0.0, q, v), expected)
+            assert np.array_equal(lw.control.operational_space_control(puma, "link6", given)(0.0, q, v), expected)
     with pytest.raises(lw.MechanismError, match=r"write \(\(rotation, position\), velocity, acceleration\)"):
-        lw.operational_space_control(puma, "link6", (rotation, position, rest))
+        lw.control.operational_space_control(puma, "link6", (rotation, position, rest))
     with pytest.raises(lw.MechanismError, match=r"or \(rotation \(3, 3\), position \(3,\)\), got shape \(3, 3\)"):
-        lw.operational_space_control(puma, "link6", rotation)
+        lw.control.operational_space_control(puma, "link6", rotation)
     with pytest.raises(lw.MechanismError, match=r"got shape \(0,\)"):
-        lw.operational_space_control(puma, "link6", ())
+        lw.control.operational_space_control(puma, "link6", ())
 
 
 def test_a_motion_into_singular_positions_is_followed(puma):
     """A target at the origin of the base: the arm folds, and two directions are lost on the way."""
-    control = lw.operational_space_control(puma, "link6", np.eye(4))
+    control = lw.control.operational_space_control(puma, "link6", np.eye(4))
     run = lw.simulate(puma, [0.1, -0.6, 0.4, 0.2, 0.5, 0.3], None, 1.5, control)
     assert run.stopped == "duration" and run.evaluations < 20_000
     sizes = np.linalg.svd(lw.jacobian(puma, run.q, "link6"), compute_uv=False)
@@ -240,7 +240,7 @@ def test_robots_reach_poses_as_fast_as_the_gains_say(path, frame, locked):
     start = max(states, key=lambda q: np.linalg.svd(lw.jacobian(robot, q, frame), compute_uv=False)[-1])
     target = lw.frame_pose(robot, start, frame)
     target[:3, 3] += [0.02, -0.02, 0.02]
-    control = lw.operational_space_control(robot, frame, target, posture=start)
+    control = lw.control.operational_space_control(robot, frame, target, posture=start)
     q, _ = lw.rollout(robot, start, None, None, 1e-3, 500, feedback=control)
     t = 1e-3 * np.arange(501)
     error = lw.frame_pose(robot, q, frame)[:, :3, 3] - target[:3, 3]

@@ -7,10 +7,10 @@ import linkwise as lw
 
 Q, V = np.full(6, 0.3), np.linspace(-0.2, 0.2, 6)
 CONTROLLERS = {
-    "computed torque": lambda arm: lw.computed_torque(arm, Q + 0.1),
-    "saturated": lambda arm: lw.saturated(arm, lw.computed_torque(arm, Q + 0.1), limit=5.0),
-    "operational space": lambda arm: lw.operational_space_control(arm, "link6", np.array([0.3, 0.2, 0.4])),
-    "joints": lambda arm: lw.joint_feedback(arm, Q + 0.1),
+    "computed torque": lambda arm: lw.control.computed_torque(arm, Q + 0.1),
+    "saturated": lambda arm: lw.control.saturated(arm, lw.control.computed_torque(arm, Q + 0.1), limit=5.0),
+    "operational space": lambda arm: lw.control.operational_space_control(arm, "link6", np.array([0.3, 0.2, 0.4])),
+    "joints": lambda arm: lw.control.joint_feedback(arm, Q + 0.1),
 }
 
 
@@ -32,5 +32,5 @@ def test_frames_elsewhere_have_code_of_their_own():
     arm = lw.mechanisms.puma560()
     for k, height in enumerate((0.0, 0.1, 0.2, 0.3)):
         tools = (loaded(one, k).with_frame("tool", "link6", (0, 0, height)) for one in (arm, lw.mechanisms.puma560()))
-        found, wanted = (lw.operational_space_control(one, "tool", np.array([0.3, 0.2, 0.4])) for one in tools)
+        found, wanted = (lw.control.operational_space_control(one, "tool", np.array([0.3, 0.2, 0.4])) for one in tools)
         np.testing.assert_allclose(found(0.0, Q, V), wanted(0.0, Q, V), rtol=1e-11, atol=1e-11)

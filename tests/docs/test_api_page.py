@@ -14,7 +14,16 @@ def test_the_page_is_current():
 
 def test_every_public_name_is_on_it():
     shown = set(re.findall(r"(?:^\s*- `|^## (?:lw\.)?|: `|^`)(\w+)", page(), re.MULTILINE))
-    modules = (lw, lw.mechanisms, lw.operators, lw.constraints, lw.linkages, lw.denoc, lw.diagonal, lw.viewer)
+    modules = (
+        lw,
+        lw.mechanisms,
+        lw.operators,
+        lw.constraints,
+        lw.linkages,
+        lw.formulations.denoc,
+        lw.formulations.diagonal,
+        lw.viewer,
+    )
     public = {name for module in modules for name in module.__all__} - {"__version__"}
     members = {name for one in (lw.Mechanism, lw.Kernel, lw.Builder) for name in dir(one) if name[0] != "_"}
     assert not (public | members - set(lw.Mechanism.__dataclass_fields__)) - shown

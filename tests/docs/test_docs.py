@@ -63,7 +63,7 @@ def name_of(page: Path) -> str:
 
 # JAX, once another page has imported it, does not like to be forked.
 @pytest.mark.smoke_cases("README")
-@pytest.mark.filterwarnings("error", "ignore::linkwise.OmissionWarning", "ignore:os.fork:RuntimeWarning")
+@pytest.mark.filterwarnings("error", "ignore::linkwise.files.OmissionWarning", "ignore:os.fork:RuntimeWarning")
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_runs(page, tmp_path, monkeypatch):
     if page.stem in NEEDING:

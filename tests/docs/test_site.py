@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import operator
 import re
 import shutil
 import subprocess
@@ -34,7 +35,6 @@ def test_the_site_builds_without_warnings(tmp_path):
     pages = ROOT / "docs" / "_build" / "html"
     reference = "".join(page.read_text(encoding="utf-8") for page in (pages / "generated" / "reference").glob("*.html"))
     missing = [name for name in public_names() if f'id="linkwise.{name}"' not in reference]
-    missing = [name for name in missing if not hasattr(lw, name.rpartition(".")[2])]
     assert not [name for name in missing if f'id="module-linkwise.{name}"' not in reference]
 
 
@@ -84,14 +84,14 @@ A sentence.  Another one with `lw.load`.
     )
 
 
-@pytest.mark.parametrize("name", [name for name in public_names() if "." not in name])
+@pytest.mark.parametrize("name", [name for name in public_names() if not name.startswith("operators.")])
 def test_docstrings_are_understood(name):
     import docutils.core
     import docutils.utils
 
     from tools.site.docstrings import as_rst
 
-    value = getattr(lw, name)
+    value = operator.attrgetter(name)(lw)
     quiet = {"report_level": 5, "halt_level": 2}  # warnings stop
     docutils.core.publish_doctree(as_rst(getattr(value, "__doc__", "") or ""), settings_overrides=quiet)
 

@@ -31,7 +31,7 @@ def test_uses_find_names_by_whatever_they_are_imported():
 
 
 def test_results_lead_to_what_gives_them():
-    assert "simulate" in makers()["Trajectory"] and "linearize" in makers()["StateSpace"]
+    assert "simulate" in makers()["Trajectory"] and "linearize" in makers()["control.StateSpace"]
 
 
 def test_examples_in_docstrings_run():

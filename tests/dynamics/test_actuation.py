@@ -43,7 +43,7 @@ def test_closed_mechanisms_are_held_by_their_motors_alone(name):
         if name in ("stewart_platform", "delta_robot")
         else assembled(mech)
     )
-    control = lw.joint_feedback(mech, q, kp=100.0, kd=10.0)
+    control = lw.control.joint_feedback(mech, q, kp=100.0, kd=10.0)
     assert control.actuated_joints == DRIVEN[name]
     rest = np.zeros(mech.nv)
     tau = control(0.0, q, rest)
@@ -58,13 +58,13 @@ def test_closed_mechanisms_are_held_by_their_motors_alone(name):
 
 def test_joints_with_effort_limits_come_first():
     mech = lw.mechanisms.four_bar().with_limits(rocker_joint=lw.Limits(effort=5.0))
-    assert lw.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
+    assert lw.control.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
 
 
 def test_a_floating_base_falls_with_the_weight_of_all():
     mech = lw.mechanisms.random_tree(5, 3, joints=("revolute", "prismatic"), floating_base=True)
     q, v = lw.neutral(mech), np.zeros(mech.nv)
-    control = lw.joint_feedback(mech, q, kp=20.0, kd=2.0)
+    control = lw.control.joint_feedback(mech, q, kp=20.0, kd=2.0)
     assert control.actuated_joints == mech.joint_names[1:]
     assert not control(0.0, q, v)[:6].any()
     motion = lw.simulate(mech, q, v, 0.5, control)
@@ -81,24 +81,24 @@ def test_loops_on_a_floating_base():
     builder.loop("pin", lw.Revolute((0, 1, 0)), "coupler", (None, (0.6, 0, 0)), "rocker", (None, (0.5, 0, 0)))
     mech = builder.build()
     q = lw.constraints.assemble(mech, [1.0, 0, 0, 0, 0, 0, 0, -1.0, 0.8, -1.2], hold=("free",))
-    control = lw.joint_feedback(mech, q)
+    control = lw.control.joint_feedback(mech, q)
     assert control.actuated_joints == ("crank_joint",)
     fixed = mech.with_locked(free=q[:7])
-    expected = lw.joint_feedback(fixed, q[7:])(0.0, q[7:], np.zeros(3))
+    expected = lw.control.joint_feedback(fixed, q[7:])(0.0, q[7:], np.zeros(3))
     assert abs(expected[0]) > 0.1
     np.testing.assert_allclose(control(0.0, q, np.zeros(9)), [0.0] * 6 + expected.tolist(), atol=1e-9)
 
 
 def test_motors_may_be_named():
     mech = lw.mechanisms.cart_pole()
-    by_name = lw.joint_feedback(mech, [0.0, 0.1], 2.0, 1.0, actuated=["rail"])
-    by_mask = lw.joint_feedback(mech, [0.0, 0.1], 2.0, 1.0, actuated=np.array([True, False]))
+    by_name = lw.control.joint_feedback(mech, [0.0, 0.1], 2.0, 1.0, actuated=["rail"])
+    by_mask = lw.control.joint_feedback(mech, [0.0, 0.1], 2.0, 1.0, actuated=np.array([True, False]))
     q, v = np.array([0.3, 0.4]), np.array([0.5, 0.6])
     np.testing.assert_allclose(by_name(0.0, q, v), [-2.0 * 0.3 - 0.5, 0.0])
     np.testing.assert_array_equal(by_name(0.0, q, v), by_mask(0.0, q, v))
     assert by_mask.actuated_joints == ("rail",)
-    assert lw.joint_feedback(mech, q, actuated="rail").actuated_joints == ("rail",)
-    assert lw.joint_feedback(mech, q, actuated=[]).actuated_joints == ()
+    assert lw.control.joint_feedback(mech, q, actuated="rail").actuated_joints == ("rail",)
+    assert lw.control.joint_feedback(mech, q, actuated=[]).actuated_joints == ()
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_motors_may_be_named():
 )
 def test_what_is_no_choice_of_motors(actuated, message):
     with pytest.raises(MechanismError, match=message):
-        lw.joint_feedback(lw.mechanisms.cart_pole(), [0.0, 0.0], actuated=actuated)
+        lw.control.joint_feedback(lw.mechanisms.cart_pole(), [0.0, 0.0], actuated=actuated)
 
 
 def test_mimic_joints_have_no_motor():
     builder = lw.Builder().link("a", 1.0, inertia=(1, 1, 1)).link("b", 1.0, inertia=(1, 1, 1))
     builder.joint("one", lw.Revolute(), "ground", "a").joint("two", lw.Revolute(), "a", "b", mimic=lw.Mimic("one"))
     with pytest.raises(MechanismError, match="'two' mimics 'one'"):
-        lw.joint_feedback(builder.build(), [0.0], actuated=["two"])
+        lw.control.joint_feedback(builder.build(), [0.0], actuated=["two"])
 
 
 CART = """<mujoco><worldbody><body name="cart"><joint name="slider" type="slide" axis="1 0 0"/><geom size="0.1"/>
@@ -139,21 +139,23 @@ CART = """<mujoco><worldbody><body name="cart"><joint name="slider" type="slide"
 )
 def test_actuators_of_a_file_are_the_motors(actuators, driven):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(CART.format(actuators))
-    assert lw.joint_feedback(mech, [0.0, 0.1]).actuated_joints == driven
+    assert lw.control.joint_feedback(mech, [0.0, 0.1]).actuated_joints == driven
     assert mech.actuated_joints == (driven if len(driven) == 1 else None)
     again = from_data(json.loads(json.dumps(to_data(mech))))
     assert again.actuated_joints == mech.actuated_joints
     if driven == ("slider",):  # without its motor it has none
         locked = mech.with_locked(slider=0.1).with_gravity((0, 0, -1))
-        assert locked.actuated_joints == lw.joint_feedback(locked, [0.1]).actuated_joints == ()
+        assert locked.actuated_joints == lw.control.joint_feedback(locked, [0.1]).actuated_joints == ()
 
 
 def test_motors_may_be_said_of_a_mechanism():
     mech = lw.mechanisms.four_bar().with_actuated("rocker_joint")
-    assert lw.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
-    assert lw.joint_feedback(mech, assembled(mech), actuated=["crank_joint"]).actuated_joints == ("crank_joint",)
-    assert lw.joint_feedback(mech.with_actuated(), assembled(mech)).actuated_joints == ()
+    assert lw.control.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
+    assert lw.control.joint_feedback(mech, assembled(mech), actuated=["crank_joint"]).actuated_joints == (
+        "crank_joint",
+    )
+    assert lw.control.joint_feedback(mech.with_actuated(), assembled(mech)).actuated_joints == ()
     with pytest.raises(MechanismError, match="did you mean 'rocker_joint'"):
         mech.with_actuated("roker_joint")

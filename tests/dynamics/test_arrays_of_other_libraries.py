@@ -116,7 +116,7 @@ def arguments(function, mech, batch, dtype):
 @pytest.mark.parametrize("function", COMPILED, ids=named)
 def test_every_array_function(function, make):
     loops = function.__module__.startswith("linkwise.dynamics.closed")
-    mech = LOOP if loops else SIX if function in (lw.operational_inertia, lw.manipulability) else ARM
+    mech = LOOP if loops else SIX if function in (lw.control.operational_inertia, lw.kinematics.manipulability) else ARM
     cases = [((), "float64")]
     if function.__module__.endswith(".trees"):  # how precisions are chosen is the same for all
         cases.append(((3,), "float32"))
@@ -248,14 +248,14 @@ def test_tensors_that_cannot_be_read_are_refused_by_name(kind):
     with pytest.raises(lw.KernelError, match=f"rollout: v {message}"):
         lw.rollout(ARM, z, bad, None, 0.1, 1)
     with pytest.raises(lw.MechanismError, match=f"v {message}"):
-        lw.joint_feedback(ARM, np.ones(2), kp=1.0, kd=1.0)(0.0, z, bad)
+        lw.control.joint_feedback(ARM, np.ones(2), kp=1.0, kd=1.0)(0.0, z, bad)
 
 
 @MAKERS
 def test_controllers(make):
     q, v, target = np.array([0.3, -0.2]), np.array([0.5, 0.1]), np.ones(2)
-    expected = lw.joint_feedback(ARM, target, kp=2.0, kd=np.array([1.0, 3.0]))(0.0, q, v)
-    control = lw.joint_feedback(ARM, make(target), kp=2.0, kd=make(np.array([1.0, 3.0])))
+    expected = lw.control.joint_feedback(ARM, target, kp=2.0, kd=np.array([1.0, 3.0]))(0.0, q, v)
+    control = lw.control.joint_feedback(ARM, make(target), kp=2.0, kd=make(np.array([1.0, 3.0])))
     same(control(0.0, make(q), make(v)), expected)
-    same(lw.saturated(ARM, control, make(np.full(2, 0.5)))(0.0, make(q), make(v)), np.clip(expected, -0.5, 0.5))
-    same(lw.saturated(ARM, lambda t, q, v: make(np.array([3.0, -0.1])), 1.0)(0.0, q, v), np.array([1.0, -0.1]))
+    same(lw.control.saturated(ARM, control, make(np.full(2, 0.5)))(0.0, make(q), make(v)), np.clip(expected, -0.5, 0.5))
+    same(lw.control.saturated(ARM, lambda t, q, v: make(np.array([3.0, -0.1])), 1.0)(0.0, q, v), np.array([1.0, -0.1]))

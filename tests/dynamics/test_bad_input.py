@@ -230,12 +230,12 @@ REFUSED = {
         "joint 'hinge'",
     ),
     "too few degrees of freedom": (
-        lambda: lw.operational_inertia(ARM, Z, "link3"),
+        lambda: lw.control.operational_inertia(ARM, Z, "link3"),
         lw.MechanismError,
         "'link3' moves with only 3 degrees of freedom.* 6 are needed",
     ),
     "no degrees of freedom": (
-        lambda: lw.operational_inertia(ARM, Z, "ground"),
+        lambda: lw.control.operational_inertia(ARM, Z, "ground"),
         lw.MechanismError,
         "'ground' moves with only 0 degrees of freedom",
     ),
@@ -347,9 +347,13 @@ REFUSED = {
         "no moving joint 'ground': that is a link, which no joint moves",
     ),
     # the rest
-    "no number of threads": (lambda: lw.set_num_threads(None), ValueError, "positive integer, at most 1024, not None"),
-    "a million threads": (lambda: lw.set_num_threads(10**6), ValueError, "at most 1024, not 1000000"),
-    "half a thread": (lambda: lw.set_num_threads(0.5), ValueError, "positive integer, at most 1024, not 0.5"),
+    "no number of threads": (
+        lambda: lw.codegen.set_num_threads(None),
+        ValueError,
+        "positive integer, at most 1024, not None",
+    ),
+    "a million threads": (lambda: lw.codegen.set_num_threads(10**6), ValueError, "at most 1024, not 1000000"),
+    "half a thread": (lambda: lw.codegen.set_num_threads(0.5), ValueError, "positive integer, at most 1024, not 0.5"),
     "a seed for a generator": (
         lambda: lw.random_state(ARM, 0),
         TypeError,
@@ -382,8 +386,8 @@ def test_masked_arrays_are_refused(shortcut):
     """NumPy would compute with the numbers behind the mask."""
     masked = np.ma.masked_array(np.zeros(6), mask=[1, 0, 0, 0, 0, 0])
     one, arm = np.ones(6), lw.mechanisms.puma560()
-    before = lw.get_single_call_shortcut()
-    lw.set_single_call_shortcut(shortcut)
+    before = lw.codegen.get_single_call_shortcut()
+    lw.codegen.set_single_call_shortcut(shortcut)
     try:
         for call in (
             lambda: lw.forward_dynamics(arm, np.zeros(6), masked, one),
@@ -395,7 +399,7 @@ def test_masked_arrays_are_refused(shortcut):
             with pytest.raises(lw.KernelError, match="is a masked array: give its numbers with .filled"):
                 call()
     finally:
-        lw.set_single_call_shortcut(before)
+        lw.codegen.set_single_call_shortcut(before)
 
 
 PUMA = lw.mechanisms.puma560()
@@ -415,12 +419,14 @@ MASKED_CALLS = {
     "wrenches of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, wrenches=masked((6, 6))),
     "target of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, feedback={"target": masked(6), "kp": 1.0}),
     "mass of rollout": lambda: lw.rollout(PUMA, AT, REST, None, 1e-3, 2, parameters={"mass": masked(6, 1.0)}),
-    "q of held rollout": lambda: lw.rollout(PUMA, masked(6), REST, lw.held(lambda t, q, v: 0 * v, 1e-3), 1e-3, 2),
+    "q of held rollout": lambda: lw.rollout(
+        PUMA, masked(6), REST, lw.motion.held(lambda t, q, v: 0 * v, 1e-3), 1e-3, 2
+    ),
     "q0 of simulate": lambda: lw.simulate(PUMA, masked(6), REST, 0.01),
     "v0 of simulate": lambda: lw.simulate(PUMA, AT, masked(6), 0.01),
     "t_eval of simulate": lambda: lw.simulate(PUMA, AT, REST, 0.01, t_eval=masked(3)),
     "controller": lambda: lw.simulate(PUMA, AT, REST, 0.01, lambda t, q, v: masked(6)),
-    "held controller": lambda: lw.rollout(PUMA, AT, REST, lw.held(lambda t, q, v: masked(6), 1e-3), 1e-3, 2),
+    "held controller": lambda: lw.rollout(PUMA, AT, REST, lw.motion.held(lambda t, q, v: masked(6), 1e-3), 1e-3, 2),
     "q of linearize": lambda: lw.linearize(PUMA, masked(6)),
     "tau of linearize": lambda: lw.linearize(PUMA, AT, REST, masked(6)),
     "q of find_equilibrium": lambda: lw.find_equilibrium(PUMA, masked(6)),
@@ -428,10 +434,10 @@ MASKED_CALLS = {
     "q0 of inverse_kinematics": lambda: lw.inverse_kinematics(PUMA, {"link6": TARGET}, masked(6)),
     "q of assemble": lambda: lw.constraints.assemble(lw.mechanisms.four_bar(), masked(3)),
     "waypoints": lambda: lw.trajectories.spline(PUMA, masked((3, 6))),
-    "target of joint_feedback": lambda: lw.joint_feedback(PUMA, masked(6), 1.0, 1.0),
+    "target of joint_feedback": lambda: lw.control.joint_feedback(PUMA, masked(6), 1.0, 1.0),
     "a kernel": lambda: lw.compile("mass_matrix", PUMA)(masked((2, 6))),
     "numpy target": lambda: lw.compile("mass_matrix", PUMA, target="numpy")(masked((2, 6))),
-    "rotations": lambda: lw.so3.exp(masked(3)),
+    "rotations": lambda: lw.kinematics.so3.exp(masked(3)),
 }
 
 

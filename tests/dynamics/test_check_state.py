@@ -27,13 +27,13 @@ def only(*found: str) -> str:
 
 
 def test_good_states_are_not_talked_about():
-    assert lw.check_state(MECH, GOOD) == ()
-    assert lw.check_state(MECH, GOOD, np.ones(8)) == ()
-    assert lw.check_state(MECH, np.tile(GOOD, (3, 2, 1)), np.ones(8)) == ()
-    assert lw.check_state(MECH, {"hip": 0.2}) == ()
+    assert lw.motion.check_state(MECH, GOOD) == ()
+    assert lw.motion.check_state(MECH, GOOD, np.ones(8)) == ()
+    assert lw.motion.check_state(MECH, np.tile(GOOD, (3, 2, 1)), np.ones(8)) == ()
+    assert lw.motion.check_state(MECH, {"hip": 0.2}) == ()
     for mech in (lw.mechanisms.puma560(), lw.mechanisms.random_tree(9, 1, floating_base=True)):
         q, v = lw.random_state(mech, np.random.default_rng(0), (20,))
-        assert [x for x in lw.check_state(mech, q, v) if "limit" not in x] == []
+        assert [x for x in lw.motion.check_state(mech, q, v) if "limit" not in x] == []
 
 
 @pytest.mark.parametrize("library, order", [("pinocchio", "qx, qy, qz, qw"), ("mujoco", "qw, qx, qy, qz")])
@@ -43,18 +43,18 @@ def test_orders_of_other_libraries(library, order):
     tilted[:4] = np.array([0.9, 0.1, -0.2, 0.3]) / np.linalg.norm([0.9, 0.1, -0.2, 0.3])
     model = getattr(lw.interop, f"{library}_model")(MECH)
     there = getattr(lw.interop, f"to_{library}")(MECH, model)
-    told = only(*lw.check_state(MECH, there.q(tilted)))
+    told = only(*lw.motion.check_state(MECH, there.q(tilted)))
     assert told.startswith("the quaternion of joint 'floating_base' in q is ")
     assert f"looks like {library.capitalize().replace('joco', 'JoCo')}'s [x, y, z, {order}]" in told
     assert f"lw.interop.from_{library} converts" in told
-    assert lw.check_state(MECH, there.inverse.q(there.q(tilted))) == ()
+    assert lw.motion.check_state(MECH, there.inverse.q(there.q(tilted))) == ()
 
 
 def test_the_identity_in_the_order_of_pinocchio():
-    told = only(*lw.check_state(MECH, [0, 0, 0, 0, 0, 0, 1, 0, 0]))
+    told = only(*lw.motion.check_state(MECH, [0, 0, 0, 0, 0, 0, 1, 0, 0]))
     assert "is 0 long, not 1" in told and "looks like Pinocchio's" in told
     builder = lw.Builder().link("ball", 1.0, (0, 0, 1), (1, 1, 1)).joint("b", lw.Spherical(), "ground", "ball")
-    told = only(*lw.check_state(builder.build(), [0, 0, 0, 1]))
+    told = only(*lw.motion.check_state(builder.build(), [0, 0, 0, 1]))
     assert "half a turn about z" in told and "[x, y, z, w] of Pinocchio" in told
 
 
@@ -62,38 +62,40 @@ def test_states_of_a_batch_are_named():
     q = np.tile(GOOD, (4, 1))
     q[1:3, 0] = 3.0
     q[2, 7] = np.nan
-    not_finite, length = lw.check_state(MECH, q)
+    not_finite, length = lw.motion.check_state(MECH, q)
     assert not_finite == "q is not finite at 'hip' in state (2,)"
     assert "in state (1,) and 1 more" in length
     grid = np.tile(GOOD, (2, 3, 1))
     grid[1, 2, 8] = 0.5
-    assert only(*lw.check_state(MECH, grid)) == "q of 'reach' is 0.5 in state (1, 2), beyond its limits 0 .. 0.2"
+    assert only(*lw.motion.check_state(MECH, grid)) == "q of 'reach' is 0.5 in state (1, 2), beyond its limits 0 .. 0.2"
 
 
 def test_limits_and_units():
     q = GOOD.copy()
     q[7:] = 30.0, 100.0
-    degrees, millimetres = lw.check_state(MECH, q)
+    degrees, millimetres = lw.motion.check_state(MECH, q)
     assert degrees == "q of 'hip' is 30, beyond its limits -1.5 .. 1.5: it looks like degrees, 0.523599 is within them"
     assert millimetres.endswith("it looks like millimetres, 0.1 is within them")
     q[7:] = 1.6, 0.1
-    assert only(*lw.check_state(MECH, q)) == "q of 'hip' is 1.6, beyond its limits -1.5 .. 1.5"
+    assert only(*lw.motion.check_state(MECH, q)) == "q of 'hip' is 1.6, beyond its limits -1.5 .. 1.5"
     v = np.zeros(8)
     v[6] = -4.0
-    assert only(*lw.check_state(MECH, GOOD, v)) == "v of 'hip' is -4, beyond its limit 3"
+    assert only(*lw.motion.check_state(MECH, GOOD, v)) == "v of 'hip' is -4, beyond its limit 3"
 
 
 def test_wrong_lengths_say_what_they_may_be():
-    told = only(*lw.check_state(MECH, np.zeros(8)))
+    told = only(*lw.motion.check_state(MECH, np.zeros(8)))
     assert told.startswith("q has shape (8,), not (..., 9): that is the length of v")
-    both = lw.check_state(MECH, np.zeros(3), np.zeros(9))
+    both = lw.motion.check_state(MECH, np.zeros(3), np.zeros(9))
     assert both[0] == "q has shape (3,), not (..., 9)" and "that is the length of q" in both[1]
     builder = lw.Builder().link("a", 1.0, (1, 0, 0), (1, 1, 1)).link("b", 1.0, (1, 0, 0), (1, 1, 1))
     builder.joint("turn", lw.Revolute((0, 0, 1)), "ground", "a")
     hand = builder.joint("copy", lw.Revolute((0, 0, 1)), "a", "b", mimic=lw.Mimic("turn")).build()
-    assert "joints that mimic others are not part of it ('copy')" in only(*lw.check_state(hand, np.zeros((5, 2))))
+    assert "joints that mimic others are not part of it ('copy')" in only(
+        *lw.motion.check_state(hand, np.zeros((5, 2)))
+    )
     spinning = lw.mechanisms.planar_arm(2)
-    assert "Pinocchio has cosine and sine of unlimited joints" in only(*lw.check_state(spinning, np.zeros(4)))
+    assert "Pinocchio has cosine and sine of unlimited joints" in only(*lw.motion.check_state(spinning, np.zeros(4)))
     with pytest.raises(lw.MechanismError, match="expected .* that is the length of v; q has four numbers"):
         lw.forward_dynamics(MECH, np.zeros((2, 8)), np.zeros(8), np.zeros(8), method="svd")
 
@@ -104,21 +106,27 @@ def test_loops():
     v = lw.constraints.null_space(mech, q)[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert lw.check_state(mech, q, v) == ()
-        assert "is open by" in only(*lw.check_state(mech, q + 0.1, v))
-        assert only(*lw.check_state(mech, np.stack([q, q]), np.stack([v, v + 1.0]))).startswith("v opens loop")
-        assert "in state (1,)" in only(*lw.check_state(mech, np.stack([q, q]), np.stack([v, v + 1.0])))
+        assert lw.motion.check_state(mech, q, v) == ()
+        assert "is open by" in only(*lw.motion.check_state(mech, q + 0.1, v))
+        assert only(*lw.motion.check_state(mech, np.stack([q, q]), np.stack([v, v + 1.0]))).startswith("v opens loop")
+        assert "in state (1,)" in only(*lw.motion.check_state(mech, np.stack([q, q]), np.stack([v, v + 1.0])))
 
 
 def test_errors_name_it():
-    with pytest.raises(lw.MechanismError, match=r"is zero, which is no rotation.*linkwise\.check_state\(mech, q\)"):
+    with pytest.raises(
+        lw.MechanismError, match=r"is zero, which is no rotation.*linkwise\.motion\.check_state\(mech, q\)"
+    ):
         lw.rollout(MECH, np.zeros(9), np.zeros(8), None, 0.01, 2)
-    with pytest.raises(lw.MechanismError, match=r"not of unit length but 2 long.*linkwise\.check_state\(mech, q\)"):
+    with pytest.raises(
+        lw.MechanismError, match=r"not of unit length but 2 long.*linkwise\.motion\.check_state\(mech, q\)"
+    ):
         lw.linearize(MECH, [2.0, 0, 0, 0, 0, 0, 0, 0, 0])
-    with pytest.raises(lw.KernelError, match=r"q has shape \(8,\), expected \(\.\.\., 9\); linkwise\.check_state"):
+    with pytest.raises(
+        lw.KernelError, match=r"q has shape \(8,\), expected \(\.\.\., 9\); linkwise\.motion\.check_state"
+    ):
         lw.mass_matrix(MECH, np.zeros(8))
     with pytest.raises(lw.MechanismError, match="q has dtype"):
-        lw.check_state(MECH, np.array(["a"] * 9))
+        lw.motion.check_state(MECH, np.array(["a"] * 9))
 
 
 # -- numbers that are none ----------------------------------------------------------------------------------------

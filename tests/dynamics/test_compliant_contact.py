@@ -48,7 +48,9 @@ def test_wrenches_follow_from_poses_and_velocities(seed):
     rng = np.random.default_rng(seed)
     mech = touching(rng, seed, **NUMBERS)
     q, v = lw.random_state(mech, rng, (6,))
-    wrenches, points = (read(mech, q, v, explicit=True) for read in (lw.contact_wrenches, lw.contact_points))
+    wrenches, points = (
+        read(mech, q, v, explicit=True) for read in (lw.contact.contact_wrenches, lw.contact.contact_points)
+    )
     pushing = 0
     for k in range(len(q)):
         expected = Contacts(mech, q[k], v[k])
@@ -85,7 +87,7 @@ def test_balls_and_capsules_touch_boxes():
         two.with_contact(("trunk", "other"))
     checked = pushing = 0
     q, v = lw.random_state(mech, rng, (40,))
-    wrenches = lw.contact_wrenches(mech, q, v, explicit=True)
+    wrenches = lw.contact.contact_wrenches(mech, q, v, explicit=True)
     for k in range(len(q)):
         try:
             expected = Contacts(mech, q[k], v[k])
@@ -98,14 +100,16 @@ def test_balls_and_capsules_touch_boxes():
     still = np.zeros(mech.nv)
     for k in range(12):
         steps = 1e-6 * np.eye(mech.nv)
-        there = [[lw.contact_energy(elastic, lw.integrate(mech, q[k], s * d, 1.0)) for s in (1, -1)] for d in steps]
+        there = [
+            [lw.contact.contact_energy(elastic, lw.integrate(mech, q[k], s * d, 1.0)) for s in (1, -1)] for d in steps
+        ]
         slope = [(b - a) / 2e-6 for a, b in there]
-        found = lw.joint_forces(elastic, q[k], still)
+        found = lw.forces.joint_forces(elastic, q[k], still)
         np.testing.assert_allclose(found, slope, atol=2e-5 * (1.0 + np.abs(found).max()))
     inside = lw.Builder().link("b", 1.0, inertia=(0.1, 0.1, 0.1)).joint("f", lw.Floating(), "ground", "b").build()
     inside = inside.with_shape("s", "b", "sphere", 0.1).with_shape("t", "ground", "box", (1, 1, 1))
     inside = inside.with_contact(("s", "t"))
-    points = lw.contact_points(inside, [1, 0, 0, 0, 0.2, 0.1, 0.9], np.zeros(6))
+    points = lw.contact.contact_points(inside, [1, 0, 0, 0, 0.2, 0.1, 0.9], np.zeros(6))
     np.testing.assert_allclose(points.normal, [[0, 0, 1]])
     np.testing.assert_allclose(points.gap, [-0.2])
     q, v = lw.rollout(inside, [1, 0, 0, 0, 0.2, 0.1, 1.3], None, None, 2e-3, 500, "semi_implicit", final_only=True)
@@ -118,7 +122,7 @@ def test_other_targets_compute_the_same(monkeypatch, tmp_path):
     rng = np.random.default_rng(1)
     mech = touching(rng, 1, **NUMBERS)
     q, v = lw.random_state(mech, rng, (3,))
-    expected, same = lw.contact_wrenches(mech, q, v), {"rtol": 1e-9, "atol": 1e-9}
+    expected, same = lw.contact.contact_wrenches(mech, q, v), {"rtol": 1e-9, "atol": 1e-9}
     cuda_on_host.install(monkeypatch, tmp_path)
     for target in ("numpy", "cuda"):
         np.testing.assert_allclose(lw.compile("contact_wrenches", mech, target=target)(q, v), expected, **same)
@@ -135,10 +139,10 @@ def test_elastic_forces_are_the_gradient_of_the_energy(seed):
     mech = touching(rng, seed, **NUMBERS | {"dissipation": 0.0, "friction": 0.0})
     q, v = lw.random_state(mech, rng, (4,))
     slope = lw.jacobian_of(lw.compile("contact_energy", mech))(q)
-    wrenches = lw.contact_wrenches(mech, q, v)
+    wrenches = lw.contact.contact_wrenches(mech, q, v)
     power = np.sum(wrenches * lw.link_velocities(mech, q, v), axis=(-2, -1))
     np.testing.assert_allclose(np.sum(slope * v, axis=-1), -power, rtol=1e-9, atol=1e-9)
-    assert (lw.contact_energy(mech, q) > 0.0).all()
+    assert (lw.contact.contact_energy(mech, q) > 0.0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -147,10 +151,10 @@ def test_energy_is_lost_in_every_state_and_friction_stays_in_its_cone(seed):
     mech = touching(rng, seed, **NUMBERS)
     q, v = lw.random_state(mech, rng, (50,))
     slope = lw.jacobian_of(lw.compile("contact_energy", mech))(q)
-    power = np.sum(lw.contact_wrenches(mech, q, v) * lw.link_velocities(mech, q, v), axis=(-2, -1))
+    power = np.sum(lw.contact.contact_wrenches(mech, q, v) * lw.link_velocities(mech, q, v), axis=(-2, -1))
     gained = power + np.sum(slope * v, axis=-1)
     assert gained.max() < 1e-9 * np.abs(power).max() and gained.min() < -1e-3
-    points = lw.contact_points(mech, q, v)
+    points = lw.contact.contact_points(mech, q, v)
     along = np.sum(points.force * points.normal, axis=-1)
     across = np.linalg.norm(points.force - along[..., None] * points.normal, axis=-1)
     friction = np.array([pair.law.friction for pair in mech.contact_parts])
@@ -174,7 +178,7 @@ def test_derivatives_are_those_of_differences():
 
 
 def test_the_law_never_pulls_and_has_no_jumps():
-    law = lw.ContactLaw(1000.0, dissipation=5.0, damping=30.0, friction=0.5, smoothing=1e-3)
+    law = lw.contact.ContactLaw(1000.0, dissipation=5.0, damping=30.0, friction=0.5, smoothing=1e-3)
     depths, rates = np.linspace(-1e-3, 4e-3, 201), np.linspace(-1.0, 1.0, 201)
     forces = np.array([[normal_force(law, p, u) for u in rates] for p in depths])
     assert (forces >= 0.0).all() and (forces[depths <= 0.0] == 0.0).all()
@@ -182,10 +186,10 @@ def test_the_law_never_pulls_and_has_no_jumps():
     ball = ball.with_shape("skin", "ball", "sphere", 0.1).with_ground()
     pair = ball.contact_pairs[0]
     ball = lw.Mechanism(*(getattr(ball, f) for f in ("name", "bodies", "frames", "gravity", "loops", "annotations")),
-                        shapes=ball.shapes, contact_pairs=(lw.ContactPair(*pair.shapes, law),))  # fmt: skip
+                        shapes=ball.shapes, contact_pairs=(lw.contact.ContactPair(*pair.shapes, law),))  # fmt: skip
     q, v = np.tile([1.0, 0, 0, 0, 0, 0, 0], (201, 201, 1)), np.zeros((201, 201, 6))
     q[..., 6], v[..., 5] = 0.1 - depths[:, None], -rates
-    found = lw.contact_points(ball, q, v)
+    found = lw.contact.contact_points(ball, q, v)
     np.testing.assert_allclose(found.force[..., 0, 2], forces, atol=1e-10)
     slope = np.gradient(forces, depths, axis=0)
     assert np.abs(np.diff(slope, axis=0)).max() < 0.1 * slope.max()  # continuous slopes: no kink at the surface
@@ -203,7 +207,7 @@ def test_shapes_survive_everything_done_to_a_mechanism():
     assert locked.shapes == mech.shapes and set(locked.contact_pairs) <= set(mech.contact_pairs)
     rng = np.random.default_rng(3)
     q, v = lw.random_state(locked, rng)
-    found = lw.contact_wrenches(locked, q, v, explicit=True)
+    found = lw.contact.contact_wrenches(locked, q, v, explicit=True)
     np.testing.assert_allclose(found, Contacts(locked, q, v).wrenches(), atol=1e-8)
     assert mech.without_contact().contact_pairs == ()
     assert all("sphere" not in pair.shapes for pair in mech.without_contact("sphere").contact_pairs)
@@ -297,6 +301,6 @@ def test_files_of_many_bodies_need_no_large_matrices(monkeypatch):
     monkeypatch.setattr(np.linalg, "pinv", lambda a, **more: sizes.append(np.shape(a)) or inverse(a, **more))
     bodies = "".join(f'<body pos="{k} 0 1"><freejoint/><geom size=".1"/></body>' for k in range(40))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(f'<mujoco><worldbody><geom type="plane" size="9 9 1"/>{bodies}</worldbody></mujoco>')
     assert len(mech.contact_pairs) == 40 and max(map(max, sizes), default=0) <= 6

@@ -50,12 +50,12 @@ def test_payload_and_friction_from_torques_of_motors(name):
 
     def columns(q, v, a):
         """(k, p, parameters): of inertias and friction; K* is one at the driven joints."""
-        links = lw.regressor(mech, q, v, a, independent=drives)[..., base.columns]
+        links = lw.estimation.regressor(mech, q, v, a, independent=drives)[..., base.columns]
         moved = v[:, places, None] * np.eye(len(drives))
         return np.concatenate([links, moved, np.sign(moved)], axis=-1)
 
-    base = lw.base_parameters(mech)
-    truth = np.concatenate([base.grouping @ lw.inertial_parameters(mech), forces * viscous, forces * dry])
+    base = lw.estimation.base_parameters(mech)
+    truth = np.concatenate([base.grouping @ lw.estimation.inertial_parameters(mech), forces * viscous, forces * dry])
     q, v, a, tau = measured(120)
     matrix = columns(q, v, a)
     np.testing.assert_allclose(matrix @ truth, tau, atol=1e-8 * np.abs(tau).max())
@@ -73,11 +73,11 @@ def test_payload_and_friction_from_torques_of_motors(name):
 
     # The mass of the payload alone, with all else known.
     q, v, a, tau = measured(40)
-    known = np.concatenate([base.grouping @ lw.inertial_parameters(empty), forces * viscous, forces * dry])
+    known = np.concatenate([base.grouping @ lw.estimation.inertial_parameters(empty), forces * viscous, forces * dry])
     misses = (tau + noise * rng.normal(size=tau.shape) - columns(q, v, a) @ known) / noise
     first = 10 * mech.link_names.index(CARRIER[name])
-    links = lw.regressor(mech, q, v, a, independent=drives)
-    payload = lw.inertial_parameters(mech) - lw.inertial_parameters(empty)
+    links = lw.estimation.regressor(mech, q, v, a, independent=drives)
+    payload = lw.estimation.inertial_parameters(mech) - lw.estimation.inertial_parameters(empty)
     alone = (links[..., first : first + 10] @ payload[first : first + 10] / payload[first] / noise).reshape(-1)
     mass = alone @ misses.reshape(-1) / (alone @ alone)
     assert abs(mass - payload[first]) < 4.0 / np.sqrt(alone @ alone) < 0.1 * payload[first]
@@ -86,9 +86,9 @@ def test_payload_and_friction_from_torques_of_motors(name):
 def test_base_parameters_depend_on_the_branch():
     """A parallelogram does not turn its coupler; the same bars crossed do."""
     robot = lw.mechanisms.parallel_four_bar_robot()
-    parallel = lw.base_parameters(robot)
+    parallel = lw.estimation.base_parameters(robot)
     assert len(parallel) == 8
-    again = lw.base_parameters(robot, seed=3)
+    again = lw.estimation.base_parameters(robot, seed=3)
     np.testing.assert_array_equal(again.columns, parallel.columns)
     np.testing.assert_allclose(again.grouping, parallel.grouping, atol=1e-10)
 
@@ -97,7 +97,7 @@ def test_a_four_bar_in_closed_form():
     """With gravity along its axes two inertias about pivots and the coupler's m, mx, my and Izz matter, less two masses
     at the pins, which count with crank or coupler, and with coupler or rocker."""
     linkage = lw.mechanisms.four_bar().with_gravity((0.0, 0.0, -9.81))
-    base = lw.base_parameters(linkage)
+    base = lw.estimation.base_parameters(linkage)
     assert len(base) == 2 + 4 - 2
     crank, coupler, rocker = linkage.link_names
     (pin,) = linkage.loops
@@ -105,15 +105,15 @@ def test_a_four_bar_in_closed_form():
     pins.append((pin.link_a, np.array(pin.pose_a[1]), pin.link_b, np.array(pin.pose_b[1])))
     for link_a, at_a, link_b, at_b in pins:
         values = [
-            base.grouping @ lw.inertial_parameters(linkage.with_payload(link, 0.7, com=at))
+            base.grouping @ lw.estimation.inertial_parameters(linkage.with_payload(link, 0.7, com=at))
             for link, at in ((link_a, at_a), (link_b, at_b))
         ]
         np.testing.assert_allclose(values[0], values[1], atol=1e-9)
-        assert np.abs(values[0] - base.grouping @ lw.inertial_parameters(linkage)).max() > 1e-2
+        assert np.abs(values[0] - base.grouping @ lw.estimation.inertial_parameters(linkage)).max() > 1e-2
 
 
 def test_coordinates_that_do_not_describe_the_motion_are_refused():
     with pytest.raises(lw.MechanismError, match="degrees of freedom"):
         linkage = lw.mechanisms.five_bar()
         q = lw.constraints.assemble(linkage)
-        lw.regressor(linkage, q, np.zeros(4), np.zeros(4), independent=("joint1",))
+        lw.estimation.regressor(linkage, q, np.zeros(4), np.zeros(4), independent=("joint1",))

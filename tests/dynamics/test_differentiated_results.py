@@ -119,7 +119,7 @@ def test_products_from_the_left_cost_a_few_times_the_kernel():
         assert product < 3.0 * own < sum(lw.jacobian_of(kernel, wrt).op_counts.values())
     plain = lw.vjp_of(lw.compile("mass_matrix", arm), "q")  # machine code
     q = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    expected = np.einsum("ijk,ij->k", lw.mass_matrix_derivatives(arm, q), np.ones((6, 6)))
+    expected = np.einsum("ijk,ij->k", lw.derivatives.mass_matrix_derivatives(arm, q), np.ones((6, 6)))
     np.testing.assert_allclose(plain(q, np.ones((6, 6))), expected, atol=1e-12)
 
 

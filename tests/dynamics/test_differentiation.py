@@ -144,9 +144,14 @@ def test_operator_expressions():
     assert set(kernel.configurations) == {"q"}  # a vector of that name is no configuration
     for wrt in ("q", "q0"):
         close(lw.jacobian_of(kernel, wrt)(q, x), expected_columns(kernel, [q, x], wrt), 1e-10, core=2)
-    close(lw.jacobian_of(kernel, "q0")(q, x), lw.diagonal.factor_inverse(mech, q, normalized=False), 1e-10, core=2)
+    close(
+        lw.jacobian_of(kernel, "q0")(q, x),
+        lw.formulations.diagonal.factor_inverse(mech, q, normalized=False),
+        1e-10,
+        core=2,
+    )
     matrix = traced(op.H @ op.phi @ op.M @ op.phi.T @ op.H.T, mech)
-    close(lw.jacobian_of(matrix)(q), lw.mass_matrix_derivatives(mech, q), 1e-10, core=3)
+    close(lw.jacobian_of(matrix)(q), lw.derivatives.mass_matrix_derivatives(mech, q), 1e-10, core=3)
 
 
 def test_parameters():
@@ -316,7 +321,7 @@ def test_second_derivatives_of_inverse_dynamics(name):
     close(d_qq, expected_columns(along_q, [q, v, a], "q"), 1e-10, core=3)
     close(d_vv, expected_columns(along_v, [q, v, a], "v"), 1e-10, core=3)
     close(d_qv, expected_columns(along_q, [q, v, a], "v"), 1e-10, core=3)
-    close(d_aq, lw.mass_matrix_derivatives(mech, q), 1e-10, core=3)
+    close(d_aq, lw.derivatives.mass_matrix_derivatives(mech, q), 1e-10, core=3)
     # Joint forces are of second order in v and bilinear in a and q: Taylor's series in v ends here.
     still = force(q, 0.0 * v, a)
     slope = lw.jacobian_of(force, "v")(q, 0.0 * v, a)
@@ -333,7 +338,7 @@ def test_second_derivatives_share_work():
     assert ours < 0.8 * plain
     assert kernel.inputs == ("q", "v", "a") and set(kernel.configurations) == {"q"}
     q, v, a, _ = (x.astype(np.float32) for x in states(mech))
-    single = lw.inverse_dynamics_second_derivatives(mech, q, v, a)
+    single = lw.derivatives.inverse_dynamics_second_derivatives(mech, q, v, a)
     for found, expected in zip(single, kernel(*(x.astype(float) for x in (q, v, a))), strict=True):
         assert found.dtype == np.float32
         close(found, expected, 2e-5, core=3)
@@ -343,8 +348,8 @@ def test_second_derivatives_compile_like_any_algorithm():
     """By name, by the public function, with numbers of the mechanism as inputs; the plan shows the sweeps."""
     mech = lw.mechanisms.random_tree(4, seed=3)
     q, v, a, _ = states(mech)
-    expected = lw.inverse_dynamics_second_derivatives(mech, q, v, a)
-    kernel = lw.compile(lw.inverse_dynamics_second_derivatives, mech, target="numpy")
+    expected = lw.derivatives.inverse_dynamics_second_derivatives(mech, q, v, a)
+    kernel = lw.compile(lw.derivatives.inverse_dynamics_second_derivatives, mech, target="numpy")
     for found, other in zip(kernel(q, v, a), expected, strict=True):
         close(found, other, 1e-10, core=3)
     assert list(kernel.output_shapes) == ["d_qq", "d_vv", "d_qv", "d_aq"]
@@ -359,7 +364,7 @@ def test_second_derivatives_compile_like_any_algorithm():
 
 def test_second_derivatives_refuse_loops():
     with pytest.raises(lw.MechanismError, match="would ignore the loops"):
-        lw.inverse_dynamics_second_derivatives(built("five_bar"), np.zeros(4), np.zeros(4), np.zeros(4))
+        lw.derivatives.inverse_dynamics_second_derivatives(built("five_bar"), np.zeros(4), np.zeros(4), np.zeros(4))
 
 
 # -- what is refused ----------------------------------------------------------------------------------------
@@ -399,4 +404,4 @@ def test_it_can_be_looked_at():
 def test_nothing_to_move():
     mech = lw.Builder().link("a", 1.0).joint("weld", lw.Fixed(), "ground", "a").build("welded")
     assert lw.jacobian_of(lw.compile("mass_matrix", mech))([]).shape == (0, 0, 0)
-    assert [x.shape for x in lw.inverse_dynamics_second_derivatives(mech, [], [], [])] == [(0, 0, 0)] * 4
+    assert [x.shape for x in lw.derivatives.inverse_dynamics_second_derivatives(mech, [], [], [])] == [(0, 0, 0)] * 4

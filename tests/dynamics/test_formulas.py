@@ -49,7 +49,7 @@ def geared() -> lw.Mechanism:
     return replace(mech, bodies=(mech.bodies[0], mimic, mech.bodies[2]))
 
 
-def as_printed(formulas: lw.Formulas, numbers: dict[str, float]) -> dict[str, float]:
+def as_printed(formulas: lw.codegen.Formulas, numbers: dict[str, float]) -> dict[str, float]:
     """What Python makes of the printed lines."""
     names = {"sin": math.sin, "cos": math.cos, "sqrt": math.sqrt, **numbers}
     exec(formulas.text(), names)
@@ -75,7 +75,7 @@ CASES = [
 def test_formulas_are_the_kernels_numbers(make, algorithm, options):
     """Called, and as the printed text is read by Python; at the mechanism's own numbers, and at others."""
     mech, rng = make(), np.random.default_rng(0)
-    formulas = lw.symbolic(mech, algorithm, **options)
+    formulas = lw.codegen.symbolic(mech, algorithm, **options)
     kernel = lw.compile(algorithm, mech, target="numpy", **options)
     arrays = [rng.normal(size=(3, *shape)) for shape in kernel.input_shapes.values()]
     expected = kernel(*arrays)
@@ -97,7 +97,7 @@ def test_accelerations_of_linkages(name):
     """As many constraints as are independent, and the equation of motion of the independent coordinates."""
     mech = getattr(lw.mechanisms, name)().with_gravity((1.0, -9.81, 0.0))
     rng = np.random.default_rng(3)
-    formulas = lw.symbolic(mech, "forward_dynamics")
+    formulas = lw.codegen.symbolic(mech, "forward_dynamics")
     q = lw.constraints.assemble(mech, {mech.joint_names[0]: 0.9})
     v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))[1]
     tau = rng.normal(size=mech.nv)
@@ -110,14 +110,14 @@ def test_accelerations_of_linkages(name):
 
 
 def test_accelerations_of_large_linkages_have_no_formula():
-    with pytest.raises(lw.FormulaError, match="formulas are made of up to 4"):
-        lw.symbolic(lw.mechanisms.loader(), "forward_dynamics")
+    with pytest.raises(lw.codegen.FormulaError, match="formulas are made of up to 4"):
+        lw.codegen.symbolic(lw.mechanisms.loader(), "forward_dynamics")
 
 
 def test_symbols_take_other_numbers():
     """Formulas in masses and lengths hold for all of them."""
     mech = double_pendulum()
-    formulas = lw.symbolic(mech, "inverse_dynamics")
+    formulas = lw.codegen.symbolic(mech, "inverse_dynamics")
     heavier = mech.with_payload("lower", 0.5, (0, 0, -0.25))
     x = np.random.default_rng(1).normal(size=(3, 2))
     close(formulas(*x, m2=1.2), lw.inverse_dynamics(heavier, *x), 1e-12)
@@ -144,7 +144,7 @@ def test_kernels_have_formulas_in_their_inputs():
 
 def test_double_pendulum_as_in_textbooks():
     """Spong, Hutchinson and Vidyasagar, Robot Modeling and Control (2006), 7.4: the planar elbow manipulator."""
-    formulas = lw.symbolic(lw.mechanisms.planar_arm(2), "mass_matrix")
+    formulas = lw.codegen.symbolic(lw.mechanisms.planar_arm(2), "mass_matrix")
     assert repr(formulas) == str(formulas) == formulas.text()
     assert str(formulas).splitlines() == [
         "c2 = cos(q2)",
@@ -153,13 +153,13 @@ def test_double_pendulum_as_in_textbooks():
         "M21 = M12",
         "M22 = I2 + m2*r2**2",
     ]
-    gravity = lw.symbolic(lw.mechanisms.planar_arm(2), "gravity_force")
+    gravity = lw.codegen.symbolic(lw.mechanisms.planar_arm(2), "gravity_force")
     assert gravity[0] == "g*(m1*r1*c1 + m2*(l1*c1 + r2*c12))"
     assert gravity[1] == "m2*g*r2*c12"
-    bias = lw.symbolic(lw.mechanisms.planar_arm(2).with_gravity((0, 0, 0)), "bias_force")
+    bias = lw.codegen.symbolic(lw.mechanisms.planar_arm(2).with_gravity((0, 0, 0)), "bias_force")
     assert bias[0] == "-m2*l1*r2*s2*(2*v1*v2 + v2**2)"
     assert bias[1] == "m2*l1*r2*s2*v1**2"
-    hanging = lw.symbolic(double_pendulum(), "gravity_force")
+    hanging = lw.codegen.symbolic(double_pendulum(), "gravity_force")
     assert hanging[1] == "m2*g*r2*s12"
     assert bias.latex(align=False).splitlines()[0] == (
         r"\tau_{1} = -m_{2} l_{1} r_{2} s_{2} \left(2 \dot{q}_{1} \dot{q}_{2} + \dot{q}_{2}^{2}\right)"
@@ -173,12 +173,12 @@ def test_a_revolute_and_a_prismatic_joint_as_in_textbooks():
     build.joint("turn", lw.Revolute((0, 0, 1)), "ground", "arm")
     build.joint("reach", lw.Prismatic((1, 0, 0)), "arm", "slide", (0.5, 0, 0))
     arm = build.build("radial").with_gravity((0, -9.81, 0))
-    mass = lw.symbolic(arm, "mass_matrix")
+    mass = lw.codegen.symbolic(arm, "mass_matrix")
     assert mass[0, 0] == "I1 + I2 + m1*r1**2 + m2*(l1 + q2 + r2)**2"
-    bias = lw.symbolic(arm, "bias_force")
+    bias = lw.codegen.symbolic(arm, "bias_force")
     assert bias[0] == "2*m2*v1*v2*(l1 + q2 + r2) + g*c1*(m1*r1 + m2*(l1 + q2 + r2))"
     assert bias[1] == "m2*(-v1**2*(l1 + q2 + r2) + g*s1)"
-    energy = lw.symbolic(arm, "kinetic_energy")
+    energy = lw.codegen.symbolic(arm, "kinetic_energy")
     assert "m2*(v1**2*(l1 + q2 + r2)**2 + v2**2)/2" in str(energy)
     q, v = np.array([0.4, 0.3]), np.array([1.0, -0.7])
     close(mass(q), lw.mass_matrix(arm, q), 1e-13)
@@ -186,31 +186,31 @@ def test_a_revolute_and_a_prismatic_joint_as_in_textbooks():
     as_sympy = mass.sympy()[0, 0].subs({"m1": 2.0, "m2": 1.0})
     assert {str(one) for one in as_sympy.free_symbols} >= {"l1", "q2", "r2"}
     with pytest.raises(TypeError, match=r"the mechanism first: symbolic\(mech, 'mass_matrix'\)"):
-        lw.symbolic("mass_matrix", arm)
+        lw.codegen.symbolic("mass_matrix", arm)
 
 
 def test_planar_arm_of_saha1999_as_its_explicit_expressions():
     """Section 6.1 evaluates the torques explicitly and compares them with the recursive ones along (38): elements of
     the inertia matrix and gravity terms of three uniform rods, known from their kinetic and potential energy."""
     arm = lw.mechanisms.planar_arm(3)
-    matrix = lw.symbolic(arm, "mass_matrix", RODS)
+    matrix = lw.codegen.symbolic(arm, "mass_matrix", RODS)
     assert matrix[2, 2] == "m3*l3**2/3"
     assert matrix[1, 2] == "m3*(l2*l3*c3/2 + l3**2/3)"
     assert matrix[0, 2] == "m3*(l1*l3*c23/2 + l2*l3*c3/2 + l3**2/3)"
-    gravity = lw.symbolic(arm, "gravity_force", RODS)
+    gravity = lw.codegen.symbolic(arm, "gravity_force", RODS)
     assert gravity[2] == "m3*g*l3*c123/2"
     t = np.linspace(0.0, 10.0, 50)[:, None] * np.ones(3)
     rate = 2.0 * np.pi / 10.0
     q, v = 0.5 * (rate * t - np.sin(rate * t)), 0.5 * rate * (1.0 - np.cos(rate * t))  # (38)
     a = 0.5 * rate**2 * np.sin(rate * t)
-    close(lw.symbolic(arm, "inverse_dynamics", RODS)(q, v, a), lw.inverse_dynamics(arm, q, v, a), 1e-12)
+    close(lw.codegen.symbolic(arm, "inverse_dynamics", RODS)(q, v, a), lw.inverse_dynamics(arm, q, v, a), 1e-12)
 
 
 @pytest.mark.seed("rodriguez1986", "Section 11", by="library")
 def test_two_link_inverse_of_rodriguez1986():
     """Symbols for the scalar elements of the inverse, by (10.1) with a division per joint, and by cofactors."""
     arm = lw.mechanisms.planar_arm(2)
-    inverse = lw.symbolic(arm, "mass_matrix_inverse")
+    inverse = lw.codegen.symbolic(arm, "mass_matrix_inverse")
     assert str(inverse).splitlines()[2:] == [
         "Delta = I2*(I1 + m1*r1**2) + m2*(I1*r2**2 + I2*l1**2 + m1*r1**2*r2**2 + m2*l1**2*r2**2*s2**2)",
         "W11 = (I2 + m2*r2**2)/Delta",
@@ -230,21 +230,23 @@ def test_two_link_inverse_of_rodriguez1986():
 def test_sympy_gets_the_same():
     sympy = pytest.importorskip("sympy")
     arm = lw.mechanisms.planar_arm(2)
-    torques, matrix, energy = (lw.symbolic(arm, name) for name in ("inverse_dynamics", "mass_matrix", "kinetic_energy"))
+    torques, matrix, energy = (
+        lw.codegen.symbolic(arm, name) for name in ("inverse_dynamics", "mass_matrix", "kinetic_energy")
+    )
     assert torques.sympy().shape == (2, 1)
     v, a = (sympy.Matrix(sympy.symbols(names, real=True)) for names in ("v1 v2", "a1 a2"))
     assert sympy.expand((v.T * matrix.sympy() * v)[0] / 2 - energy.sympy()) == 0
     assert sympy.expand(torques.sympy().jacobian(a) - matrix.sympy()) == sympy.zeros(2, 2)
     x = np.random.default_rng(4).normal(size=(3, 2))
     numbers = torques.values | {f"{letter}{k + 1}": x[i, k] for i, letter in enumerate("qva") for k in range(2)}
-    inserted = lw.symbolic(arm, "mass_matrix_inverse").sympy() * torques.sympy()
+    inserted = lw.codegen.symbolic(arm, "mass_matrix_inverse").sympy() * torques.sympy()
     found = inserted.subs({symbol: numbers[symbol.name] for symbol in inserted.free_symbols})
     close([float(y) for y in found], np.linalg.solve(matrix(x[0]), torques(*x)), 1e-12)
 
 
 def test_numerators_have_no_brackets_around_them():
     halves = {"r1": "l1/2", "r2": "l2/2"}
-    latex = lw.symbolic(lw.mechanisms.planar_arm(2), "mass-matrix-inverse", halves).latex()
+    latex = lw.codegen.symbolic(lw.mechanisms.planar_arm(2), "mass-matrix-inverse", halves).latex()
     assert r"\frac{4 I_{2} + m_{2} l_{2}^{2}}{4 \Delta}" in latex and r"\frac{\left(" not in latex
 
 
@@ -257,7 +259,7 @@ def test_all_lengths_of_a_linkage_are_symbols_and_parameters():
     builder.joint("A", z, "ground", "crank").joint("B", z, "crank", "coupler", (0.3, 0, 0))
     builder.joint("D", z, "ground", "rocker", (1.0, 0, 0))
     mech = builder.loop("C", z, "coupler", (0.9, 0, 0), "rocker", (0.7, 0, 0)).build("bars")
-    closure = lw.symbolic(mech, "position_error")
+    closure = lw.codegen.symbolic(mech, "position_error")
     assert set(closure.symbols) == {"q1", "q2", "q3", *lengths}
     assert {name: closure.values[name] for name in lengths} == lengths
     q = np.random.default_rng(2).normal(size=(5, 3))
@@ -268,7 +270,7 @@ def test_all_lengths_of_a_linkage_are_symbols_and_parameters():
         close(closure(q, **given)[:, :2], np.stack([gap.real, gap.imag], axis=-1), 1e-14)
     close(closure(q), lw.constraints.position_error(mech, q), 1e-14)
     sides = lw.pose((0.8, 0.1, 0.0), rpy=(0.0, 0.0, 0.3)), lw.pose((0.6, -0.2, 0.0))
-    other = mech.spanning_tree.with_loops(lw.Loop("C", z, "coupler", sides[0], "rocker", sides[1]))
+    other = mech.spanning_tree.with_loops(lw.constraints.Loop("C", z, "coupler", sides[0], "rocker", sides[1]))
     kernel = lw.compile("position_error", mech, parameters=("C.pose_a", "C.pose_b"))
     close(kernel(q, *sides), lw.constraints.position_error(other, q), 1e-14)
     at, still = lw.constraints.assemble(other, {"A": 0.4}, hold="A"), np.zeros(3)
@@ -297,22 +299,22 @@ def test_formulas_that_make_no_sense_are_refused():
         ({"r1": "L + h"}, "nothing tells the number of"),
     ):
         with pytest.raises(ValueError, match=re.escape(says).replace("available:", "available:")):
-            lw.symbolic(arm, "mass_matrix", symbols)
+            lw.codegen.symbolic(arm, "mass_matrix", symbols)
     with pytest.raises(ValueError, match="unknown parameter 'masses'"):
-        lw.symbolic(arm, "mass_matrix", parameters=("masses",))
+        lw.codegen.symbolic(arm, "mass_matrix", parameters=("masses",))
     with pytest.raises(ValueError, match="unknown algorithm"):
-        lw.symbolic(arm, "torque")
-    with pytest.raises(lw.FormulaError, match="terms: formulas are for small mechanisms"):
-        lw.symbolic(lw.mechanisms.chain(4), "inverse_dynamics")
-    with pytest.raises(lw.FormulaError, match="depends on a comparison"):
-        lw.symbolic(lw.mechanisms.random_tree(1, 0, ["spherical"]), "integrate")
+        lw.codegen.symbolic(arm, "torque")
+    with pytest.raises(lw.codegen.FormulaError, match="terms: formulas are for small mechanisms"):
+        lw.codegen.symbolic(lw.mechanisms.chain(4), "inverse_dynamics")
+    with pytest.raises(lw.codegen.FormulaError, match="depends on a comparison"):
+        lw.codegen.symbolic(lw.mechanisms.random_tree(1, 0, ["spherical"]), "integrate")
     with pytest.raises(IndexError, match="2 indices"):
-        lw.symbolic(arm, "mass_matrix")[0]
+        lw.codegen.symbolic(arm, "mass_matrix")[0]
 
 
 def test_squares_of_roots_are_reduced_so_that_what_cancels_is_gone():
     arm = lw.mechanisms.planar_arm(2)
-    formulas = lw.symbolic(arm, "diagonal_coriolis")
+    formulas = lw.codegen.symbolic(arm, "diagonal_coriolis")
     text = formulas.text()
     assert "R1**" not in text and "R2**" not in text
     first, second = text.splitlines()[-2:]
@@ -321,5 +323,5 @@ def test_squares_of_roots_are_reduced_so_that_what_cancels_is_gone():
     for _ in range(3):
         q, nu = rng.normal(size=2), rng.normal(size=2)
         force = formulas(q, nu)
-        np.testing.assert_allclose(force, lw.diagonal.coriolis(arm, q, nu), atol=1e-12)
+        np.testing.assert_allclose(force, lw.formulations.diagonal.coriolis(arm, q, nu), atol=1e-12)
         assert abs(force @ nu) < 1e-12  # it does no work

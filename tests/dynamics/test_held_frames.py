@@ -27,7 +27,7 @@ def test_steps_of_a_leg_share_code_and_are_warned_of_by_name(compiled):
     v, tau = np.zeros(3), np.array([1.0, 2.0, 3.0])
     for step in range(5):
         q = np.array([0.3 * step, 0.4 - 0.1 * step, -0.8])
-        held = lw.hold_frames(robot, "foot", q, points=True)
+        held = lw.contact.hold_frames(robot, "foot", q, points=True)
         if step == 2:
             compiled.clear()  # one place by its own code, the second and all others by what they share
         np.testing.assert_array_equal(held.initial, q)
@@ -51,7 +51,7 @@ def test_steps_of_a_leg_share_code_and_are_warned_of_by_name(compiled):
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-10)
     assert not compiled
-    heavy = lw.hold_frames(robot.with_payload("body", 2.0), "foot", q, points=True)
+    heavy = lw.contact.hold_frames(robot.with_payload("body", 2.0), "foot", q, points=True)
     a = lw.forward_dynamics(heavy, q, v, tau)
     np.testing.assert_allclose(a, lw.forward_dynamics(copy.deepcopy(heavy), q, v, tau), atol=1e-10)
     with pytest.warns(
@@ -60,7 +60,7 @@ def test_steps_of_a_leg_share_code_and_are_warned_of_by_name(compiled):
         lw.forward_dynamics(held, q + (0.4, 0, 0), v, tau)
     assert len(told) == 1
     with pytest.raises(lw.MechanismError, match="'foot' is held already.*before it was"):
-        lw.hold_frames(held, "foot", q)
+        lw.contact.hold_frames(held, "foot", q)
 
 
 def test_frames_of_one_name_and_orders_of_elimination_are_told_apart():
@@ -74,7 +74,7 @@ def test_frames_of_one_name_and_orders_of_elimination_are_told_apart():
     turning = [(robot, "head", angle) for angle in (0.0, 0.1, np.pi / 2)]
     for mech, frame, angle in (*turning, (aside, "tool", 0.0), (ahead, "tool", 0.1), (aside, "tool", 0.7)):
         q = np.array([0.2 * angle, np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
-        held = lw.hold_frames(mech, frame, q, points=True)
+        held = lw.contact.hold_frames(mech, frame, q, points=True)
         found = lw.forward_dynamics(held, q, v, tau)
         expected = lw.forward_dynamics(copy.deepcopy(held), q, v, tau, method="svd")
         np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -85,7 +85,7 @@ def test_the_ground_carries_what_stands():
     robot = lw.mechanisms.quadruped(())
     toes = [name for name in robot.frame_names if name.endswith("_toe")]
     q = lw.integrate(robot, robot.initial, np.r_[0.3, -0.2, 0.5, np.zeros(15)], 1.0)  # on a slope
-    held, rest = lw.hold_frames(robot, toes, q, points=True), np.zeros(robot.nv)
+    held, rest = lw.contact.hold_frames(robot, toes, q, points=True), np.zeros(robot.nv)
     torques = lw.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
     ground = lw.constraints.loop_reactions(held, q, rest, torques, frame="world_aligned")
     np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.masses.sum()), atol=1e-8)

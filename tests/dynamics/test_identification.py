@@ -36,8 +36,8 @@ def test_regressor_is_inverse_dynamics(tree):
     mech = model.mech
     q, v, a, _ = model.states(4)
     matrix = model.regressor(q, v, a)
-    rotors = lw.rotor_inertias(mech) * a
-    close(product(matrix, lw.inertial_parameters(mech)) + rotors, model.inverse_dynamics(q, v, a), 1e-11)
+    rotors = lw.estimation.rotor_inertias(mech) * a
+    close(product(matrix, lw.estimation.inertial_parameters(mech)) + rotors, model.inverse_dynamics(q, v, a), 1e-11)
     mass, com, inertia = random_parameters(mech.n_links, np.random.default_rng(1))
     numbers = lw.compile("inverse_dynamics", mech, target="numpy", parameters=("mass", "com", "inertia"))
     other = other_numbers(mass, com, inertia)
@@ -68,11 +68,11 @@ def geared() -> lw.Mechanism:
 
 def test_followers_and_rotors():
     mech = geared()
-    np.testing.assert_allclose(lw.rotor_inertias(mech), [0.1 + 0.2 * 1.0 + 0.4 * 4.0, 0.3, 0.3, 0.3])
+    np.testing.assert_allclose(lw.estimation.rotor_inertias(mech), [0.1 + 0.2 * 1.0 + 0.4 * 4.0, 0.3, 0.3, 0.3])
     q, v, a, _ = Model(mech).states(6)
-    matrix = lw.regressor(mech, q, v, a)
+    matrix = lw.estimation.regressor(mech, q, v, a)
     assert matrix.shape == (6, mech.nv, 40)
-    found = product(matrix, lw.inertial_parameters(mech)) + lw.rotor_inertias(mech) * a
+    found = product(matrix, lw.estimation.inertial_parameters(mech)) + lw.estimation.rotor_inertias(mech) * a
     close(found, lw.inverse_dynamics(mech, q, v, a), 1e-12)
 
 
@@ -80,16 +80,16 @@ def test_batches_broadcast():
     mech = lw.mechanisms.puma560()
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(5, 1, 6)), rng.normal(size=6), rng.normal(size=(3, 6))
-    matrix = lw.regressor(mech, q, v, a)
+    matrix = lw.estimation.regressor(mech, q, v, a)
     assert matrix.shape == (5, 3, 6, 60)
-    np.testing.assert_array_equal(matrix[4, 1], lw.regressor(mech, q[4, 0], v, a[1]))
+    np.testing.assert_array_equal(matrix[4, 1], lw.estimation.regressor(mech, q[4, 0], v, a[1]))
 
 
 def test_inner_joints_alone_feel_a_link():
     """A joint that does not carry a link has zeros in that link's columns, at no cost."""
     mech = lw.mechanisms.random_tree(8, 3, joints=("revolute", "prismatic"))
     q, v, a, _ = Model(mech).states(1)
-    matrix = lw.regressor(mech, q[0], v[0], a[0]).reshape(mech.nv, mech.n_links, 10)
+    matrix = lw.estimation.regressor(mech, q[0], v[0], a[0]).reshape(mech.nv, mech.n_links, 10)
     for joint in range(mech.nv):
         for link in range(mech.n_links):
             assert matrix[joint, link].any() == (joint in mech.path(link))
@@ -99,8 +99,10 @@ def test_constraints_do_not_change_the_terms():
     """Of the spanning tree, (nv, 10 n_links); test_constrained_identification.py has what constraints do to them."""
     mech = lw.mechanisms.four_bar()
     q, v, a = np.random.default_rng(0).normal(size=(3, 3))
-    np.testing.assert_array_equal(lw.regressor(mech, q, v, a), lw.regressor(mech.spanning_tree, q, v, a))
-    assert len(lw.base_parameters(mech)) < len(lw.base_parameters(mech.spanning_tree))
+    np.testing.assert_array_equal(
+        lw.estimation.regressor(mech, q, v, a), lw.estimation.regressor(mech.spanning_tree, q, v, a)
+    )
+    assert len(lw.estimation.base_parameters(mech)) < len(lw.estimation.base_parameters(mech.spanning_tree))
 
 
 # -- numbers in and out ---------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ def test_constraints_do_not_change_the_terms():
 @pytest.mark.parametrize("seed", range(4))
 def test_numbers_go_in_and_out(seed):
     mech = lw.mechanisms.random_tree(7, seed, floating_base=True)
-    parameters = lw.inertial_parameters(mech)
+    parameters = lw.estimation.inertial_parameters(mech)
     same = mech.with_inertial_parameters(parameters)
     for found, expected in ((same.masses, mech.masses), (same.coms, mech.coms), (same.inertias, mech.inertias)):
         np.testing.assert_allclose(found, expected, atol=1e-13)
@@ -125,19 +127,19 @@ def test_numbers_go_in_and_out(seed):
 def test_numbers_of_built_in_mechanisms_pass_the_builders_checks(name):
     """Point masses and slender rods too: what round-off leaves of a vanishing inertia is no defect."""
     mech = getattr(lw.mechanisms, name)(*([3] if name == "planar_arm" else []))
-    same = mech.with_inertial_parameters(lw.inertial_parameters(mech))
+    same = mech.with_inertial_parameters(lw.estimation.inertial_parameters(mech))
     np.testing.assert_allclose(same.inertias, mech.inertias, atol=1e-15)
 
 
 def test_impossible_numbers_are_refused_or_reported():
     mech = lw.mechanisms.planar_arm(2)
-    parameters = lw.inertial_parameters(mech)
+    parameters = lw.estimation.inertial_parameters(mech)
     parameters[9] = 0.1  # Izz of a rod with m l^2 / 4 about its end alone
     with pytest.raises(lw.MechanismError, match="link 'link1': its inertia has a negative principal moment.*strict"):
         mech.with_inertial_parameters(parameters)
-    with pytest.warns(lw.InertiaWarning, match="link 'link1': its inertia has a negative principal moment"):
+    with pytest.warns(lw.files.InertiaWarning, match="link 'link1': its inertia has a negative principal moment"):
         kept = mech.with_inertial_parameters(parameters, strict=False)
-    np.testing.assert_allclose(lw.inertial_parameters(kept), parameters, atol=1e-15)
+    np.testing.assert_allclose(lw.estimation.inertial_parameters(kept), parameters, atol=1e-15)
     parameters[0] = 0.0
     with pytest.raises(lw.MechanismError, match="link 'link1': a first moment .* without mass has no centre"):
         mech.with_inertial_parameters(parameters, strict=False)
@@ -156,18 +158,18 @@ def test_a_link_without_mass_keeps_its_place():
         .joint("b", lw.Revolute((0, 1, 0)), "hub", "arm")
         .build()
     )
-    same = mech.with_inertial_parameters(lw.inertial_parameters(mech))
+    same = mech.with_inertial_parameters(lw.estimation.inertial_parameters(mech))
     assert same == mech
 
 
 # -- base parameters ------------------------------------------------------------------------------------
 
 
-def check_base_parameters(mech: lw.Mechanism) -> lw.BaseParameters:
+def check_base_parameters(mech: lw.Mechanism) -> lw.estimation.BaseParameters:
     """They explain every torque, at states other than those they were found at, and no fewer would do."""
-    base = lw.base_parameters(mech)
+    base = lw.estimation.base_parameters(mech)
     q, v, a, _ = Model(mech).states(200 if mech.nv < 12 else 60, seed=99)
-    matrix = lw.regressor(mech, q, v, a)
+    matrix = lw.estimation.regressor(mech, q, v, a)
     close(matrix[..., base.columns] @ base.grouping, matrix, 1e-10, core=2)
     stacked = matrix[..., base.columns].reshape(-1, len(base))
     singular = np.linalg.svd(stacked / np.linalg.norm(stacked, axis=0), compute_uv=False)
@@ -228,7 +230,7 @@ def test_random_trees_hide_what_their_joints_do(seed):
 
 def test_groups_of_a_planar_arm():
     """Closed form: the outer link's mass acts as if it were at the elbow."""
-    base = lw.base_parameters(lw.mechanisms.planar_arm(2))
+    base = lw.estimation.base_parameters(lw.mechanisms.planar_arm(2))
     assert str(base).splitlines() == [
         "link1.mx +1 link2.m",
         "link1.my",
@@ -238,7 +240,7 @@ def test_groups_of_a_planar_arm():
         "link2.Izz",
     ]
     assert base.names == ("link1.mx", "link1.my", "link1.Izz", "link2.mx", "link2.my", "link2.Izz")
-    again = lw.base_parameters(lw.mechanisms.planar_arm(2), seed=7)
+    again = lw.estimation.base_parameters(lw.mechanisms.planar_arm(2), seed=7)
     np.testing.assert_allclose(again.grouping, base.grouping, atol=1e-12)
 
 
@@ -248,25 +250,25 @@ def test_followers_are_felt_through_their_leaders():
 
 def test_nothing_moves():
     still = lw.Builder().link("block", 1.0).joint("weld", lw.Fixed(), "ground", "block").build()
-    assert lw.regressor(still, [], [], []).shape == (0, 0)
-    assert lw.inertial_parameters(still).shape == (0,)
-    assert len(lw.base_parameters(still)) == 0
+    assert lw.estimation.regressor(still, [], [], []).shape == (0, 0)
+    assert lw.estimation.inertial_parameters(still).shape == (0,)
+    assert len(lw.estimation.base_parameters(still)) == 0
     assert still.with_inertial_parameters([]) == still
 
 
 def test_masses_are_identified_from_torques():
     """The loop a user writes: least squares for the base parameters, then any numbers with these values."""
     mech = lw.mechanisms.puma560()
-    base = lw.base_parameters(mech)
+    base = lw.estimation.base_parameters(mech)
     q, v, a, _ = Model(mech).states(100)
-    tau = lw.inverse_dynamics(mech, q, v, a) - lw.rotor_inertias(mech) * a
-    stacked = lw.regressor(mech, q, v, a)[..., base.columns].reshape(-1, len(base))
+    tau = lw.inverse_dynamics(mech, q, v, a) - lw.estimation.rotor_inertias(mech) * a
+    stacked = lw.estimation.regressor(mech, q, v, a)[..., base.columns].reshape(-1, len(base))
     found = np.linalg.lstsq(stacked, tau.reshape(-1), rcond=None)[0]
-    np.testing.assert_allclose(found, base.grouping @ lw.inertial_parameters(mech), atol=1e-10)
+    np.testing.assert_allclose(found, base.grouping @ lw.estimation.inertial_parameters(mech), atol=1e-10)
     rng = np.random.default_rng(3)
-    guess = lw.inertial_parameters(mech) * rng.uniform(0.5, 2.0, 60)
+    guess = lw.estimation.inertial_parameters(mech) * rng.uniform(0.5, 2.0, 60)
     likely = guess + np.linalg.pinv(base.grouping) @ (found - base.grouping @ guess)
-    with pytest.warns(lw.InertiaWarning):
+    with pytest.warns(lw.files.InertiaWarning):
         identified = mech.with_inertial_parameters(likely, strict=False)
     q, v, a, _ = Model(mech).states(10, seed=5)
     close(lw.inverse_dynamics(identified, q, v, a), lw.inverse_dynamics(mech, q, v, a), 1e-9)
@@ -281,11 +283,11 @@ def identified(mech: lw.Mechanism, seed: int, deviation: float = 0.05) -> tuple[
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng, (60,))
     a = rng.normal(size=v.shape)
-    tau = lw.inverse_dynamics(mech, q, v, a) - lw.rotor_inertias(mech) * a
+    tau = lw.inverse_dynamics(mech, q, v, a) - lw.estimation.rotor_inertias(mech) * a
     noise = deviation * np.sqrt(np.mean(tau**2, axis=0)) + 1e-9
-    matrix = (lw.regressor(mech, q, v, a) / noise[:, None]).reshape(tau.size, -1)
+    matrix = (lw.estimation.regressor(mech, q, v, a) / noise[:, None]).reshape(tau.size, -1)
     measured = (tau / noise + rng.normal(size=tau.shape)).reshape(-1)
-    guess = lw.inertial_parameters(mech) * rng.uniform(0.7, 1.3, matrix.shape[1])
+    guess = lw.estimation.inertial_parameters(mech) * rng.uniform(0.7, 1.3, matrix.shape[1])
     return matrix, measured, guess + np.linalg.lstsq(matrix, measured - matrix @ guess, rcond=1e-10)[0]
 
 
@@ -305,8 +307,10 @@ def test_the_fit_of_least_squares_among_physical_parameters():
     matrix, measured, likely = identified(mech, 0, deviation=2.0)
     with pytest.raises(lw.MechanismError, match="strict=False"):
         mech.with_inertial_parameters(likely)
-    found = lw.physical_parameters(mech, likely, matrix, nearness=1e-9)
-    np.testing.assert_allclose(lw.inertial_parameters(mech.with_inertial_parameters(found)), found, atol=1e-12)
+    found = lw.estimation.physical_parameters(mech, likely, matrix, nearness=1e-9)
+    np.testing.assert_allclose(
+        lw.estimation.inertial_parameters(mech.with_inertial_parameters(found)), found, atol=1e-12
+    )
 
     def residuals(entries: np.ndarray) -> np.ndarray:
         return matrix @ physical(entries.reshape(-1, 4, 4)) - measured
@@ -322,14 +326,14 @@ def test_physical_parameters_of_arms():
     """They are taken, are no worse at the torques than the true ones, and those that are physical stay."""
     for mech in (lw.mechanisms.stanford_arm(), lw.mechanisms.planar_arm(3)):
         matrix, measured, likely = identified(mech, 2)
-        found, truth = lw.physical_parameters(mech, likely, matrix), lw.inertial_parameters(mech)
+        found, truth = lw.estimation.physical_parameters(mech, likely, matrix), lw.estimation.inertial_parameters(mech)
         mech.with_inertial_parameters(found)
         assert np.sum((matrix @ found - measured) ** 2) <= np.sum((matrix @ truth - measured) ** 2)
-        mech.with_inertial_parameters(lw.physical_parameters(mech, likely))
+        mech.with_inertial_parameters(lw.estimation.physical_parameters(mech, likely))
         drawn = physical(np.random.default_rng(3).normal(size=(mech.n_links, 4, 4)))
-        np.testing.assert_allclose(lw.physical_parameters(mech, drawn, matrix), drawn, atol=1e-9)
+        np.testing.assert_allclose(lw.estimation.physical_parameters(mech, drawn, matrix), drawn, atol=1e-9)
     chain = lw.mechanisms.chain(2)  # whose first mass is not seen: it stays near
     matrix, _, likely = identified(chain, 0, deviation=0.5)
-    assert np.abs(lw.physical_parameters(chain, likely, matrix) - likely).max() < 10.0
+    assert np.abs(lw.estimation.physical_parameters(chain, likely, matrix) - likely).max() < 10.0
     with pytest.raises(lw.MechanismError, match="must be 30 finite numbers, ten for each link"):
-        lw.physical_parameters(mech, truth[:-1])
+        lw.estimation.physical_parameters(mech, truth[:-1])

@@ -22,20 +22,22 @@ def test_rate_of_the_centroidal_momentum(tree):
     rng = np.random.default_rng(0)
     q, v = lw.random_state(tree, rng, (5,))
     a = rng.normal(size=v.shape)
-    expected = lw.centroidal_momentum_matrix_rate(tree, q, v) @ v[..., None]
-    expected = expected + lw.centroidal_momentum_matrix(tree, q) @ a[..., None]
-    np.testing.assert_allclose(lw.centroidal_momentum_rate(tree, q, v, a), expected[..., 0], atol=1e-9)
+    expected = lw.centroidal.centroidal_momentum_matrix_rate(tree, q, v) @ v[..., None]
+    expected = expected + lw.centroidal.centroidal_momentum_matrix(tree, q) @ a[..., None]
+    np.testing.assert_allclose(lw.centroidal.centroidal_momentum_rate(tree, q, v, a), expected[..., 0], atol=1e-9)
     falling = lw.forward_dynamics(tree, q, v, np.zeros(tree.nv))
     weight = np.r_[0, 0, 0, tree.masses.sum() * tree.gravity]
     np.testing.assert_allclose(
-        lw.centroidal_momentum_rate(tree, q, v, falling), np.tile(weight, (5, 1)), atol=1e-7 * np.abs(weight).max()
+        lw.centroidal.centroidal_momentum_rate(tree, q, v, falling),
+        np.tile(weight, (5, 1)),
+        atol=1e-7 * np.abs(weight).max(),
     )
 
 
 def test_between_two_configurations(tree):
     rng = np.random.default_rng(1)
     q0, q1 = lw.random_state(tree, rng)[0], lw.random_state(tree, rng)[0]
-    path = lw.interpolate(tree, q0, q1, np.linspace(0.0, 1.0, 5))
+    path = lw.kinematics.interpolate(tree, q0, q1, np.linspace(0.0, 1.0, 5))
     way = lw.difference(tree, q0, q1)
     np.testing.assert_allclose(lw.difference(tree, q0, path), np.linspace(0, 1, 5)[:, None] * way, atol=1e-9)
 
@@ -49,20 +51,20 @@ def test_pushes_at_frames(tree):
     a, push = rng.normal(size=v.shape), rng.normal(size=(3, 6))
     without = lw.inverse_dynamics(mech, q, v, a)
     for frame in ("link", "world_aligned"):
-        wrenches = lw.wrenches_at(mech, {"tool": push}, q, frame)
+        wrenches = lw.forces.wrenches_at(mech, {"tool": push}, q, frame)
         assert wrenches.shape == (3, mech.n_links, 6)
         expected = (np.swapaxes(lw.jacobian(mech, q, "tool", frame=frame), -1, -2) @ push[..., None])[..., 0]
         np.testing.assert_allclose(without - lw.inverse_dynamics(mech, q, v, a, wrenches), expected, atol=1e-9)
-    both = lw.wrenches_at(mech, {"tool": push[0], link: push[1]})
+    both = lw.forces.wrenches_at(mech, {"tool": push[0], link: push[1]})
     np.testing.assert_allclose(
-        both, lw.wrenches_at(mech, {"tool": push[0]}) + lw.wrenches_at(mech, {link: push[1]}), atol=1e-12
+        both, lw.forces.wrenches_at(mech, {"tool": push[0]}) + lw.forces.wrenches_at(mech, {link: push[1]}), atol=1e-12
     )
     with pytest.raises(lw.MechanismError, match="need q"):
-        lw.wrenches_at(mech, {"tool": push[0]}, frame="world_aligned")
+        lw.forces.wrenches_at(mech, {"tool": push[0]}, frame="world_aligned")
     with pytest.raises(lw.MechanismError, match="fixed to the ground"):
-        lw.wrenches_at(mech, {"ground": push[0]})
+        lw.forces.wrenches_at(mech, {"ground": push[0]})
     with pytest.raises(lw.MechanismError, match=r"\[moment; force\]"):
-        lw.wrenches_at(mech, {"tool": push[0, :3]})
+        lw.forces.wrenches_at(mech, {"tool": push[0, :3]})
 
 
 def test_hints(tree):

@@ -15,7 +15,7 @@ BOX = BODY.shape("skin", "body", "box", (0.1, 0.15, 0.05)).build()
 
 
 def gap(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    points = lw.contact_points(mech, q, np.zeros(mech.nv))
+    points = lw.contact.contact_points(mech, q, np.zeros(mech.nv))
     return (points.gap - [pair.law.margin for pair in mech.contact_parts]).min(axis=-1)
 
 
@@ -26,7 +26,7 @@ def test_a_batch_moves_against_gravity_until_it_touches(normal, gravity):
     rng = np.random.default_rng(0)
     q, _ = lw.random_state(mech, rng, (4, 3))
     q[..., 4:] = rng.normal(size=(4, 3, 3))  # inside and above
-    placed = lw.place_on_ground(mech, q)
+    placed = lw.contact.place_on_ground(mech, q)
     np.testing.assert_allclose(gap(mech, placed), 0.0, atol=1e-12)
     np.testing.assert_allclose(placed[..., :4], q[..., :4], atol=1e-14)
     up = -np.array(gravity) if any(gravity) else np.array(normal)
@@ -39,9 +39,9 @@ def test_a_batch_moves_against_gravity_until_it_touches(normal, gravity):
 
 def test_margins_and_names_of_joints():
     mech = BOX.with_ground(margin=0.02)
-    placed = lw.place_on_ground(mech, {"free": [1, 0, 0, 0, 0.4, 0.5, -3.0]})
+    placed = lw.contact.place_on_ground(mech, {"free": [1, 0, 0, 0, 0.4, 0.5, -3.0]})
     np.testing.assert_allclose(placed, [1, 0, 0, 0, 0.4, 0.5, 0.07], atol=1e-14)
-    np.testing.assert_allclose(lw.place_on_ground(mech)[6], 0.07, atol=1e-14)
+    np.testing.assert_allclose(lw.contact.place_on_ground(mech)[6], 0.07, atol=1e-14)
 
 
 def test_a_base_on_slides_is_lifted_by_them():
@@ -53,7 +53,7 @@ def test_a_base_on_slides_is_lifted_by_them():
     )
     mech = builder.joint("hip", lw.Revolute((0, 1, 0)), "trunk", "leg").build()
     mech = mech.with_shape("foot", "leg", "sphere", 0.02, (0, 0, -0.3)).with_ground(0.1)
-    q = lw.place_on_ground(mech, {"x": 0.2, "z": 0.5, "hip": 0.7})
+    q = lw.contact.place_on_ground(mech, {"x": 0.2, "z": 0.5, "hip": 0.7})
     np.testing.assert_allclose(gap(mech, q), 0.0, atol=1e-13)
     assert q[mech.q_index("hip")] == 0.7
     position = lw.frame_pose(mech, q, "trunk")[:3, 3]
@@ -71,7 +71,7 @@ def test_bodies_are_placed_one_by_one_on_what_is_fixed():
     q = np.tile(lw.neutral(mech), (4, 1))
     q[:, 4:7] = [[0, 0, 0.1], [0.55, 0, 2.0], [3, 0, -1.0], [0.3, 0.2, 4.0]]
     q[:, 11:] = [5.0, 0.0, 0.0]
-    placed = lw.place_on_ground(mech, q)
+    placed = lw.contact.place_on_ground(mech, q)
     beside = 0.5 + math.sqrt(0.1**2 - 0.05**2)  # on the edge of the step
     np.testing.assert_allclose(placed[:, 6], [0.6, beside, 0.1, 0.6], atol=1e-9)
     np.testing.assert_allclose(placed[:, 13], 0.2, atol=1e-12)
@@ -81,7 +81,7 @@ def test_units_do_not_matter():
     for units in SYSTEMS:
         mech = units.mechanism(BOX.with_ground(0.2, (0.1, 0.0, 1.0)))
         q = units.q(BOX, [0.8, 0.0, 0.6, 0.0, 0.1, 0.2, -0.4])
-        np.testing.assert_allclose(gap(mech, lw.place_on_ground(mech, q)) / units.length, 0.0, atol=1e-12)
+        np.testing.assert_allclose(gap(mech, lw.contact.place_on_ground(mech, q)) / units.length, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_units_do_not_matter():
 )
 def test_what_cannot_be_placed_is_refused(make, message):
     with pytest.raises(lw.MechanismError, match=message):
-        lw.place_on_ground(make())
+        lw.contact.place_on_ground(make())
 
 
 def _arm() -> lw.Mechanism:
@@ -105,18 +105,18 @@ def _arm() -> lw.Mechanism:
     return builder.shape("tip", "arm", "sphere", 0.05, (0.4, 0, 0)).build()
 
 
-def _held() -> lw.Loop:
+def _held() -> lw.constraints.Loop:
     still = (np.eye(3), np.zeros(3))
-    return lw.Loop("held", lw.Spherical(), "ground", still, "body", still)
+    return lw.constraints.Loop("held", lw.Spherical(), "ground", still, "body", still)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_coordinates_that_are_not_finite_are_refused(number):
     mech = BOX.with_ground()
     with pytest.raises(lw.MechanismError, match="q has entries that are not finite"):
-        lw.place_on_ground(mech, np.where(np.arange(7) == 5, number, lw.neutral(mech)))
+        lw.contact.place_on_ground(mech, np.where(np.arange(7) == 5, number, lw.neutral(mech)))
 
 
 def test_what_is_no_mechanism_is_refused():
     with pytest.raises(TypeError, match="a Mechanism is needed"):
-        lw.place_on_ground("robot.xml")
+        lw.contact.place_on_ground("robot.xml")

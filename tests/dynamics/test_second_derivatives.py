@@ -12,7 +12,7 @@ def test_a_pendulum_in_closed_form():
     """a = (tau - m g l sin q) / I, twice."""
     arm = lw.mechanisms.planar_arm(1)
     q = np.linspace(-2.0, 2.0, 5)[:, None]
-    d_qq, d_vv, d_qv, d_tauq = lw.forward_dynamics_second_derivatives(arm, q, 0.0 * q, 0.0 * q)
+    d_qq, d_vv, d_qv, d_tauq = lw.derivatives.forward_dynamics_second_derivatives(arm, q, 0.0 * q, 0.0 * q)
     gravity = lw.forward_dynamics(arm, q, 0.0 * q, 0.0 * q)
     np.testing.assert_allclose(d_qq[..., 0, 0], -gravity, atol=1e-12)
     assert not any(x.any() for x in (d_vv, d_qv, d_tauq))
@@ -35,10 +35,10 @@ def test_programs_differentiated_twice(mech):
     twice = lw.jacobian_of(lw.jacobian_of(kernel, ("q", "v", "tau")), ("q", "v", "tau"))(q, v, tau)
     of = [slice(0, n), slice(n, 2 * n), slice(2 * n, 3 * n)]
     expected = [twice[:, of[i], of[j]] for i, j in ((0, 0), (1, 1), (0, 1), (2, 0))]
-    for found, right in zip(lw.forward_dynamics_second_derivatives(mech, q, v, tau), expected, strict=True):
+    for found, right in zip(lw.derivatives.forward_dynamics_second_derivatives(mech, q, v, tau), expected, strict=True):
         np.testing.assert_allclose(found, right, atol=1e-9 * max(1.0, np.abs(right).max()))
     direction = rng.normal(size=3 * n)
-    changes = lw.forward_dynamics_second_derivatives(mech, q, v, tau, along=np.split(direction, 3))
+    changes = lw.derivatives.forward_dynamics_second_derivatives(mech, q, v, tau, along=np.split(direction, 3))
     for k, found in enumerate(changes):
         right = twice[:, of[k]] @ direction
         np.testing.assert_allclose(found, right, atol=1e-9 * max(1.0, np.abs(right).max()))
@@ -49,9 +49,9 @@ def test_products_against_differences(name, monkeypatch):
     """Two roads that share the first derivatives alone."""
     this = case(name)
     along = tuple(np.random.default_rng(1).normal(size=(3, this.mech.nv)))
-    products = lw.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)
+    products = lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)
     monkeypatch.setattr(second_derivatives, "compiled_dofs", lambda mech: 0)
-    differences = lw.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)
+    differences = lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)
     for found, right in zip(differences, products, strict=True):
         np.testing.assert_allclose(found, right, atol=1e-7 * max(1.0, np.abs(right).max()))
 
@@ -60,4 +60,4 @@ def test_singular_positions_have_none():
     """A parallelogram in one line."""
     this = case(SINGULAR)
     with pytest.raises(lw.MechanismError, match="singular position"):
-        lw.forward_dynamics_second_derivatives(this.mech, this.q)
+        lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q)

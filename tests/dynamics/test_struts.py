@@ -56,7 +56,7 @@ def test_forces_against_poses_and_jacobians(seed):
     q, v = lw.random_state(mech, rng)
     for strut in struts(mech, rng):
         expected = by_hand(mech, q, v, strut)
-        found = lw.Passive((strut,)).forces(mech, q, v)
+        found = lw.forces.Passive((strut,)).forces(mech, q, v)
         np.testing.assert_allclose(found, expected, atol=1e-11 * (1.0 + np.abs(expected).max()))
 
 
@@ -64,7 +64,7 @@ def test_forces_against_poses_and_jacobians(seed):
 def test_derivatives_and_potential(seed):
     mech = lw.mechanisms.random_tree(4, seed, floating_base=seed == 1)
     rng = np.random.default_rng(seed)
-    passive = lw.Passive(tuple(struts(mech, rng)))
+    passive = lw.forces.Passive(tuple(struts(mech, rng)))
     q, v = lw.random_state(mech, rng, (3,))
     d_q, d_v = passive.derivatives(mech, q, v)
     still = passive.forces(mech, q, 0.0 * v)
@@ -82,8 +82,8 @@ def test_energy_is_conserved_on_a_loop():
     mech = lw.mechanisms.five_bar()
     q = lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
     first, last = mech.link_names[0], mech.link_names[-1]
-    passive = lw.Passive.spring_between(first, (0.2, 0.1, 0.0), last, (0.1, 0.3, 0.0), 40.0, 0.5)
-    passive += lw.Passive.cylinder_between("ground", (0.0, 2.0, 0.0), first, (0.4, 0.0, 0.0), force=3.0)
+    passive = lw.forces.Passive.spring_between(first, (0.2, 0.1, 0.0), last, (0.1, 0.3, 0.0), 40.0, 0.5)
+    passive += lw.forces.Passive.cylinder_between("ground", (0.0, 2.0, 0.0), first, (0.4, 0.0, 0.0), force=3.0)
     motion = lw.simulate(mech, q, np.zeros(4), 1.0, passive=passive, rtol=1e-11, atol=1e-11)
     assert np.ptp(motion.passive_energy) > 1.0
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-8 * np.ptp(motion.passive_energy)
@@ -94,10 +94,12 @@ def test_inner_struts_conserve_energy_and_momentum_of_a_floating_base():
     q, v = lw.random_state(mech, np.random.default_rng(3))
     base, tip = mech.link_names[0], mech.link_names[-1]
     ends = (base, (0.3, 0.2, 0.1), tip, (1.0, 0.0, 0.5))
-    motion = lw.simulate(mech, q, v, 0.5, passive=lw.Passive.spring_between(*ends, 50.0, 0.2), rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        mech, q, v, 0.5, passive=lw.forces.Passive.spring_between(*ends, 50.0, 0.2), rtol=1e-11, atol=1e-11
+    )
     assert np.ptp(motion.passive_energy) > 0.1
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-8 * np.abs(motion.energy).max()
-    damped = lw.simulate(mech, q, v, 0.5, passive=lw.Passive.damper_between(*ends, 5.0), rtol=1e-11, atol=1e-11)
+    damped = lw.simulate(mech, q, v, 0.5, passive=lw.forces.Passive.damper_between(*ends, 5.0), rtol=1e-11, atol=1e-11)
     assert damped.energy[-1] < damped.energy[0] - 1e-2 and (np.diff(damped.energy) < 1e-9).all()
     for one in (motion, damped):
         momentum = lw.momentum(mech, one.q, one.v)
@@ -109,7 +111,7 @@ def test_a_cylinder_lifts_a_mass(pushed):
     """Upwards it is a mass under a constant force and a damper: the speed approaches (F - m g) / d."""
     builder = lw.Builder().link("mass", 0.5, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("slide", lw.Prismatic((0, 0, 1)), "ground", "mass").build("lift")
-    passive = lw.Passive.cylinder_between("ground", (0, 0, -1), "mass", (0, 0, 0), **pushed, damping=2.0)
+    passive = lw.forces.Passive.cylinder_between("ground", (0, 0, -1), "mass", (0, 0, 0), **pushed, damping=2.0)
     motion = lw.simulate(mech, [0.0], [0.0], 1.0, passive=passive, rtol=1e-11, atol=1e-11)
     limit = (12.0 - 0.5 * 9.81) / 2.0
     np.testing.assert_allclose(motion.v[:, 0], limit * (1.0 - np.exp(-2.0 / 0.5 * motion.t)), atol=1e-9)
@@ -118,7 +120,9 @@ def test_a_cylinder_lifts_a_mass(pushed):
 def test_linear_models_and_equilibria_of_loops():
     """A four-bar linkage held by a spring: its slow swing has the frequency that the model says."""
     mech = lw.mechanisms.four_bar()
-    passive = lw.Passive.spring_between("ground", (0.2, 1.5, 0.0), mech.link_names[1], (0.1, 0.2, 0.0), 80.0, 0.3)
+    passive = lw.forces.Passive.spring_between(
+        "ground", (0.2, 1.5, 0.0), mech.link_names[1], (0.1, 0.2, 0.0), 80.0, 0.3
+    )
     found = lw.find_equilibrium(mech, np.zeros(mech.nq), passive=passive, stable=True)
     model = lw.linearize(mech, found.q, passive=passive)
     assert model.is_equilibrium and found.stable
@@ -135,7 +139,7 @@ def test_linear_models_of_trees_by_differences():
     mech = lw.mechanisms.random_tree(3, 5, joints=("revolute", "prismatic"))
     rng = np.random.default_rng(2)
     q, v = lw.random_state(mech, rng)
-    passive = lw.Passive(tuple(struts(mech, rng)))
+    passive = lw.forces.Passive(tuple(struts(mech, rng)))
     model, n = lw.linearize(mech, q, v, passive=passive), mech.nv
 
     def acceleration(q, v):
@@ -154,7 +158,7 @@ def test_linear_models_of_trees_by_differences():
 def test_springs_without_free_length_are_smooth_where_their_points_meet():
     builder = lw.Builder().link("body", 2.0, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("base", lw.Floating(), "ground", "body").build("body", (0, 0, 0))
-    passive = lw.Passive.spring_between("ground", (0, 0, 0), "body", (0, 0, 0), 8.0)
+    passive = lw.forces.Passive.spring_between("ground", (0, 0, 0), "body", (0, 0, 0), 8.0)
     q = lw.neutral(mech)
     np.testing.assert_array_equal(passive.forces(mech, q, np.ones(6)), np.zeros(6))
     np.testing.assert_allclose(passive.derivatives(mech, q, np.ones(6))[0][3:, 3:], -8.0 * np.eye(3), atol=1e-15)
@@ -171,7 +175,7 @@ def test_mimic_joints():
         mimic = {} if name == "near" else {"mimic": lw.Mimic("near_joint", 2.0, 0.1)}
         builder.joint(f"{name}_joint", lw.Revolute((0, 0, 1)), parent, name, pose, **mimic)
     mech = builder.build("folding")
-    passive = lw.Passive.spring_between("far", (0.7, 0.1, 0.0), *ENDS, 10.0, 0.4)
+    passive = lw.forces.Passive.spring_between("far", (0.7, 0.1, 0.0), *ENDS, 10.0, 0.4)
     q = np.array([0.3])
     slope = central(lambda s: passive.energy(mech, q + s))
     np.testing.assert_allclose(passive.forces(mech, q, np.zeros(1)), [-slope], atol=1e-9)
@@ -180,14 +184,14 @@ def test_mimic_joints():
 def test_struts_come_back_from_files(tmp_path):
     mech = lw.mechanisms.planar_arm(2)
     tip = mech.link_names[-1]
-    passive = lw.Passive.spring_between(tip, np.array([0.5, 0, 0]), *ENDS, 10, 0.4, 0.1) + lw.Passive.dampers(
-        {mech.joint_names[0]: 0.2}
-    )
-    again = lw.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
+    passive = lw.forces.Passive.spring_between(
+        tip, np.array([0.5, 0, 0]), *ENDS, 10, 0.4, 0.1
+    ) + lw.forces.Passive.dampers({mech.joint_names[0]: 0.2})
+    again = lw.forces.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
     assert again == passive and hash(again) == hash(passive)
     motion = lw.simulate(mech, [0.3, 0.4], [0.0, 0.0], 0.1, method="rk4", passive=passive)
     motion.save(tmp_path / "motion.npz")
-    loaded = lw.load_trajectory(tmp_path / "motion.npz")
+    loaded = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert loaded.passive == passive
     np.testing.assert_array_equal(loaded.resume(0.1).q, motion.resume(0.1).q)
 
@@ -195,19 +199,31 @@ def test_struts_come_back_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: lw.Passive.spring_between("a", (0, 0), "b", (0, 0, 0), 1.0), "point a of a strut between 'a' and 'b'"),
-        (lambda: lw.Passive.spring_between("a", (0, 0, np.nan), "b", (0, 0, 0), 1.0), "three finite numbers"),
-        (lambda: lw.Passive.spring_between("a", (0, 0, 0), "b", (0, 0, 0), -1.0), "stiffness .* must not be negative"),
         (
-            lambda: lw.Passive.spring_between("a", (0, 0, 0), "b", (0, 0, 0), "1"),
+            lambda: lw.forces.Passive.spring_between("a", (0, 0), "b", (0, 0, 0), 1.0),
+            "point a of a strut between 'a' and 'b'",
+        ),
+        (lambda: lw.forces.Passive.spring_between("a", (0, 0, np.nan), "b", (0, 0, 0), 1.0), "three finite numbers"),
+        (
+            lambda: lw.forces.Passive.spring_between("a", (0, 0, 0), "b", (0, 0, 0), -1.0),
+            "stiffness .* must not be negative",
+        ),
+        (
+            lambda: lw.forces.Passive.spring_between("a", (0, 0, 0), "b", (0, 0, 0), "1"),
             "stiffness .* must be a finite number",
         ),
-        (lambda: lw.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0)), "by force, or by pressure and area"),
         (
-            lambda: lw.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0), 1.0, 2.0, 3.0),
+            lambda: lw.forces.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0)),
+            "by force, or by pressure and area",
+        ),
+        (
+            lambda: lw.forces.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0), 1.0, 2.0, 3.0),
             "by force, or by pressure",
         ),
-        (lambda: lw.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0), 1.0, 2.0), "by force, or by pressure"),
+        (
+            lambda: lw.forces.Passive.cylinder_between("a", (0, 0, 0), "b", (0, 0, 0), 1.0, 2.0),
+            "by force, or by pressure",
+        ),
     ],
 )
 def test_what_makes_no_strut(ask, message):
@@ -219,11 +235,11 @@ def test_struts_that_do_not_fit_the_mechanism():
     mech = lw.mechanisms.planar_arm(2)
     tip = mech.link_names[-1]
     with pytest.raises(MechanismError, match="has no link or frame"):
-        lw.Passive.damper_between("nowhere", (0, 0, 0), tip, (0, 0, 0), 1.0).forces(mech, [0, 0], [0, 0])
-    together = lw.Passive.damper_between("ground", (1, 0, 0), tip, (0, 0, 0), 1.0)
+        lw.forces.Passive.damper_between("nowhere", (0, 0, 0), tip, (0, 0, 0), 1.0).forces(mech, [0, 0], [0, 0])
+    together = lw.forces.Passive.damper_between("ground", (1, 0, 0), tip, (0, 0, 0), 1.0)
     with pytest.raises(MechanismError, match="coincide, so that its force has no direction"):
         together.forces(mech, [0, 0], [0, 0])
-    hinge = lw.Passive.damper_between(mech.link_names[0], (1, 0, 0), tip, (0, 0, 0), 1.0)
+    hinge = lw.forces.Passive.damper_between(mech.link_names[0], (1, 0, 0), tip, (0, 0, 0), 1.0)
     for ask in (
         lambda: hinge.forces(mech, [0.1, 0.2], [1.0, 0.5]),
         lambda: lw.rollout(mech, [0.1, 0.2], None, None, 0.01, 1, passive=hinge),

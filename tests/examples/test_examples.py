@@ -25,7 +25,7 @@ def test_there_are_examples():
 @pytest.fixture
 def in_this_process(tmp_path, monkeypatch, capsys):
     """Run a script as ``python -W error`` does, without importing everything again; what it prints."""
-    threads = lw.get_num_threads()
+    threads = lw.codegen.get_num_threads()
 
     def run(script):
         monkeypatch.chdir(tmp_path)
@@ -36,7 +36,7 @@ def in_this_process(tmp_path, monkeypatch, capsys):
         return capsys.readouterr().out
 
     yield run
-    lw.set_num_threads(threads)
+    lw.codegen.set_num_threads(threads)
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")

@@ -1,5 +1,5 @@
-"""Force elements, as functions of JAX: numbers of ``lw.joint_forces`` and the like, derivatives against differences and
-their own."""
+"""Force elements, as functions of JAX: numbers of ``lw.forces.joint_forces`` and the like, derivatives against
+differences and their own."""
 
 from types import SimpleNamespace
 
@@ -33,15 +33,15 @@ IN_NUMPY = SimpleNamespace(
     acting=SimpleNamespace(
         forward_dynamics=_dynamics(lw.forward_dynamics),
         inverse_dynamics=_dynamics(lw.inverse_dynamics),
-        forces=_elements(lw.joint_forces),
-        activation_rates=_elements(lw.activation_rates),
-        actuator_forces=_elements(lw.actuator_forces),
+        forces=_elements(lw.forces.joint_forces),
+        activation_rates=_elements(lw.forces.activation_rates),
+        actuator_forces=_elements(lw.forces.actuator_forces),
     )
 )
 
 
 def test_numbers_are_those_of_linkwise():
-    assert (lw.contact_points(ARM, Q, V).gap.min(axis=-1) < 0).tolist() == [False, True, True]
+    assert (lw.contact.contact_points(ARM, Q, V).gap.min(axis=-1) < 0).tolist() == [False, True, True]
     driving = CTRL, ACTIVATION
     for name in ("forces", "activation_rates", "actuator_forces"):
         found, expected = (getattr(where.acting, name)(ARM, Q, V, *driving) for where in (lwj, IN_NUMPY))
@@ -66,7 +66,7 @@ def test_derivatives():
         by_q, by_v, by_ctrl, by_activation = jax.jacfwd(lambda *x: lwj.acting.forces(ARM, *x), (0, 1, 2, 3))(
             q, V, CTRL, ACTIVATION
         )
-        known = lw.joint_force_derivatives(ARM, q, V, ctrl=CTRL, activation=ACTIVATION)
+        known = lw.derivatives.joint_force_derivatives(ARM, q, V, ctrl=CTRL, activation=ACTIVATION)
         for found, expected in zip((by_q, by_v, by_ctrl, by_activation), known, strict=True):
             np.testing.assert_allclose(found, expected[:2], rtol=1e-10, atol=1e-10)
     check_grads(lambda *x: lwj.acting.inverse_dynamics(ARM, *x), (Q[0], V, TAU, CTRL, ACTIVATION), 2, rtol=1e-3)

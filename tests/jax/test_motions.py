@@ -36,7 +36,7 @@ def test_rollouts():
 def test_numbers_by_joint_and_by_actuator():
     """As in ``linkwise.rollout``; the other arrays decide on the precision."""
     first, second = ARM.joint_names
-    servoed = ARM.with_elements(lw.Actuator("motor", second, gain=(2.0,)))
+    servoed = ARM.with_elements(lw.forces.Actuator("motor", second, gain=(2.0,)))
     named = {"feedback": {"target": {first: 0.5}, "kp": {second: 20.0}, "kd": 1.0}, "ctrl": {"motor": 0.3}}
     start = {first: 0.3, second: -0.2}, {second: 1.0}
     expected = lw.rollout(servoed, *start, None, 0.01, 4, **named)
@@ -59,7 +59,7 @@ def test_derivatives_of_rollouts():
     q, v, tau = np.random.default_rng(0).normal(size=(3, 2))
     check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 4), (q, v, tau), 1, ["rev"])
     path, speeds = lw.rollout(ARM, q, v, tau, 0.01, 4)
-    expected = lw.rollout_vjp(ARM, path, speeds, tau, 0.01, 4, (np.ones(2), None), wrt=("q0", "v0", "tau"))
+    expected = lw.derivatives.rollout_vjp(ARM, path, speeds, tau, 0.01, 4, (np.ones(2), None), wrt=("q0", "v0", "tau"))
     found = jax.grad(lambda *x: lwj.rollout(ARM, *x, 0.01, 4)[0][-1].sum(), (0, 1, 2))(q, v, tau)
     for one, other in zip(found, (expected["q0"], expected["v0"], expected["tau"].sum(-2)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10)
@@ -101,7 +101,7 @@ def test_numbers_of_what_acts_are_parameters():
 
 @pytest.mark.slow
 def test_actuators_with_states_of_their_own():
-    arm = ARM.with_elements(lw.Actuator("motor", "joint1", dynamics="filter", time_constant=0.1))
+    arm = ARM.with_elements(lw.forces.Actuator("motor", "joint1", dynamics="filter", time_constant=0.1))
     q, w, ctrl = np.array([0.1, 0.2]), np.array([0.5]), np.array([2.0])
     given = {"ctrl": ctrl, "activation": w, "return_activation": True}
     found, expected = (library.rollout(arm, q, None, None, 0.01, 4, **given) for library in (lwj, lw))
@@ -183,7 +183,7 @@ def test_what_rollouts_refuse():
     with pytest.raises(ValueError, match="needs a target"):
         lwj.rollout(ARM, q, None, None, 0.1, 5, feedback={"kp": 1.0})
     with pytest.raises(TypeError, match="feedback is a dictionary"):
-        lwj.rollout(ARM, q, None, None, 0.1, 5, feedback=lw.computed_torque(ARM, np.zeros(2)))
+        lwj.rollout(ARM, q, None, None, 0.1, 5, feedback=lw.control.computed_torque(ARM, np.zeros(2)))
     with pytest.raises(TypeError, match="tau and ctrl must be arrays"):
         lwj.rollout(ARM, q, None, lambda t, q, v: q, 0.1, 5)
 

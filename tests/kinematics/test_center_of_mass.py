@@ -28,7 +28,7 @@ def test_a_humanoid_stands_on_one_foot_and_leans_with_both_feet_held(humanoid):
     q0 = lw.neutral(humanoid)
     feet = {name: lw.frame_pose(humanoid, q0, name) for name in FEET}
     over = np.linspace(feet["left_sole"][:2, 3], feet["right_sole"][:2, 3], 9)
-    target = lw.CenterOfMassTarget(over, axes="xy")
+    target = lw.kinematics.CenterOfMassTarget(over, axes="xy")
     found = lw.inverse_kinematics(humanoid, feet, q0, posture=q0, center_of_mass=target)
     assert found.q.shape == (9, humanoid.nq) and found.converged.all() and (found.attempts == 1).all()
     for name, pose in feet.items():
@@ -38,7 +38,7 @@ def test_a_humanoid_stands_on_one_foot_and_leans_with_both_feet_held(humanoid):
     assert (knees >= -0.1).all() and (knees <= 2.0).all()
     # The posture is kept as far as the targets allow: nothing of the way to it is left in their null space.
     rows = [lw.jacobian(humanoid, found.q, name, frame="world_aligned") for name in FEET]
-    rows = np.concatenate([*rows, lw.center_of_mass_jacobian(humanoid, found.q)[:, :2]], axis=1)
+    rows = np.concatenate([*rows, lw.centroidal.center_of_mass_jacobian(humanoid, found.q)[:, :2]], axis=1)
     free = np.abs(knees - [-0.1, -0.1]).min(axis=1) > 1e-6
     # Metres are compared with radians in units of the mechanism's length.
     way, rows = lw.difference(humanoid, found.q, q0) / scales(humanoid).of_v, rows * scales(humanoid).of_v
@@ -48,10 +48,10 @@ def test_a_humanoid_stands_on_one_foot_and_leans_with_both_feet_held(humanoid):
 
 def test_other_axes_no_frames_loops_and_what_is_out_of_reach(humanoid):
     q0 = lw.neutral(humanoid)
-    high = lw.CenterOfMassTarget([[0.8], [0.85]], axes="z")
+    high = lw.kinematics.CenterOfMassTarget([[0.8], [0.85]], axes="z")
     feet = {name: lw.frame_pose(humanoid, q0, name) for name in FEET}
     squat = lw.inverse_kinematics(humanoid, feet, q0, center_of_mass=high)
-    one = lw.inverse_kinematics(humanoid, feet, q0, center_of_mass=lw.CenterOfMassTarget(0.8, axes="z"))
+    one = lw.inverse_kinematics(humanoid, feet, q0, center_of_mass=lw.kinematics.CenterOfMassTarget(0.8, axes="z"))
     np.testing.assert_array_equal(one.q, squat.q[0])
     np.testing.assert_allclose(center(humanoid, squat.require())[:, 2], [0.8, 0.85], atol=2e-8)
     arm = lw.mechanisms.planar_arm(3)
@@ -71,13 +71,19 @@ def test_other_axes_no_frames_loops_and_what_is_out_of_reach(humanoid):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: lw.CenterOfMassTarget((0, 0), axes="xw"), 'must be some of "x", "y", "z"'),
-        (lambda: lw.CenterOfMassTarget((0, 0), weight=-1.0), "weight of a CenterOfMassTarget must be a positive"),
+        (lambda: lw.kinematics.CenterOfMassTarget((0, 0), axes="xw"), 'must be some of "x", "y", "z"'),
         (
-            lambda: lw.CenterOfMassTarget((0, 0, 0), axes="xy"),
+            lambda: lw.kinematics.CenterOfMassTarget((0, 0), weight=-1.0),
+            "weight of a CenterOfMassTarget must be a positive",
+        ),
+        (
+            lambda: lw.kinematics.CenterOfMassTarget((0, 0, 0), axes="xy"),
             r"axes 'xy' and must have shape \(\.\.\., 2\), got \(3,\)",
         ),
-        (lambda: (0.0, 0.0), r"shape \(\.\.\., 3\), got \(2,\): for some axes write linkwise.CenterOfMassTarget"),
+        (
+            lambda: (0.0, 0.0),
+            r"shape \(\.\.\., 3\), got \(2,\): for some axes write linkwise.kinematics.CenterOfMassTarget",
+        ),
         (lambda: (0.0, np.nan, 0.0), "must be finite"),
     ],
 )

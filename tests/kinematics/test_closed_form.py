@@ -99,7 +99,7 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def random_pose(rng: np.random.Generator) -> np.ndarray:
-    return lw.se3.exp(rng.uniform(-0.8, 0.8, 6))
+    return lw.kinematics.se3.exp(rng.uniform(-0.8, 0.8, 6))
 
 
 def random_arm(kind: str, backwards: bool, seed: int) -> Arm:
@@ -161,7 +161,7 @@ def test_no_branch_is_missing(ur5, puma):
     counts = []
     for arm, mech, frame in ((ur5, ur5.mechanism(), "hand"), (own, puma, "link6")):
         for pose in (arm.pose(rng.uniform(-np.pi, np.pi, 6)) for _ in range(4)):
-            found = lw.inverse_kinematics_branches(mech, {frame: pose})
+            found = lw.kinematics.inverse_kinematics_branches(mech, {frame: pose})
             assert found.shape == (8, 6)
             found = found[np.isfinite(found).all(axis=1)]
             others = arm.all_by_newton(pose, 300, rng)
@@ -175,17 +175,17 @@ def test_every_branch_reaches_its_pose(ur5):
     mech = ur5.mechanism()
     q = np.random.default_rng(1).uniform(-np.pi, np.pi, (5, 100, 6))
     poses = ur5.pose(q)
-    found = lw.inverse_kinematics_branches(mech, {"hand": poses})
+    found = lw.kinematics.inverse_kinematics_branches(mech, {"hand": poses})
     there = np.isfinite(found).all(axis=-1)
     assert found.shape == (5, 100, 8, 6) and np.isnan(found[~there]).all() and (np.abs(found[there]) <= np.pi).all()
     errors = np.abs(ur5.pose(found) - poses[..., None, :, :]).max(axis=(-2, -1))[there]
     assert errors.max() < 1e-11 and np.quantile(errors, 0.99) < 1e-13
     assert np.nanmin(np.abs(off(found - q[..., None, :])).max(axis=-1), axis=-1).max() < 1e-6
-    whole = lw.FrameTarget(position=poses[0, 0, :3, 3], rotation=poses[0, 0, :3, :3])
-    np.testing.assert_array_equal(lw.inverse_kinematics_branches(mech, {"hand": whole}), found[0, 0])
+    whole = lw.kinematics.FrameTarget(position=poses[0, 0, :3, 3], rotation=poses[0, 0, :3, :3])
+    np.testing.assert_array_equal(lw.kinematics.inverse_kinematics_branches(mech, {"hand": whole}), found[0, 0])
     away = poses.copy()
     away[..., :3, 3] *= 100.0
-    assert np.isnan(lw.inverse_kinematics_branches(mech, {"hand": away})).all()
+    assert np.isnan(lw.kinematics.inverse_kinematics_branches(mech, {"hand": away})).all()
 
 
 def test_the_nearest_branch_within_limits_is_chosen(ur5, puma):
@@ -201,13 +201,15 @@ def test_the_nearest_branch_within_limits_is_chosen(ur5, puma):
             found = lw.inverse_kinematics(mech, {frame: poses}, **options)
             assert found.converged.all() and (found.iterations == 0).all() and (found.attempts == 1).all()
             assert np.abs(lw.frame_pose(mech, found.q, frame) - poses).max() < 1e-10
-            angles = lw.inverse_kinematics_branches(mech, {frame: poses})[..., None] + WHOLE * np.arange(-2, 3)
+            angles = lw.kinematics.inverse_kinematics_branches(mech, {frame: poses})[..., None] + WHOLE * np.arange(
+                -2, 3
+            )
             allowed = (angles >= mech.q_lower[:, None]) & (angles <= mech.q_upper[:, None])
             squares = np.where(allowed, (angles - near[:, None, :, None]) ** 2, np.inf).min(axis=-1).sum(axis=-1)
             np.testing.assert_allclose(np.sum((found.q - near) ** 2, axis=-1), squares.min(axis=-1), atol=1e-7)
-    within = lw.inverse_kinematics_branches(puma, {"link6": poses}, limits=True)
+    within = lw.kinematics.inverse_kinematics_branches(puma, {"link6": poses}, limits=True)
     there = np.isfinite(within[..., 0])
-    allowed = (np.abs(lw.inverse_kinematics_branches(puma, {"link6": poses})) <= 2.6).all(axis=-1)
+    allowed = (np.abs(lw.kinematics.inverse_kinematics_branches(puma, {"link6": poses})) <= 2.6).all(axis=-1)
     np.testing.assert_array_equal(there, allowed)
     assert there.any(axis=1).all() and not there.all()
 
@@ -223,7 +225,7 @@ def test_the_nearest_branch_within_limits_is_chosen(ur5, puma):
 )
 def test_singular_poses(puma, q):
     pose = lw.frame_pose(puma, q, "link6")
-    found = lw.inverse_kinematics_branches(puma, {"link6": pose})
+    found = lw.kinematics.inverse_kinematics_branches(puma, {"link6": pose})
     there = np.isfinite(found).all(axis=-1)
     assert there.sum() >= 4
     assert np.abs(lw.frame_pose(puma, found[there], "link6") - pose).max() < 1e-10
@@ -235,7 +237,7 @@ def test_what_is_out_of_reach_is_left_to_iterations(puma):
     poses[0, :3, 3] *= 5.0
     found = lw.inverse_kinematics(puma, {"link6": poses}, attempts=20)
     assert found.converged.tolist() == [False, True]
-    target = lw.FrameTarget(poses[0, :3, 3], poses[0, :3, :3], position_weight=1e3)
+    target = lw.kinematics.FrameTarget(poses[0, :3, 3], poses[0, :3, :3], position_weight=1e3)
     arm = np.linalg.norm([0.4318, 0.0203, 0.15005]) + 0.4318
     gap = np.linalg.norm(poses[0, :3, 3]) - arm
     nearest = lw.inverse_kinematics(puma, {"link6": target}, attempts=20)
@@ -257,7 +259,7 @@ def test_arms_that_are_nearly_of_a_kind(ur5):
     found = lw.inverse_kinematics(mech, {"hand": poses})
     assert found.converged.all() and np.abs(arm.pose(found.q) - poses).max() < 2e-8
     assert (found.attempts == 1).mean() > 0.9 and np.median(found.iterations) <= 4
-    every = lw.inverse_kinematics_branches(mech, {"hand": poses})
+    every = lw.kinematics.inverse_kinematics_branches(mech, {"hand": poses})
     there = np.isfinite(every).all(axis=-1)
     assert there.sum() > 500 and np.abs(arm.pose(every) - poses[:, None])[there].max() < 1e-9
     again = (np.abs(off(every - q[:, None])).max(axis=-1) < 1e-6).any(axis=-1)
@@ -283,16 +285,16 @@ def test_other_joints_stay_and_may_stand_between(ur5):
     found = lw.inverse_kinematics(mech, {"link5": poses}, q)
     assert (found.iterations == 0).all()
     np.testing.assert_allclose(found.q, q, atol=1e-7)
-    every = lw.inverse_kinematics_branches(mech, {"link5": poses})
+    every = lw.kinematics.inverse_kinematics_branches(mech, {"link5": poses})
     assert every.shape == (20, 8, mech.nq)
     np.testing.assert_array_equal(np.nan_to_num(every[..., mech.q_index("lid")]), 0.0)
 
 
 def test_what_has_no_formulas_says_why(ur5, puma):
     with pytest.raises(lw.MechanismError, match="2 joints carry the frame, not six; linkwise.inverse_kinematics"):
-        lw.inverse_kinematics_branches(lw.mechanisms.planar_arm(2), {"tip": np.eye(4)})
+        lw.kinematics.inverse_kinematics_branches(lw.mechanisms.planar_arm(2), {"tip": np.eye(4)})
     with pytest.raises(lw.MechanismError, match="one pose of one frame"):
-        lw.inverse_kinematics_branches(puma, {"link6": np.zeros(3)})
+        lw.kinematics.inverse_kinematics_branches(puma, {"link6": np.zeros(3)})
     assert "not revolute" in why_not(lw.mechanisms.stanford_arm(), "link6")
     assert "loops" in why_not(lw.mechanisms.five_bar(), "link3")
     general = Arm(np.array([unit(x) for x in np.random.default_rng(0).normal(size=(6, 3))]), ur5.points, ur5.hand)

@@ -49,7 +49,7 @@ def test_a_start_nearby_stays_nearby_and_half_a_turn_is_no_obstacle(puma):
     np.testing.assert_array_equal(unhurried.q, found.q[0])
     assert unhurried.attempts == 1
     flipped = poses[0] @ np.diag([1.0, -1.0, -1.0, 1.0])
-    there = lw.inverse_kinematics(puma, {"link6": lw.FrameTarget(rotation=flipped[:3, :3])}, q[0])
+    there = lw.inverse_kinematics(puma, {"link6": lw.kinematics.FrameTarget(rotation=flipped[:3, :3])}, q[0])
     assert there.converged
     np.testing.assert_allclose(lw.frame_pose(puma, there.q, "link6")[:3, :3], flipped[:3, :3], atol=1e-7)
 
@@ -62,7 +62,7 @@ def test_trees_of_all_joints_reach_several_targets(seed):
     first, second = mech.link_names[-1], mech.link_names[2]
     one, two = (lw.frame_pose(mech, q, name) for name in (first, second))
     axis = np.array([0.0, 0.6, 0.8])
-    aimed = lw.FrameTarget(position=two[..., :3, 3], axis=axis, direction=two[..., :3, :3] @ axis)
+    aimed = lw.kinematics.FrameTarget(position=two[..., :3, 3], axis=axis, direction=two[..., :3, :3] @ axis)
     start = lw.integrate(mech, q, 0.1 * rng.normal(size=(12, mech.nv)), 1.0)
     found = lw.inverse_kinematics(mech, {first: one, second: aimed}, start)
     assert found.converged.all()
@@ -134,7 +134,9 @@ def test_limits_hold_and_what_they_exclude_is_not_reached():
         lambda q: np.sum((lw.frame_pose(mech, q, "tip")[:3, 3] - goal) ** 2), np.full(3, 0.8), bounds=[limits] * 3
     )
     np.testing.assert_allclose(held.error**2, nearest.fun, rtol=1e-4)
-    with pytest.raises(lw.InverseKinematicsError, match="1 of 1 targets of mechanism 'planar_arm_3' were not reached"):
+    with pytest.raises(
+        lw.kinematics.InverseKinematicsError, match="1 of 1 targets of mechanism 'planar_arm_3' were not reached"
+    ):
         held.require()
     assert lw.inverse_kinematics(mech, {"tip": goal}, limits=False).converged
     assert "not solved" in str(held)
@@ -145,7 +147,7 @@ def test_weights_share_what_cannot_be_reached():
     mech = lw.mechanisms.planar_arm(2)
     errors = []
     for weight in (0.1, 10.0):
-        target = lw.FrameTarget((5.0, 0.0, 0.0), axis=(1, 0, 0), direction=(0, 1, 0), rotation_weight=weight)
+        target = lw.kinematics.FrameTarget((5.0, 0.0, 0.0), axis=(1, 0, 0), direction=(0, 1, 0), rotation_weight=weight)
         found = lw.inverse_kinematics(mech, {"tip": target}, [0.3, 0.3], attempts=1)
         axis = lw.frame_pose(mech, found.q, "tip")[:3, 0]
         errors.append(np.arccos(np.clip(axis[1], -1.0, 1.0)))
@@ -185,7 +187,7 @@ def test_mimic_joints_keep_their_limits():
     goal = lw.frame_pose(mech, np.array([0.4]), "b")
     assert lw.inverse_kinematics(mech, {"b": goal}).q == pytest.approx([0.4])
     beyond = lw.inverse_kinematics(
-        mech, {"b": lw.FrameTarget(rotation=lw.frame_pose(mech, np.array([0.8]), "b")[:3, :3])}
+        mech, {"b": lw.kinematics.FrameTarget(rotation=lw.frame_pose(mech, np.array([0.8]), "b")[:3, :3])}
     )
     assert not beyond.converged and beyond.q == pytest.approx([0.5])
 
@@ -230,7 +232,7 @@ def test_bad_input(targets, options, message):
 )
 def test_targets_that_say_too_little_or_too_much(options, message):
     with pytest.raises(ValueError, match=message):
-        lw.FrameTarget(**options)
+        lw.kinematics.FrameTarget(**options)
 
 
 def test_targets_as_people_first_write_them():
@@ -246,8 +248,8 @@ def test_targets_as_people_first_write_them():
     with pytest.raises(TypeError, match=r"\{'link6': pose\}.*got a ndarray"):
         lw.inverse_kinematics(arm, pose, q)
     with pytest.raises(TypeError, match="wrenches_at takes .*behind the mechanism, then q: not a ndarray"):
-        lw.wrenches_at(arm, q, {"link6": np.ones(6)})
-    with pytest.raises(lw.MechanismError, match=r"linkwise.wrenches_at\(mech, \{frame"):
+        lw.forces.wrenches_at(arm, q, {"link6": np.ones(6)})
+    with pytest.raises(lw.MechanismError, match=r"linkwise.forces.wrenches_at\(mech, \{frame"):
         lw.simulate(arm, q, None, 0.1, wrenches={"link6": np.ones(6)})
     with pytest.raises(lw.MechanismError, match=r"q0 is the text 'home'.*mech.postures\[...\]"):
         lw.simulate(arm, "home", None, 0.1)

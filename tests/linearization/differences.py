@@ -26,7 +26,7 @@ class Neighbourhood:
     def __init__(self, mech, q, v, tau, rows, passive=None, wrenches=None):
         self.mech, self.q, self.v, self.tau, self.rows = mech, q, v, tau, np.asarray(rows, dtype=float)
         self.passive, self.wrenches = passive, wrenches
-        self.chart = lw.constraints.local_parametrization(mech, q, self.rows) if mech.loops else None
+        self.chart = lw.kinematics.local_parametrization(mech, q, self.rows) if mech.loops else None
         self.jacobian = lw.compile("difference_jacobian", mech)
 
     def state(self, y, z):

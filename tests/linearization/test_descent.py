@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import linkwise as lw
-from linkwise.linearization import EquilibriumError
+from linkwise.control import EquilibriumError
 from linkwise.linearization.descent import _lowest_within
 from linkwise.mechanism import MechanismError
 
@@ -37,7 +37,7 @@ def crank_rocker() -> lw.Mechanism:
 def test_an_arm_of_eight_links_on_springs(stable):
     """Where BFGS on the energy finds a minimum, so does this, from every start; and it is no higher than nearby."""
     arm = lw.mechanisms.planar_arm(8)
-    springs = lw.Passive.springs(dict.fromkeys(arm.joint_names, 25.0))
+    springs = lw.forces.Passive.springs(dict.fromkeys(arm.joint_names, 25.0))
     rng = np.random.default_rng(0)
 
     def energy(q):
@@ -57,7 +57,7 @@ def test_an_arm_of_eight_links_on_springs(stable):
 @pytest.mark.parametrize("stable", [False, True])
 def test_every_start_round_a_crank_rocker(stable):
     mech = crank_rocker()
-    spring = lw.Passive.springs({"rocker_joint": 30.0}, rest={"rocker_joint": 1.2})
+    spring = lw.forces.Passive.springs({"rocker_joint": 30.0}, rest={"rocker_joint": 1.2})
     q, positions, energies = lw.constraints.assemble(mech, [0.0, 1.0, 1.5]), [], []
     for angle in np.linspace(0.0, 2.0 * np.pi, 31):
         q = lw.linkages.follow(mech, q, {"crank_joint": angle})

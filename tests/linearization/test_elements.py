@@ -15,10 +15,12 @@ def driven_arm() -> lw.Mechanism:
     first, second, third = mech.joint_names
     mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, 0.2, stiffness=30.0, damping=0.3)})
     return mech.with_elements(
-        lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
-        lw.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2, gain=(1.0, 0.2, 0.1)),
-        lw.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3, rest=(-0.2, 0.1), friction=0.1),
-        lw.Actuator("pull", "belt", "tendon", gear=(2.0,), dynamics="integrator", activation_range=(-1.0, 1.0)),
+        lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
+        lw.forces.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2, gain=(1.0, 0.2, 0.1)),
+        lw.forces.Tendon(
+            "belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3, rest=(-0.2, 0.1), friction=0.1
+        ),
+        lw.forces.Actuator("pull", "belt", "tendon", gear=(2.0,), dynamics="integrator", activation_range=(-1.0, 1.0)),
     )
 
 
@@ -28,11 +30,11 @@ def driven_tree() -> lw.Mechanism:
     base, ball = mech.joint_names[0], next(b.joint for b in mech.bodies if isinstance(b.kind, lw.Spherical))
     mech = mech.with_frame("tip", mech.link_names[-1], (np.eye(3), (0.1, 0.2, 0.3)))
     return mech.with_elements(
-        lw.Actuator("wheel", ball, gear=(1.0, 2.0, 0.5), gain=(2.0, 0.3, 0.1), bias=(0.1, -0.4, -0.2)),
-        lw.Actuator("spin", ball, "jointinparent", gear=(0.3, -0.2, 1.0), gain=(1.0, 0.0, 0.2)),
-        lw.Actuator("jets", base, gear=(1.0, 0.5, -0.4, 0.2, 0.1, 0.3)),
-        lw.Actuator("thrust", "tip", "site", gear=(0.0, 0.0, 1.0, 0.1, 0.0, 0.2), bias=(0.3, 0.0, -0.5)),
-        lw.GravityCompensation(mech.link_names[-1], 0.4, (0.1, 0.0, 0.2)),
+        lw.forces.Actuator("wheel", ball, gear=(1.0, 2.0, 0.5), gain=(2.0, 0.3, 0.1), bias=(0.1, -0.4, -0.2)),
+        lw.forces.Actuator("spin", ball, "jointinparent", gear=(0.3, -0.2, 1.0), gain=(1.0, 0.0, 0.2)),
+        lw.forces.Actuator("jets", base, gear=(1.0, 0.5, -0.4, 0.2, 0.1, 0.3)),
+        lw.forces.Actuator("thrust", "tip", "site", gear=(0.0, 0.0, 1.0, 0.1, 0.0, 0.2), bias=(0.3, 0.0, -0.5)),
+        lw.forces.GravityCompensation(mech.link_names[-1], 0.4, (0.1, 0.0, 0.2)),
     )
 
 
@@ -54,7 +56,10 @@ def test_models_against_differences(make):
     def rates(q=q, v=v, tau=tau, u=u, x=x):
         given = {"ctrl": u, "activation": x if w else None}
         return np.concatenate(
-            [lw.forward_dynamics(mech, q, v, tau, **given, forces="all"), lw.activation_rates(mech, q, v, **given)]
+            [
+                lw.forward_dynamics(mech, q, v, tau, **given, forces="all"),
+                lw.forces.activation_rates(mech, q, v, **given),
+            ]
         )
 
     scale = np.abs(model.A).max()
@@ -82,7 +87,9 @@ def test_models_against_differences(make):
 def test_models_of_loops():
     mech = lw.mechanisms.five_bar()
     first, second, *_ = mech.joint_names
-    servo = lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1)
+    servo = lw.forces.Actuator(
+        "servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1
+    )
     mech = mech.with_damping({first: 2.0}).with_elements(servo)
     q = lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
     model = lw.linearize(mech, q, ctrl=[0.4], activation=[0.1])
@@ -120,7 +127,7 @@ def test_equilibria_under_control_inputs():
     """A servo holds against gravity where its force and the weight balance."""
     mech = lw.mechanisms.planar_arm(1)
     (joint,) = mech.joint_names
-    mech = mech.with_elements(lw.Actuator("servo", joint, gain=(50.0,), bias=(0.0, -50.0)))
+    mech = mech.with_elements(lw.forces.Actuator("servo", joint, gain=(50.0,), bias=(0.0, -50.0)))
     found = lw.find_equilibrium(mech, [0.3], ctrl=[0.5])
     (q,) = found.q
     np.testing.assert_allclose(50.0 * (0.5 - q), lw.gravity_force(mech, found.q), atol=1e-7)
@@ -138,7 +145,7 @@ def test_of_several_equilibria_under_a_servo_the_stable_one():
     top = np.pi / 2
     weight = float(lw.gravity_force(mech, [0.0])[0])
     gain = 0.5 * weight
-    mech = mech.with_elements(lw.Actuator("servo", joint, gain=(gain,), bias=(0.0, -gain)))
+    mech = mech.with_elements(lw.forces.Actuator("servo", joint, gain=(gain,), bias=(0.0, -gain)))
     upright = lw.find_equilibrium(mech, [top], ctrl=[top])
     assert upright.stable is False and upright.distance < 1e-8
     fallen = lw.find_equilibrium(mech, [top], ctrl=[top], stable=True)
@@ -154,11 +161,11 @@ def test_one_sided_slopes_at_kinks():
     mech = lw.mechanisms.planar_arm(1)
     (joint,) = mech.joint_names
     stop = mech.with_limits({joint: lw.Limits(-1.0, 0.5, stiffness=100.0)})
-    assert not lw.joint_force_derivatives(stop, [0.5], [0.0]).by_q.any()
-    assert lw.joint_force_derivatives(stop, [0.5 + 1e-9], [0.0]).by_q[0, 0] == -100.0
-    motor = mech.with_elements(lw.Actuator("m", joint, ctrl_range=(-1.0, 1.0)))
-    assert lw.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0]).by_ctrl[0, 0] == 0.0
-    assert lw.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0 - 1e-9]).by_ctrl[0, 0] == 1.0
-    slack = mech.with_elements(lw.Tendon("t", ((joint, 1.0),), stiffness=7.0, rest=(-0.1, 0.1)))
-    assert not lw.joint_force_derivatives(slack, [0.1], [0.0]).by_q.any()
-    assert lw.joint_force_derivatives(slack, [0.1 + 1e-9], [0.0]).by_q[0, 0] == -7.0
+    assert not lw.derivatives.joint_force_derivatives(stop, [0.5], [0.0]).by_q.any()
+    assert lw.derivatives.joint_force_derivatives(stop, [0.5 + 1e-9], [0.0]).by_q[0, 0] == -100.0
+    motor = mech.with_elements(lw.forces.Actuator("m", joint, ctrl_range=(-1.0, 1.0)))
+    assert lw.derivatives.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0]).by_ctrl[0, 0] == 0.0
+    assert lw.derivatives.joint_force_derivatives(motor, [0.0], [0.0], ctrl=[1.0 - 1e-9]).by_ctrl[0, 0] == 1.0
+    slack = mech.with_elements(lw.forces.Tendon("t", ((joint, 1.0),), stiffness=7.0, rest=(-0.1, 0.1)))
+    assert not lw.derivatives.joint_force_derivatives(slack, [0.1], [0.0]).by_q.any()
+    assert lw.derivatives.joint_force_derivatives(slack, [0.1 + 1e-9], [0.0]).by_q[0, 0] == -7.0

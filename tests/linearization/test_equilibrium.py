@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.linearization import EquilibriumError
+from linkwise.control import EquilibriumError
 from linkwise.mechanism import MechanismError
 
 from ..dynamics.closed.built_in import FREEDOMS, built, random_state
@@ -30,7 +30,7 @@ def test_springs_and_gravity_balance(name):
     q = random_state(name, 2)[0]
     one_number = [joint for joint in mech.joint_names if mech.bodies[mech.body_index(joint)].nq == 1]
     rest = {joint: q[mech.q_index(joint)] for joint in one_number}
-    passive = lw.Passive.springs(dict.fromkeys(one_number, 200.0), rest)
+    passive = lw.forces.Passive.springs(dict.fromkeys(one_number, 200.0), rest)
     found = lw.find_equilibrium(mech, q, passive=passive)
     at_rest(mech, found, passive)
     assert found.stiffness.shape == (FREEDOMS[name],) * 2
@@ -47,7 +47,7 @@ def test_trees_with_springs_everywhere(seed):
     rng = np.random.default_rng(seed)
     q, _ = lw.random_state(mech, rng)
     rest = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies}
-    passive = lw.Passive.springs(dict.fromkeys(mech.joint_names, 500.0), rest=rest)
+    passive = lw.forces.Passive.springs(dict.fromkeys(mech.joint_names, 500.0), rest=rest)
     wrenches, tau = rng.normal(size=(mech.n_links, 6)), rng.normal(size=mech.nv)
     found = lw.find_equilibrium(mech, q, tau=tau, passive=passive, wrenches=wrenches)
     at_rest(mech, found, passive, wrenches)
@@ -70,7 +70,7 @@ def test_hanging_standing_and_stuck():
 def test_floating_body_on_springs_and_a_ball():
     mech = lw.Builder().link("body", 2.0, (0.05, 0.0, 0.1), (0.1, 0.2, 0.3))
     mech = mech.joint("base", lw.Floating(), "ground", "body").build()
-    passive = lw.Passive.springs({"base": (5.0, 5.0, 5.0, 100.0, 100.0, 100.0)})
+    passive = lw.forces.Passive.springs({"base": (5.0, 5.0, 5.0, 100.0, 100.0, 100.0)})
     found = lw.find_equilibrium(mech, [1.0, 0.1, 0.0, 0.2, 0.0, 0.1, 0.0], passive=passive)
     at_rest(mech, found, passive)
     assert found.stable and -0.25 < found.q[6] < -0.15  # 2 kg on 100 N/m
@@ -107,7 +107,7 @@ def test_forces_that_hold_a_configuration():
     np.testing.assert_allclose(two.tau, expected, atol=1e-9)
     assert np.linalg.norm(every.tau) < np.linalg.norm(two.tau)
     # Forces given at other joints stay, and springs help.
-    passive = lw.Passive.springs({"joint1": 10.0})
+    passive = lw.forces.Passive.springs({"joint1": 10.0})
     mixed = lw.find_equilibrium(
         mech, q, tau=[0.0, 2.0, 0.0, 0.0], solve_for="tau", actuated=("joint1", "joint4"), passive=passive
     )

@@ -14,9 +14,11 @@ Q = np.array([0.3, -0.4, 0.6])
 
 def driven(**ranges) -> lw.Mechanism:
     return ARM.with_elements(
-        lw.Actuator("servo", SECOND, gain=(40.0,), bias=(0.0, -40.0, -1.0), ctrl_range=ranges.get("servo")),
-        lw.Actuator("slow", FIRST, gear=(3.0,), dynamics="filter", time_constant=0.2, ctrl_range=ranges.get("slow")),
-        lw.Actuator("motor", THIRD, gear=(2.0,), ctrl_range=(1.0, 50.0)),
+        lw.forces.Actuator("servo", SECOND, gain=(40.0,), bias=(0.0, -40.0, -1.0), ctrl_range=ranges.get("servo")),
+        lw.forces.Actuator(
+            "slow", FIRST, gear=(3.0,), dynamics="filter", time_constant=0.2, ctrl_range=ranges.get("slow")
+        ),
+        lw.forces.Actuator("motor", THIRD, gear=(2.0,), ctrl_range=(1.0, 50.0)),
     )
 
 
@@ -36,7 +38,7 @@ def test_nothing_moves():
 
 
 def test_more_actuators_than_needed_share():
-    mech = driven().with_elements(lw.Actuator("second", FIRST, gear=(1.0,)))
+    mech = driven().with_elements(lw.forces.Actuator("second", FIRST, gear=(1.0,)))
     found = lw.find_equilibrium(mech, Q, solve_for="ctrl")
     assert found.residual < 1e-6
     assert found.ctrl[1] == pytest.approx(3.0 * found.ctrl[3], rel=1e-6)  # the least that do it: in proportion to gears
@@ -45,14 +47,14 @@ def test_more_actuators_than_needed_share():
 def test_a_closed_mechanism():
     mech = lw.mechanisms.five_bar()
     q = lw.constraints.assemble(mech, mech.initial)
-    two = [lw.Actuator(f"motor{i}", mech.joint_names[i]) for i in (0, 1)]
+    two = [lw.forces.Actuator(f"motor{i}", mech.joint_names[i]) for i in (0, 1)]
     found = lw.find_equilibrium(mech.with_elements(*two), q, solve_for="ctrl")
     a = lw.forward_dynamics(mech.with_elements(*two), q, np.zeros(mech.nv), ctrl=found.ctrl, forces="all")
     np.testing.assert_allclose(a, 0.0, atol=1e-7)
 
 
 def test_what_cannot_be_held_is_told():
-    with pytest.raises(lw.linearization.EquilibriumError, match="no control inputs within their ranges hold"):
+    with pytest.raises(lw.control.EquilibriumError, match="no control inputs within their ranges hold"):
         lw.find_equilibrium(driven(slow=(-0.1, 0.1)), Q, solve_for="ctrl")
     with pytest.raises(lw.MechanismError, match="no actuator of mechanism 'planar_arm_3' acts"):
         lw.find_equilibrium(ARM, Q, solve_for="ctrl")

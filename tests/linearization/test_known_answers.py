@@ -24,7 +24,7 @@ def test_simple_pendulum():
         close(model.A, np.array([[0.0, 1.0], [sign * square, 0.0]]), 1e-12)
         close(model.B, np.array([[0.0], [1.0 / (0.3 + 2.0 * 0.49)]]), 1e-12)
         assert model.is_equilibrium
-    modes = lw.linearize(pendulum(), [0.0], passive=lw.Passive.dampers({"pivot": 0.4})).modes()
+    modes = lw.linearize(pendulum(), [0.0], passive=lw.forces.Passive.dampers({"pivot": 0.4})).modes()
     np.testing.assert_allclose(modes.frequencies, [np.sqrt(square)], rtol=1e-12)
     np.testing.assert_allclose(modes.damping_ratios, [0.4 / 1.28 / 2.0 / np.sqrt(square)], rtol=1e-12)
     # At any angle and speed the rate is -square sin(angle): its slope is -square cos(angle).
@@ -91,7 +91,7 @@ def cart_pole(cart=1.0, pole=0.2, length=0.5) -> lw.Mechanism:
     return builder.joint("hinge", lw.Revolute((0, 1, 0)), "cart", "pole").build("cart_pole")
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.InertiaWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.InertiaWarning")
 def test_cart_and_pole():
     """Upright: x'' = (f - m g theta) / M, theta'' = ((M + m) g theta - f) / (M l)."""
     big, small, length = 1.0, 0.2, 0.5
@@ -110,7 +110,9 @@ def test_cart_and_pole():
 def test_parallelogram_with_a_spring():
     """Posts and bar of 1 kg and 1 m: 5/3 t'' = 2 g sin t - k t - c t', t the angle of the posts from upright."""
     mech, stiffness, damping = lw.mechanisms.n_four_bar(1), 15.0, 0.8
-    passive = lw.Passive.springs({"post0_joint": stiffness}) + lw.Passive.dampers({"post1_joint": damping})
+    passive = lw.forces.Passive.springs({"post0_joint": stiffness}) + lw.forces.Passive.dampers(
+        {"post1_joint": damping}
+    )
     leaning = lw.find_equilibrium(mech, [1.1, 1.1, -1.1], passive=passive)
     angle = leaning.q[0]
     assert abs(stiffness * angle - 2.0 * G * np.sin(angle)) < 1e-8 and 1.2 < angle < 1.3 and leaning.stable

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.control import rate_jacobian
 from linkwise.dynamics.derivatives import jacobian_of
-from linkwise.linearization import rate_jacobian
 from linkwise.mechanism import MechanismError
 
 from ..dynamics.closed.built_in import STRETCHED, assembled, built, every_mechanism, random_state
@@ -17,7 +17,7 @@ from ..dynamics.closed.random_loops import CLOSING, closed_at, with_loops
 from .differences import Neighbourhood, close, matched
 
 
-def check(mech, q, v, tau, choice=None, passive=None, wrenches=None, tolerance=1e-8) -> lw.StateSpace:
+def check(mech, q, v, tau, choice=None, passive=None, wrenches=None, tolerance=1e-8) -> lw.control.StateSpace:
     """The model, compared with the oracle."""
     model = lw.linearize(mech, q, v, tau, choice, passive=passive, wrenches=wrenches)
     a, b, drift = Neighbourhood(mech, q, v, tau, model.rows, passive, wrenches).model()
@@ -40,7 +40,7 @@ def test_closed_mechanisms(name):
 def test_closed_mechanism_with_springs_dampers_and_wrenches():
     mech, rng = built("five_bar"), np.random.default_rng(0)
     q, v = random_state("five_bar", 2)
-    passive = lw.Passive.springs({"joint2": 30.0}, rest={"joint2": 1.0}) + lw.Passive.dampers(
+    passive = lw.forces.Passive.springs({"joint2": 30.0}, rest={"joint2": 1.0}) + lw.forces.Passive.dampers(
         {"joint1": 2.0, "joint4": 0.5}
     )
     wrenches = rng.normal(size=(4, 6))
@@ -258,12 +258,12 @@ def test_what_cannot_be_linearized_says_why():
         lw.linearize(five, np.zeros((0, 4)), v, independent=("jont1", "joint2"))
     with pytest.raises(ValueError, match="did you mean 'underlying'"):
         lw.linearize(five, q, v, form="underlaying")
-    with pytest.raises(TypeError, match="linkwise.Passive"):
+    with pytest.raises(TypeError, match="linkwise.forces.Passive"):
         lw.linearize(five, q, v, passive=3.0)
     with pytest.raises(MechanismError, match="from 2 to 3 degrees of freedom"):
         lw.linearize(five, np.stack([q, STRETCHED]))
     with pytest.raises(MechanismError, match="linear in q"):
-        lw.linearize(five, q, v, None, lw.constraints.Coordinates(None, None, None))
+        lw.linearize(five, q, v, None, lw.kinematics.Coordinates(None, None, None))
     weightless = dataclasses.replace(
         lw.mechanisms.planar_arm(1),
         bodies=tuple(
@@ -311,8 +311,8 @@ def test_one_state_has_the_model_that_it_has_in_a_batch(name):
 def test_elements_of_a_closed_mechanism_are_in_its_model_of_one_state():
     mech, (q, v), tau = built("five_bar"), random_state("five_bar", 2), np.ones(4)
     joint = mech.joint_names[0]
-    damped = mech.with_elements(lw.Actuator("damper", joint, bias=(0.0, 0.0, -2.0)))
-    expected = lw.linearize(mech, q, v, tau, passive=lw.Passive.dampers({joint: 2.0}))
+    damped = mech.with_elements(lw.forces.Actuator("damper", joint, bias=(0.0, 0.0, -2.0)))
+    expected = lw.linearize(mech, q, v, tau, passive=lw.forces.Passive.dampers({joint: 2.0}))
     close(lw.linearize(damped, q, v, tau).A, expected.A, 1e-11)
     assert np.abs(expected.A - lw.linearize(mech, q, v, tau).A).max() > 1e-3
 
@@ -389,9 +389,9 @@ def test_inputs_are_single_coordinates_by_either_name():
     np.testing.assert_array_equal(named, numbered)
     assert lw.find_equilibrium(mech, q, solve_for="tau", actuated="j.x").tau.shape == (3,)
     for wrong in (
-        lambda: lw.Passive.springs({"j.x": 5.0}).forces(mech, q, np.zeros(3)),
+        lambda: lw.forces.Passive.springs({"j.x": 5.0}).forces(mech, q, np.zeros(3)),
         lambda: mech.with_damping({"j.x": 1.0}),
-        lambda: lw.joint_feedback(mech, q, kp=1.0, kd=1.0, actuated=("j[0]",)),
+        lambda: lw.control.joint_feedback(mech, q, kp=1.0, kd=1.0, actuated=("j[0]",)),
     ):
         with pytest.raises(lw.MechanismError, match="one coordinate of joint 'j'; name the joint here"):
             wrong()

@@ -38,7 +38,7 @@ def robot(path: str) -> lw.Mechanism:
         return lw.load(file)
 
 
-def solve_the_model(model: lw.StateSpace, tolerance: float = 1e-8) -> None:
+def solve_the_model(model: lw.control.StateSpace, tolerance: float = 1e-8) -> None:
     """|A x - lambda x| is small beside the fastest motion times |x|, for every mode."""
     modes = model.modes()
     fastest = np.abs(model.eigenvalues()).max()
@@ -55,7 +55,7 @@ def test_shapes_of_robots_are_eigenvectors(path):
     rng = np.random.default_rng(0)
     hanging = lw.find_equilibrium(mech, lw.neutral(mech))
     held = lw.find_equilibrium(mech, lw.random_state(mech, rng)[0], solve_for="tau")
-    dampers = lw.Passive.dampers(dict.fromkeys(mech.joint_names, 0.1))
+    dampers = lw.forces.Passive.dampers(dict.fromkeys(mech.joint_names, 0.1))
     for found in (hanging, held):
         model = lw.linearize(mech, found.q, tau=found.tau)
         solve_the_model(model)
@@ -89,7 +89,7 @@ def test_a_body_that_nothing_holds():
     modes = lw.linearize(mech, q).modes()
     np.testing.assert_array_equal(modes.eigenvalues, np.zeros(6))
     np.testing.assert_allclose(modes.shapes, np.eye(6), atol=1e-12)
-    damped = lw.linearize(mech, q, passive=lw.Passive.dampers({"base": 0.5})).modes()
+    damped = lw.linearize(mech, q, passive=lw.forces.Passive.dampers({"base": 0.5})).modes()
     assert np.sum(damped.eigenvalues == 0.0) == 6 and np.all(damped.eigenvalues[6:].real < -0.1)
 
 

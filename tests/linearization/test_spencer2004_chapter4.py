@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.linearization import rate_jacobian
+from linkwise.control import rate_jacobian
 
 from ..dynamics.closed.built_in import built, random_state
 from ..dynamics.closed.test_spencer2004_appendix_a import virtual_loop
@@ -60,17 +60,17 @@ class LocalForm:
 
     @cached_property
     def k_hat_rate(self) -> np.ndarray:
-        return self._closing(self._relative(lw.jacobian_rate, self.q_hat, self.v_hat) @ self.k_hat)
+        return self._closing(self._relative(lw.derivatives.jacobian_rate, self.q_hat, self.v_hat) @ self.k_hat)
 
     def k_hat_second_rate(self, acceleration: np.ndarray) -> np.ndarray:
-        second = self._relative(lw.jacobian_second_rate, self.q_hat, self.v_hat, acceleration)
-        rate = self._relative(lw.jacobian_rate, self.q_hat, self.v_hat)
+        second = self._relative(lw.derivatives.jacobian_second_rate, self.q_hat, self.v_hat, acceleration)
+        rate = self._relative(lw.derivatives.jacobian_rate, self.q_hat, self.v_hat)
         return self._closing(second @ self.k_hat) + 2.0 * self._closing(rate @ self.k_hat_rate)
 
     @cached_property
     def k_derivatives(self) -> np.ndarray:
         """(n, p, p): dK/dy_qi = sum over j of dK/dq_j K_ji."""
-        along_q = self._relative(lw.jacobian_derivatives, self.q_hat)  # (6, n^, n^)
+        along_q = self._relative(lw.derivatives.jacobian_derivatives, self.q_hat)  # (6, n^, n^)
         along_y = np.einsum("rkj,ji,kl->rli", along_q, self.k_hat, self.k_hat)
         return np.stack([self._closing(along_y[:, :, i])[: self.n] for i in range(self.p)], axis=-1)
 
@@ -158,7 +158,9 @@ def test_derivatives_of_k_against_differences(form):
         close(form.k_derivatives[:, :, i], slope(along(unit), 2e-3), 1e-8)
     close(form.k_hat_rate[: form.n], slope(along(form.y_v), 2e-3), 1e-8)
     with pytest.raises(ValueError, match="mismatch"):
-        form._relative(lw.jacobian_rate, form.q_hat, form.v_hat) @ form.k  # K as printed, without the virtual rows
+        form._relative(
+            lw.derivatives.jacobian_rate, form.q_hat, form.v_hat
+        ) @ form.k  # K as printed, without the virtual rows
     whole = form.k_hat @ form.y_acceleration + form.k_hat_rate @ form.y_v
     path, step = along(form.y_v, form.y_acceleration), 3e-3
     weights = ((1, 1.5), (2, -0.15), (3, 1 / 90))
@@ -247,9 +249,9 @@ def equilibrium(name: str):
     """An equilibrium held by forces of all joints, and by springs."""
     mech = built(name)
     q = random_state(name, 4)[0]
-    passive = lw.Passive.springs({mech.joint_names[0]: 50.0, mech.joint_names[-1]: 20.0}) + lw.Passive.dampers(
-        {mech.joint_names[1]: 3.0}
-    )
+    passive = lw.forces.Passive.springs(
+        {mech.joint_names[0]: 50.0, mech.joint_names[-1]: 20.0}
+    ) + lw.forces.Passive.dampers({mech.joint_names[1]: 3.0})
     return q, lw.find_equilibrium(mech, q, solve_for="tau", passive=passive).tau, passive
 
 

@@ -33,18 +33,18 @@ def standing():
     q = mech.initial.copy()
     for joint, angle in BENT.items():
         q[mech.q_index(joint)] = angle
-    q[mech.q_index("z")] -= lw.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
+    q[mech.q_index("z")] -= lw.contact.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
     return mech, q
 
 
 def test_a_walker_is_brought_back_on_compliant_ground():
     mech, q = standing()
-    held = lw.hold_contacts(mech, q)
+    held = lw.contact.hold_contacts(mech, q)
     assert lw.constraints.degrees_of_freedom(held, q) == mech.nv - 4
     assert not held.contact_pairs
     balance = lw.find_equilibrium(held, q, solve_for="tau", actuated=MOTORS)
     model = lw.linearize(held, balance.q, None, balance.tau, independent=("x", "z", "pitch"), inputs=MOTORS)
-    regulator = lw.lqr(model, Q=100.0, R=0.3)
+    regulator = lw.control.lqr(model, Q=100.0, R=0.3)
     assert regulator.eigenvalues().real.max() < -0.5
     pushed = np.zeros((3, mech.nv))
     pushed[:, :3] = [[0.2, 0.0, 0.0], [0.0, 0.0, 0.5], [-0.2, -0.2, 0.2]]
@@ -56,12 +56,12 @@ def test_a_walker_is_brought_back_on_compliant_ground():
 
 def test_without_holding_the_message_says_what_to_do():
     mech, q = standing()
-    servos = [lw.Actuator(j, j, gain=(200.0, 0, 0), bias=(0, -200.0, -5.0)) for j in MOTORS]
+    servos = [lw.forces.Actuator(j, j, gain=(200.0, 0, 0), bias=(0, -200.0, -5.0)) for j in MOTORS]
     servoed = mech.with_elements(*servos)
     found = lw.find_equilibrium(servoed, q, ctrl=q[3:])
     model = lw.linearize(servoed, found.q, ctrl=q[3:], inputs=MOTORS)
-    with pytest.raises(lw.MechanismError, match=r"creep.*lw\.hold_contacts"):
-        lw.lqr(model)
+    with pytest.raises(lw.MechanismError, match=r"creep.*lw\.contact\.hold_contacts"):
+        lw.control.lqr(model)
 
 
 def quadruped(gain):
@@ -70,7 +70,7 @@ def quadruped(gain):
     legs = [name.removesuffix("_toe") for name in mech.frame_names if name.endswith("_toe")]
     for leg in legs:
         mech = mech.with_shape(f"{leg}_ball", f"{leg}_toe", "sphere", 0.02)
-    servos = [lw.Actuator(j, j, gain=(gain,), bias=(0.0, -gain, -5.0)) for j in mech.joint_names[1:]]
+    servos = [lw.forces.Actuator(j, j, gain=(gain,), bias=(0.0, -gain, -5.0)) for j in mech.joint_names[1:]]
     q = lw.neutral(mech)
     q[6] += 0.02
     return mech.with_ground().with_elements(*servos), q
@@ -86,10 +86,10 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
         assert one.distance < 0.05 and one.stable is not False
         forces = lw.inverse_dynamics(mech, one.q, np.zeros(mech.nv), np.zeros(mech.nv), forces="all")
         assert np.abs(forces).max() < 1e-7
-        load = lw.contact_points(mech, one.q, np.zeros(mech.nv)).force
+        load = lw.contact.contact_points(mech, one.q, np.zeros(mech.nv)).force
         assert load[..., 2].sum() == pytest.approx(9.81 * mech.masses.sum(), rel=1e-9)
     np.testing.assert_allclose(dropped.q[6], found.q[6], atol=1e-6)
-    held = lw.hold_contacts(mech, q)
+    held = lw.contact.hold_contacts(mech, q)
     standing = lw.find_equilibrium(held, q, stable=True)
     assert standing.stable and standing.distance < 0.05
 
@@ -97,28 +97,28 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
 def test_frames_are_held_where_they_are():
     robot = lw.mechanisms.quadruped(held=())
     toes = [name for name in robot.frame_names if name.endswith("_toe")]
-    built_in, held = lw.mechanisms.quadruped(), lw.hold_frames(robot, toes, points=True)
+    built_in, held = lw.mechanisms.quadruped(), lw.contact.hold_frames(robot, toes, points=True)
     assert [loop.name for loop in held.loops] == [f"held:{toe}" for toe in toes]
     stand, rest, motors = robot.initial, np.zeros(robot.nv), robot.joint_names[1:]
     torques = [lw.inverse_dynamics(one, stand, rest, rest, actuated=motors) for one in (held, built_in)]
     np.testing.assert_allclose(*torques, atol=1e-9)
-    flat = lw.hold_frames(lw.mechanisms.humanoid(held=()), ("left_sole", "right_sole"))
+    flat = lw.contact.hold_frames(lw.mechanisms.humanoid(held=()), ("left_sole", "right_sole"))
     assert lw.constraints.degrees_of_freedom(flat, flat.initial) == flat.nv - 12
     bent = {"front_left_knee_joint": 0.3}
-    leg = lw.hold_frames(robot, "front_left_toe", bent, points=True)
+    leg = lw.contact.hold_frames(robot, "front_left_toe", bent, points=True)
     assert np.abs(lw.constraints.position_error(leg, lw.configuration(robot, bent))).max() < 1e-12
-    with pytest.raises(lw.MechanismError, match=r"has no contacts: lw\.hold_frames"):
-        lw.hold_contacts(robot)
+    with pytest.raises(lw.MechanismError, match=r"has no contacts: lw\.contact\.hold_frames"):
+        lw.contact.hold_contacts(robot)
     with pytest.raises(lw.MechanismError, match="no link or frame 'toe'"):
-        lw.hold_frames(robot, "toe")
+        lw.contact.hold_frames(robot, "toe")
     with pytest.raises(lw.MechanismError, match="'ground' is fixed to the ground already"):
-        lw.hold_frames(robot, "ground")
+        lw.contact.hold_frames(robot, "ground")
 
 
 def test_what_nothing_holds_has_no_equilibrium_nearby_and_that_is_said():
     mech, q = quadruped(300.0)
-    limp = lw.hold_contacts(mech, q).with_acting(actuators=False)
-    with pytest.raises(lw.linearization.EquilibriumError, match=r"is near this guess.*within=0\.5.*solve_for='tau'"):
+    limp = lw.contact.hold_contacts(mech, q).with_acting(actuators=False)
+    with pytest.raises(lw.control.EquilibriumError, match=r"is near this guess.*within=0\.5.*solve_for='tau'"):
         lw.find_equilibrium(limp, q)
     with pytest.raises(ValueError, match="within must be a positive number"):
         lw.find_equilibrium(limp, q, within=-1)
@@ -136,7 +136,7 @@ def test_a_pendulum_on_a_flat_foot():
     mech = builder.build("stander").with_shape("sole", "foot", "box", (0.1, 0.05, 0.02)).with_ground()
     q = mech.initial.copy()
     q[6] = 0.02
-    held = lw.hold_contacts(mech, q)
+    held = lw.contact.hold_contacts(mech, q)
     assert [loop.n_constraints for loop in held.loops] == [6]
     model = lw.linearize(held, q)
     rate = np.sqrt(3.0 * 9.81 * 0.4 / (0.02 + 3.0 * 0.4**2))
@@ -144,11 +144,11 @@ def test_a_pendulum_on_a_flat_foot():
 
     tilted = q.copy()
     tilted[:4] = np.cos(0.1), 0.0, np.sin(0.1), 0.0  # on two of its corners
-    tilted[6] -= lw.contact_points(mech, tilted, np.zeros(7)).gap.min()
-    assert [loop.n_constraints for loop in lw.hold_contacts(mech, tilted).loops] == [3, 3]
+    tilted[6] -= lw.contact.contact_points(mech, tilted, np.zeros(7)).gap.min()
+    assert [loop.n_constraints for loop in lw.contact.hold_contacts(mech, tilted).loops] == [3, 3]
     tilted[6] += 0.1
     with pytest.raises(lw.MechanismError, match="nothing of mechanism 'stander' touches.* smallest gap is 0.1 m"):
-        lw.hold_contacts(mech, tilted)
+        lw.contact.hold_contacts(mech, tilted)
 
 
 def balancer(shape, size):
@@ -171,19 +171,19 @@ def test_wheels_are_not_held(shape, size):
     mech = balancer(shape, size)
     match = r"shape 'left_tyre' is round.* joint 'left_axle'.*Builder\.wheel.*docs/rolling\.md"
     with pytest.raises(lw.MechanismError, match=match):
-        lw.hold_contacts(mech, lw.configuration(mech, {"base.z": 0.0}))
+        lw.contact.hold_contacts(mech, lw.configuration(mech, {"base.z": 0.0}))
 
 
 def test_balls_are_not_held_and_what_stands_on_an_end_is():
     body = lw.Builder().link("one", 1.0, inertia=(0.01, 0.01, 0.01)).joint("base", lw.Floating(), "ground", "one")
     mech, at = body.build("thing"), np.array([1.0, 0, 0, 0, 0, 0, 0.1])
     with pytest.raises(lw.MechanismError, match=r"shape 'ball' is round.* joint 'base'.*Builder\.ball"):
-        lw.hold_contacts(mech.with_shape("ball", "one", "sphere", 0.1).with_ground(), at)
+        lw.contact.hold_contacts(mech.with_shape("ball", "one", "sphere", 0.1).with_ground(), at)
     puck = mech.with_shape("puck", "one", "cylinder", (0.3, 0.1)).with_ground()
-    assert [loop.n_constraints for loop in lw.hold_contacts(puck, at).loops] == [6]
+    assert [loop.n_constraints for loop in lw.contact.hold_contacts(puck, at).loops] == [6]
     below = (np.eye(3), np.array([0, 0, -0.05]))
     foot = mech.with_shape("foot", "one", "sphere", 0.05, below).with_ground()
-    assert [loop.n_constraints for loop in lw.hold_contacts(foot, at).loops] == [3]
+    assert [loop.n_constraints for loop in lw.contact.hold_contacts(foot, at).loops] == [3]
 
 
 def test_a_balancer_that_rolls_is_regulated_without_its_place():
@@ -196,13 +196,13 @@ def test_a_balancer_that_rolls_is_regulated_without_its_place():
     model = lw.linearize(mech, lw.neutral(mech), inputs=("left_axle", "right_axle"))
     place = ("base[2]", "base[3]", "base[4]")
     with pytest.raises(lw.MechanismError, match=r"do not reach.*'base\[4\]'.*leave_out=") as refused:
-        lw.lqr(model)
+        lw.control.lqr(model)
     assert f"leave_out={place!r}" in str(refused.value)
     with pytest.raises(lw.MechanismError, match=r"leave_out.* depends on 'base\[1\]'"):
-        lw.lqr(model, leave_out=("base[1]",))
+        lw.control.lqr(model, leave_out=("base[1]",))
     with pytest.raises(lw.MechanismError, match="no state 'heading'"):
-        lw.lqr(model, leave_out=("heading",))
-    regulator = lw.lqr(model, leave_out=place)
+        lw.control.lqr(model, leave_out=("heading",))
+    regulator = lw.control.lqr(model, leave_out=place)
     values = np.sort(regulator.eigenvalues().real)
     np.testing.assert_allclose(values[6:], 0.0, atol=1e-9)
     assert values[:6].max() < -0.1

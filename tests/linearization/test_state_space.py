@@ -15,9 +15,9 @@ from .differences import close, matched
 
 
 @pytest.fixture(scope="module")
-def model() -> lw.StateSpace:
+def model() -> lw.control.StateSpace:
     mech = built("loader")
-    passive = lw.Passive.dampers({"boom_joint": 500.0})
+    passive = lw.forces.Passive.dampers({"boom_joint": 500.0})
     pistons = ("lift_piston_joint", "tilt_piston_joint")
     held = lw.find_equilibrium(mech, lw.neutral(mech), solve_for="tau", actuated=pistons)
     return lw.linearize(mech, held.q, None, held.tau, pistons, pistons, passive=passive)

@@ -11,7 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism import Annotations, from_data, to_data
 
-NOTE = lw.Note("motor", ("arm.xml:3: <motor>", "arm.xml:4: <motor>"), "give tau")
+NOTE = lw.files.Note("motor", ("arm.xml:3: <motor>", "arm.xml:4: <motor>"), "give tau")
 
 
 def arm() -> lw.Mechanism:
@@ -36,8 +36,10 @@ COPIES = {
     "payload": lambda mech: mech.with_payload("tool", 1.0),
     "armature": lambda mech: mech.with_armature(j0=1.0),
     "frame": lambda mech: mech.with_frame("f", "tool"),
-    "loops": lambda mech: mech.with_loops(lw.Loop("l", lw.Spherical(), "tool", None, "ground", None)).spanning_tree,
-    "parameters": lambda mech: mech.with_inertial_parameters(lw.inertial_parameters(mech)),
+    "loops": lambda mech: (
+        mech.with_loops(lw.constraints.Loop("l", lw.Spherical(), "tool", None, "ground", None)).spanning_tree
+    ),
+    "parameters": lambda mech: mech.with_inertial_parameters(lw.estimation.inertial_parameters(mech)),
 }
 
 
@@ -78,9 +80,9 @@ def test_notes_say_how_many_where_and_what_to_do():
     assert str(mech.notes[0]) == "2 motors (arm.xml:3: <motor>, arm.xml:4: <motor>): give tau"
     assert mech.acting == {"damping": ("j1", "j2")}, "what acts is no note"
     assert not mech.with_damping(j1=0.0, j2=0.0).acting, "what acts follows from the numbers of joints"
-    many = lw.Note("equality", tuple("abcdef"), "x")
+    many = lw.files.Note("equality", tuple("abcdef"), "x")
     assert str(many) == "6 equalities (a, b, c, d and 2 more): x"
-    assert lw.Note("joint with limits", ("a",), "x").counted == "1 joint with limits"
+    assert lw.files.Note("joint with limits", ("a",), "x").counted == "1 joint with limits"
 
 
 def test_arrays_are_read_only():

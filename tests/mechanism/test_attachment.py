@@ -72,7 +72,7 @@ def test_a_hand_on_an_arm_is_what_pinocchio_appends():
     np.testing.assert_allclose(lw.mass_matrix(held, q), lw.mass_matrix(both, q), atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_all_that_acts_on_a_hand_acts_on_an_arm():
     """As if one file had both: springs, damping, limits, tendons, actuators, contact, keyframes, switches."""
     parts = ARM.format(hand=FINGERS.format(p="h_")), MORE.format(p="h_"), KEY.format(p="h_", q="0 0 0.1 0.2")
@@ -95,7 +95,7 @@ def test_all_that_acts_on_a_hand_acts_on_an_arm():
     assert arm.with_acting(False).with_mechanism(hand.with_acting(False), "wrist", prefix="h_").acting == {}
     assert from_data(json.loads(json.dumps(to_data(both)))) == both == pickle.loads(pickle.dumps(both))
     floor = lw.Builder().link("slab").joint("s", lw.Fixed(), "ground", "slab").shape("floor", "slab", "plane").build()
-    with pytest.warns(lw.OmissionWarning, match="planes 'floor'.*are left out"):
+    with pytest.warns(lw.files.OmissionWarning, match="planes 'floor'.*are left out"):
         assert not arm.with_mechanism(floor, "wrist", prefix="f_").shapes
     assert [shape.name for shape in arm.with_mechanism(floor, "ground", prefix="f_").shapes] == ["f_floor"]
 
@@ -110,7 +110,7 @@ def test_loops_mimic_joints_and_relations_are_those_of_each():
     builder.joint("c", z, "b", "c", (None, (0.5, 0, 0)), mimic=lw.Mimic("b", -2.0, 0.3))
     five = lw.mechanisms.five_bar()
     cam = builder.build("cam", five.gravity).with_loops(
-        lw.Coupling("cam", ("a", "b"), relation=lambda q: q["b"] - 0.2 * lw.scalar.sin(q["a"]))
+        lw.constraints.Coupling("cam", ("a", "b"), relation=lambda q: q["b"] - 0.2 * lw.extend.scalar.sin(q["a"]))
     )
     both = five.with_mechanism(cam, "ground", prefix="cam_")
     assert [loop.name for loop in both.loops] == [*(loop.name for loop in five.loops), "cam_cam"]

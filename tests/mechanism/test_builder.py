@@ -216,7 +216,7 @@ def test_lenient_building_keeps_the_values_and_says_so():
     messages = {(type(w.message), str(w.message)) for w in caught}
     assert any(c is InertiaWarning and m.startswith("arm.urdf: link 'a'") and "triangle" in m for c, m in messages)
     assert any(c is InertiaWarning and "link 'b': it has inertia but no mass" in m for c, m in messages)
-    assert lw.LimitWarning is LimitWarning
+    assert lw.motion.LimitWarning is LimitWarning
     assert any(c is LimitWarning and "joint 'j': its lower limit 1 exceeds" in m for c, m in messages)
     np.testing.assert_array_equal(mechanism.bodies[0].inertia, np.diag([1, 1, 3]))
     assert mechanism.masses.tolist() == [1.0, 0.0]

@@ -75,7 +75,7 @@ def test_a_coupling_of_two_joints_moves_as_a_mimic_joint():
 def test_beside_a_loop():
     mech = lw.mechanisms.five_bar()
     first, *_, last = mech.joint_names
-    geared = mech.with_loops(lw.Coupling("gear", {first: 1.0, last: 1.0}, 0.3))
+    geared = mech.with_loops(lw.constraints.Coupling("gear", {first: 1.0, last: 1.0}, 0.3))
     assert geared.n_constraints == mech.n_constraints + 1 and "1 loop, 1 coupling" in repr(geared)
     q = lw.constraints.assemble(geared, [2.0, 2.0, 1.4, 2.0])
     assert abs(q[0] + q[-1] - 0.3) < 1e-9 and lw.constraints.degrees_of_freedom(geared, q) == 1
@@ -95,7 +95,7 @@ def test_files_and_pickles_keep_it():
 
 def test_locked_joints_become_a_constant():
     mech = winch().with_locked(elbow=0.5)
-    assert mech.loops == (lw.Coupling("belt", {"shoulder": 0.1, "slide": -1.0}, 0.05 - 0.1 * 0.5),)
+    assert mech.loops == (lw.constraints.Coupling("belt", {"shoulder": 0.1, "slide": -1.0}, 0.05 - 0.1 * 0.5),)
     with pytest.raises(lw.MechanismError, match="makes all joints of coupling 'belt' parts of one rigid body"):
         mech.with_locked(shoulder=0.0, slide=0.0)
 
@@ -110,7 +110,7 @@ def test_dynamics_keeps_it_and_the_inverse_of_the_mass_matrix_refuses_it():
 
 def test_motors_stay_away_from_what_others_determine():
     """By default as many joints of a coupling have motors as it has degrees of freedom."""
-    chosen = lw.joint_feedback(winch(), lw.neutral(winch()), 1.0, 0.1).actuated_joints
+    chosen = lw.control.joint_feedback(winch(), lw.neutral(winch()), 1.0, 0.1).actuated_joints
     assert set(chosen) >= {"neck"} and len(set(chosen) & {"shoulder", "elbow", "slide"}) == 2
 
 
@@ -137,7 +137,9 @@ def test_names_are_those_of_loops():
     made = builder().coupling("x", {"elbow": 1.0})
     with pytest.raises(lw.MechanismError, match="two loops named 'x'"):
         made.loop("x", lw.Fixed(), "fore")
-    with pytest.raises(lw.MechanismError, match="linkwise.Loop and Coupling objects one by one, got a dict"):
+    with pytest.raises(
+        lw.MechanismError, match="linkwise.constraints.Loop and Coupling objects one by one, got a dict"
+    ):
         winch().with_loops({"elbow": 1.0})
 
 
@@ -169,7 +171,7 @@ def test_forces_of_teeth_are_added_to_bearings(mimic):
     rates = np.linalg.solve(
         [[0.02, 0.0, -0.1], [0.0, 0.02, -0.2], [0.1, 0.2, 0.0]], [torques[0], torques[1], 0.0]
     )  # accelerations of the gears, and the force of the teeth on the pinion along y
-    load = lw.wrenches_at(mech, {"wheel": [0.0, 0.0, torques[1], 0.0, 0.0, 0.0]})
+    load = lw.forces.wrenches_at(mech, {"wheel": [0.0, 0.0, torques[1], 0.0, 0.0, 0.0]})
     if mimic:
         q, v = np.array([0.7]), np.array([4.0])
         a = lw.forward_dynamics(mech, q, v, torques[:1], load)
@@ -180,7 +182,7 @@ def test_forces_of_teeth_are_added_to_bearings(mimic):
     assert across == pytest.approx(rates[2])
     apart = abs(across) * np.tan(angle)
     on = {"pinion": [0, 0, 0.1 * across, -apart, across, 0], "wheel": [0, 0, 0.2 * across, apart, -across, 0]}
-    both = load + lw.wrenches_at(mech, on, q, frame="world_aligned")
+    both = load + lw.forces.wrenches_at(mech, on, q, frame="world_aligned")
     if mimic:
         np.testing.assert_allclose(lw.forward_dynamics(mech, q, v, torques[:1], both), a, rtol=1e-12)
         found = lw.joint_wrenches(mech, q, v, a, both)

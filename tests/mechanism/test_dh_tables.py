@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 
 
-def place(table: lw.DHTable, q: np.ndarray) -> np.ndarray:
+def place(table: lw.files.DHTable, q: np.ndarray) -> np.ndarray:
     """(4, 4): by the table alone, written out."""
 
     def screw(axis: int, angle: float, distance: float) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_tables_reach_where_arms_do(convention: str):
     arms = [*(random_arm(seed) for seed in range(12)), lw.mechanisms.stanford_arm(), lw.mechanisms.planar_arm(3)]
     for arm in arms:
         link = "tool" if "tool" in arm.frames else arm.link_names[-1]
-        table = lw.dh_table(arm, link, convention)
+        table = lw.files.dh_table(arm, link, convention)
         for q in np.random.default_rng(1).uniform(-1.0, 1.0, (3, arm.nq)):
             np.testing.assert_allclose(place(table, q), lw.frame_pose(arm, q, link), atol=1e-9, err_msg=arm.name)
         again = lw.from_dh([{**row, "mass": 1.0, "inertia": (0.1,) * 3} for row in table.rows], convention)
@@ -60,12 +60,12 @@ def test_the_table_of_a_textbook_arm_is_the_textbook_s():
         {"theta": 0.0, "d": 0.1397, "a": 0.4318, "alpha": 0.0},
         {"theta": 0.0, "d": 0.0, "a": 0.0203, "alpha": -np.pi / 2},
     ]
-    table = lw.dh_table(lw.from_dh([{**row, "mass": 1.0, "inertia": (0.1,) * 3} for row in rows]), "frame3")
+    table = lw.files.dh_table(lw.from_dh([{**row, "mass": 1.0, "inertia": (0.1,) * 3} for row in rows]), "frame3")
     for key in ("theta", "d", "a", "alpha"):
         # Of two parallel axes (2 and 3) any common normal will do: what is along them may be in either row.
         if key != "d":
             np.testing.assert_allclose([r[key] for r in table.rows[:2]], [r[key] for r in rows[:2]], atol=1e-12)
-    planar = lw.dh_table(lw.mechanisms.planar_arm(2), "tip")
+    planar = lw.files.dh_table(lw.mechanisms.planar_arm(2), "tip")
     assert [row["a"] for row in planar.rows] == [1.0, 1.0] and np.allclose(planar.tool, np.eye(4))
     assert str(planar).splitlines()[1].split() == ["theta", "d", "a", "alpha"]
     assert str(planar).splitlines()[2].split() == ["joint1", "q1", "0", "1", "0"]
@@ -74,6 +74,6 @@ def test_the_table_of_a_textbook_arm_is_the_textbook_s():
 
 def test_what_has_no_table_is_told():
     with pytest.raises(lw.MechanismError, match="joint .* lock it"):
-        lw.dh_table(lw.mechanisms.quadruped())
+        lw.files.dh_table(lw.mechanisms.quadruped())
     with pytest.raises(lw.MechanismError, match="fixed to the ground"):
-        lw.dh_table(lw.mechanisms.planar_arm(2), "ground")
+        lw.files.dh_table(lw.mechanisms.planar_arm(2), "ground")

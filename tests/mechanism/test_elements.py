@@ -16,11 +16,11 @@ from linkwise.mechanism import from_data, to_data
 def arm() -> lw.Mechanism:
     mech = lw.mechanisms.planar_arm(3).with_damping(joint1=0.5).with_limits(joint2=lw.Limits(-1.0, 2.0, stiffness=9.0))
     return mech.with_elements(
-        lw.Actuator("motor", "joint1", gear=(2.0,), ctrl_range=(-1.0, np.inf)),
-        lw.Tendon("belt", (("joint2", 1.0), ("joint3", -0.5)), stiffness=3.0, limits=(-0.5, 0.5)),
-        lw.Actuator("pull", "belt", "tendon", dynamics="filter", time_constant=0.1),
-        lw.GravityCompensation("link3", 0.4, (0.1, 0.0, 0.0)),
-        lw.EffortRange("joint1", -3.0, 2.0),
+        lw.forces.Actuator("motor", "joint1", gear=(2.0,), ctrl_range=(-1.0, np.inf)),
+        lw.forces.Tendon("belt", (("joint2", 1.0), ("joint3", -0.5)), stiffness=3.0, limits=(-0.5, 0.5)),
+        lw.forces.Actuator("pull", "belt", "tendon", dynamics="filter", time_constant=0.1),
+        lw.forces.GravityCompensation("link3", 0.4, (0.1, 0.0, 0.0)),
+        lw.forces.EffortRange("joint1", -3.0, 2.0),
     )
 
 
@@ -64,7 +64,7 @@ def test_effort_ranges_are_no_actuators_and_act_with_them():
     assert mech.acting["actuators"] == ("motor", "pull")
     alone = mech.with_acting("actuators").with_acting(actuators=("motor",))
     for u, force in ((0.5, 1.0), (9.0, 2.0)):
-        assert lw.joint_forces(alone, still, still, ctrl=[u])[0] == force
+        assert lw.forces.joint_forces(alone, still, still, ctrl=[u])[0] == force
 
 
 def test_effort_limits_that_act_follow_those_of_the_joint():
@@ -73,12 +73,12 @@ def test_effort_limits_that_act_follow_those_of_the_joint():
     def most(limits: lw.Limits) -> float:
         changed = mech.with_limits(joint1=limits)
         assert changed.effort_limit[0] == limits.effort
-        return lw.joint_forces(changed, still, still, ctrl=[500.0])[0]
+        return lw.forces.joint_forces(changed, still, still, ctrl=[500.0])[0]
 
     assert most(lw.Limits(effort=7.0)) == 7.0 and most(lw.Limits(effort=0.0)) == 0.0
     assert most(lw.Limits(-1.0, 1.0)) == 2.0  # the joint had no limit and has none: the range of its motor stays
     bounded = mech.with_limits(joint1=lw.Limits(effort=7.0))
-    assert lw.joint_forces(bounded.with_limits(joint1=lw.Limits()), still, still, ctrl=[500.0])[0] == 1000.0
+    assert lw.forces.joint_forces(bounded.with_limits(joint1=lw.Limits()), still, still, ctrl=[500.0])[0] == 1000.0
     assert mech.with_limits(joint3=lw.Limits(effort=1.0)).elements == mech.elements  # no actuator is at this joint
 
 
@@ -90,7 +90,7 @@ def test_motors_and_actuated_joints_agree():
     assert mech.with_actuated("joint1").actuator_names == ("motor",)
     assert mech.with_actuated("joint2").actuator_names == ()  # the tendon would drive joint3 too
     assert mech.with_actuated("joint3", "joint2").actuator_names == ("pull",)
-    second = lw.Actuator("second", "joint2")
+    second = lw.forces.Actuator("second", "joint2")
     assert mech.with_elements(second).without_elements("pull").actuated_joints == ("joint1", "joint2")
     assert mech.with_actuated("joint1").with_elements(second).actuated_joints == ("joint1", "joint2")
     assert arm().actuated_joints is None and arm().without_elements("motor").actuated_joints is None
@@ -102,8 +102,8 @@ def test_forces_when_joints_are_locked():
     locked = mech.with_locked(joint2=0.7)
     assert locked.actuator_names == ("motor", "pull") and locked.tendons[0].offset == 0.7
     q, v = np.array([0.2, 0.7, 0.4]), np.array([0.3, 0.0, -0.5])
-    whole = lw.joint_forces(mech.with_acting(limits=False), q, v, ctrl=[0.5, 0.1], activation=[0.3])
-    found = lw.joint_forces(locked, q[[0, 2]], v[[0, 2]], ctrl=[0.5, 0.1], activation=[0.3])
+    whole = lw.forces.joint_forces(mech.with_acting(limits=False), q, v, ctrl=[0.5, 0.1], activation=[0.3])
+    found = lw.forces.joint_forces(locked, q[[0, 2]], v[[0, 2]], ctrl=[0.5, 0.1], activation=[0.3])
     np.testing.assert_allclose(found, whole[[0, 2]], atol=1e-13)
     gone = mech.with_locked(joint2=0.2, joint3=0.0)
     assert gone.actuator_names == ("motor",) and not gone.tendons
@@ -115,27 +115,27 @@ def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
     link, rng = mech.link_names[-1], np.random.default_rng(0)
     q, v = lw.random_state(mech, rng)
     point, mass = (0.1, -0.2, 0.3), 0.7
-    held = mech.with_elements(lw.GravityCompensation(link, mass, point))
+    held = mech.with_elements(lw.forces.GravityCompensation(link, mass, point))
     lighter = lw.gravity_force(mech.with_payload(link, mass, point), q) - lw.gravity_force(mech, q)
-    np.testing.assert_allclose(lw.joint_forces(held, q, v), lighter, atol=1e-12)
+    np.testing.assert_allclose(lw.forces.joint_forces(held, q, v), lighter, atol=1e-12)
     moon = held.with_gravity((0.0, 0.0, -1.62))
-    np.testing.assert_allclose(lw.joint_forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
+    np.testing.assert_allclose(lw.forces.joint_forces(moon, q, v), lighter * 1.62 / 9.81, atol=1e-12)
 
 
 def test_fluids_only_take_energy_away_and_survive_files():
     mech = lw.mechanisms.random_tree(4, 2, floating_base=True)
     parts = [
-        lw.FluidForce(mech.link_names[0], "box", (0.1, 0.2, 0.3), 1000.0, 0.5, position=(0.1, 0.0, 0.2)),
-        lw.FluidForce(mech.link_names[-1], "ellipsoid", (0.1, 0.2, 0.3), 900.0, 0.1),
+        lw.forces.FluidForce(mech.link_names[0], "box", (0.1, 0.2, 0.3), 1000.0, 0.5, position=(0.1, 0.0, 0.2)),
+        lw.forces.FluidForce(mech.link_names[-1], "ellipsoid", (0.1, 0.2, 0.3), 900.0, 0.1),
     ]
     wet, rng = mech.with_elements(*parts), np.random.default_rng(0)
     assert wet.acting == {"fluid": (mech.link_names[0], mech.link_names[-1])}
     q, v = lw.random_state(wet, rng, (50,))
-    assert (np.sum(lw.joint_forces(wet, q, v) * v, axis=-1) < 0.0).all()
+    assert (np.sum(lw.forces.joint_forces(wet, q, v) * v, axis=-1) < 0.0).all()
     again = from_data(json.loads(json.dumps(to_data(wet))))
     assert again == wet
-    np.testing.assert_array_equal(lw.joint_forces(again, q[0], v[0]), lw.joint_forces(wet, q[0], v[0]))
-    still = lw.joint_forces(
+    np.testing.assert_array_equal(lw.forces.joint_forces(again, q[0], v[0]), lw.forces.joint_forces(wet, q[0], v[0]))
+    still = lw.forces.joint_forces(
         mech.with_elements(*(dataclasses.replace(x, wind=(1, 2, 3)) for x in parts)), q[0], 0 * v[0]
     )
     assert np.abs(still).max() > 1.0
@@ -153,12 +153,12 @@ def test_fluids_only_take_energy_away_and_survive_files():
 @pytest.mark.parametrize(
     ("element", "message"),
     [
-        (lw.Actuator("a", "elbow"), "no moving joint 'elbow'"),
-        (lw.Actuator("a", "t", "tendon"), "drives tendon 't', which does not exist: did you mean|known: 'belt'"),
-        (lw.Actuator("motor", "joint1"), "two actuators are named 'motor'"),
-        (lw.Tendon("t", (("elbow", 1.0),)), "no moving joint 'elbow'"),
-        (lw.GravityCompensation("hand", 1.0, (0, 0, 0)), "no link or frame 'hand'"),
-        (lw.FluidForce("hand", "box", (1, 1, 1), 1.0), "no link or frame 'hand'"),
+        (lw.forces.Actuator("a", "elbow"), "no moving joint 'elbow'"),
+        (lw.forces.Actuator("a", "t", "tendon"), "drives tendon 't', which does not exist: did you mean|known: 'belt'"),
+        (lw.forces.Actuator("motor", "joint1"), "two actuators are named 'motor'"),
+        (lw.forces.Tendon("t", (("elbow", 1.0),)), "no moving joint 'elbow'"),
+        (lw.forces.GravityCompensation("hand", 1.0, (0, 0, 0)), "no link or frame 'hand'"),
+        (lw.forces.FluidForce("hand", "box", (1, 1, 1), 1.0), "no link or frame 'hand'"),
         (3, "an element of a mechanism is one of Actuator, Tendon"),
     ],
 )
@@ -170,11 +170,11 @@ def test_what_leads_nowhere_is_refused(element, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: lw.Actuator("a", "j", "rope"), "unknown transmission of actuator 'a' 'rope'"),
-        (lambda: lw.Actuator("a", "j", gear=()), "one to six numbers"),
-        (lambda: lw.Actuator("a", "j", ctrl_range=(1.0, -1.0)), "lower <= upper"),
-        (lambda: lw.Actuator("a", "j", dynamics="filter", time_constant=0.0), "must be positive"),
-        (lambda: lw.Tendon("t", (), stiffness=-1.0), "must not be negative"),
+        (lambda: lw.forces.Actuator("a", "j", "rope"), "unknown transmission of actuator 'a' 'rope'"),
+        (lambda: lw.forces.Actuator("a", "j", gear=()), "one to six numbers"),
+        (lambda: lw.forces.Actuator("a", "j", ctrl_range=(1.0, -1.0)), "lower <= upper"),
+        (lambda: lw.forces.Actuator("a", "j", dynamics="filter", time_constant=0.0), "must be positive"),
+        (lambda: lw.forces.Tendon("t", (), stiffness=-1.0), "must not be negative"),
     ],
 )
 def test_numbers_are_checked(make, message):

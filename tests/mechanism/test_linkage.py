@@ -164,7 +164,7 @@ def test_a_load_at_a_pin_acts_on_the_link_that_is_named(at):
     link, point = at.split(".")
     assert mech.frame(at).link == link and repr(mech.frame(at)).startswith(f"<Frame {at!r} on {link!r}: position=(")
     q = lw.linkages.follow_path(mech, lw.neutral(mech), {"A": np.array([0.3, 1.1, 2.5])})
-    push = lw.wrenches_at(mech, {at: [0.0, 0.0, 0.0, -20.0, 7.0, 0.0]}, q, frame="world_aligned")
+    push = lw.forces.wrenches_at(mech, {at: [0.0, 0.0, 0.0, -20.0, 7.0, 0.0]}, q, frame="world_aligned")
     tau = lw.static_forces(mech, q, actuated="A", wrenches=push)
     joints = lw.joint_wrenches(mech, q, tau=tau, wrenches=push)
     loops = lw.constraints.loop_reactions(mech, q, tau=tau, wrenches=push)
@@ -187,7 +187,7 @@ def test_the_wrist_pin_of_a_piston():
     lean = np.arcsin(crank * np.cos(angles) / rod)
     through, wall = 1000 / np.cos(lean), 1000 * np.tan(lean)
     for at, carried in {"piston.B": through, "piston": through, "rod.B": wall, "B": wall}.items():
-        push = lw.wrenches_at(mech, {at: [0, 0, 0, -1000, 0, 0]}, q, frame="world_aligned")
+        push = lw.forces.wrenches_at(mech, {at: [0, 0, 0, -1000, 0, 0]}, q, frame="world_aligned")
         tau = lw.static_forces(mech, q, actuated="O", wrenches=push)
         pin = lw.constraints.loop_reactions(mech, q, tau=tau, wrenches=push)[:, 0, 3:]
         np.testing.assert_allclose(np.linalg.norm(pin, axis=1), np.abs(carried), rtol=1e-9)
@@ -208,7 +208,7 @@ def test_which_link_a_point_is_on():
         place = lw.frame_pose(mech, q, name.split(".")[1])[:3, 3]
         np.testing.assert_allclose(lw.frame_pose(mech, q, name)[:3, 3], place, atol=1e-12)
     with pytest.raises(lw.MechanismError, match="'A' is fixed to the ground.*: name a moving link .*, 'crank.A'$"):
-        lw.wrenches_at(mech, {"A": [0, 0, 0, 1, 0, 0]})
+        lw.forces.wrenches_at(mech, {"A": [0, 0, 0, 1, 0, 0]})
     assert mech.with_frame("tool", "coupler.C", (0.1, 0, 0)).frame("tool").link == "coupler"
     locked = mech.with_locked(A=0.0)
     assert locked.frame("crank.B").link == "ground" and locked.frame("rocker.C").link == "rocker"

@@ -95,7 +95,7 @@ def carried(base, top, root=0.0, cart=5.0) -> lw.Mechanism:
     builder.link("cart", cart, (0.1, -0.2, 0.05), (0.2 * cart, 0.3 * cart, 0.25 * cart))
     builder.joint("base", base, "ground", "root").joint("top", top, "root", "cart", (0.3, 0.1, 0.2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.InertiaWarning)
+        warnings.simplefilter("ignore", lw.files.InertiaWarning)
         return builder.build("cart", strict=False)
 
 
@@ -133,7 +133,7 @@ def test_a_massless_floating_root_is_reported_by_load():
     text = """<robot name="p"><link name="w"/><link name="cart"><inertial><origin xyz="0.1 -0.2 0.05"/><mass value="5"/>
       <inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="slide"
       type="planar"><parent link="w"/><child link="cart"/><axis xyz="0 0 1"/></joint></robot>"""
-    with pytest.warns(lw.InertiaWarning, match=r"\(joint 'slide' can undo its motion\)"):
+    with pytest.warns(lw.files.InertiaWarning, match=r"\(joint 'slide' can undo its motion\)"):
         lw.load(text, floating_base=True)
 
 
@@ -147,7 +147,7 @@ def test_mimic_joints_may_carry_what_others_lack():
         )
         builder.joint("k", lw.Revolute((0, 1, 0)), "ground", "knob", mimic=lw.Mimic("turn", 2.0))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.InertiaWarning)
+            warnings.simplefilter("ignore", lw.files.InertiaWarning)
             return builder.build(strict=False)
 
     for ratio, massless in ((0.5, False), (-0.999, False), (-1.0, True), (0.0, False)):
@@ -170,7 +170,7 @@ TIP.joint("k", lw.Revolute((1, 0, 0)), "a", "tip", (0, 0, 0.5))
 
 def massless_tip() -> lw.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.InertiaWarning)
+        warnings.simplefilter("ignore", lw.files.InertiaWarning)
         return TIP.build("arm", strict=False)
 
 
@@ -178,25 +178,27 @@ CALLS = {
     "forward_dynamics": lambda m, q, v: lw.forward_dynamics(m, q, v, v),
     "forward_dynamics_derivatives": lambda m, q, v: lw.forward_dynamics_derivatives(m, q, v, v),
     "mass_matrix_inverse": lambda m, q, v: lw.mass_matrix_inverse(m, q),
-    "operational_inertia": lambda m, q, v: lw.operational_inertia(m, q, m.link_names[-1]),
-    "forward_link_accelerations": lambda m, q, v: lw.forward_link_accelerations(m, q, v, v),
-    "step_derivatives": lambda m, q, v: lw.step_derivatives(m, q, v, v, 0.01),
+    "operational_inertia": lambda m, q, v: lw.control.operational_inertia(m, q, m.link_names[-1]),
+    "forward_link_accelerations": lambda m, q, v: lw.kinematics.forward_link_accelerations(m, q, v, v),
+    "step_derivatives": lambda m, q, v: lw.derivatives.step_derivatives(m, q, v, v, 0.01),
     "linearize": lambda m, q, v: lw.linearize(m, q),
     "simulate": lambda m, q, v: lw.simulate(m, q, v, 0.01),
     "rollout": lambda m, q, v: lw.rollout(m, q, v, v, 0.01, 2),
-    "rollout_derivatives": lambda m, q, v: lw.rollout_derivatives(m, np.stack([q] * 3), np.stack([v] * 3), None, 0.01),
-    "step_kernel": lambda m, q, v: lw.step_kernel(m),
+    "rollout_derivatives": lambda m, q, v: lw.derivatives.rollout_derivatives(
+        m, np.stack([q] * 3), np.stack([v] * 3), None, 0.01
+    ),
+    "step_kernel": lambda m, q, v: lw.motion.step_kernel(m),
     "acting": lambda m, q, v: lw.forward_dynamics(m, q, v, forces="all"),
-    "diagonal": lambda m, q, v: lw.diagonal.velocities(m, q, v),
-    "diagonal factor": lambda m, q, v: lw.diagonal.factor(m, q),
-    "denoc": lambda m, q, v: lw.denoc.forward_dynamics(m, q, v, v),
-    "denoc udu": lambda m, q, v: lw.denoc.udu(m, q),
-    "control": lambda m, q, v: lw.operational_space_control(m, m.link_names[-1], (0.1, 0.2, 0.3)),
-    "momenta": lambda m, q, v: lw.momenta.velocities(m, q, v),
+    "diagonal": lambda m, q, v: lw.formulations.diagonal.velocities(m, q, v),
+    "diagonal factor": lambda m, q, v: lw.formulations.diagonal.factor(m, q),
+    "denoc": lambda m, q, v: lw.formulations.denoc.forward_dynamics(m, q, v, v),
+    "denoc udu": lambda m, q, v: lw.formulations.denoc.udu(m, q),
+    "control": lambda m, q, v: lw.control.operational_space_control(m, m.link_names[-1], (0.1, 0.2, 0.3)),
+    "momenta": lambda m, q, v: lw.formulations.momenta.velocities(m, q, v),
     "closed": lambda m, q, v: lw.forward_dynamics(m, q, v, v),
     "closed by svd": lambda m, q, v: lw.forward_dynamics(m, q, v, v, method="svd"),
     "closed derivatives": lambda m, q, v: lw.forward_dynamics_derivatives(m, q, v, v),
-    "closed impact": lambda m, q, v: lw.constraints.impact(m, q, v),
+    "closed impact": lambda m, q, v: lw.contact.impact(m, q, v),
     "compile": lambda m, q, v: lw.compile("forward_dynamics", m),
     "compile float32": lambda m, q, v: lw.compile("mass_matrix_inverse", m, dtype="float32", target="numpy"),
     "compile closed": lambda m, q, v: lw.compile("closed_rk4_step", m),

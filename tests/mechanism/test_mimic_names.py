@@ -76,7 +76,7 @@ def test_independent_coordinates_of_a_closed_mechanism():
     q = lw.constraints.assemble(mech, [0.5, 0.5, 1.0], hold=("crank_joint",))
     by_crank = lw.constraints.null_space(mech, q, independent=("crank_joint",))
     np.testing.assert_allclose(lw.constraints.null_space(mech, q, independent=("wheel_joint",)), by_crank / RATIO)
-    chart = lw.constraints.local_parametrization(mech, q, ("wheel_joint",))
+    chart = lw.kinematics.local_parametrization(mech, q, ("wheel_joint",))
     y, rate = chart.independent_state(lw.linkages.follow(mech, q, {"crank_joint": 0.6}), by_crank[:, 0])
     np.testing.assert_allclose([*y, *rate], [RATIO * 0.1, RATIO], atol=1e-9)
     a = lw.inverse_dynamics(mech, q, 0.0 * q, [0.7], independent=("crank_joint",))
@@ -124,10 +124,10 @@ def test_equilibrium_held_by_a_follower():
 
 def test_events_and_passive_elements_see_the_follower():
     mech, q, v = arm(), np.array([0.1, 1.0, 0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
-    passes = lw.events.joint_passes(mech, "follow", -0.1)
+    passes = lw.motion.joint_passes(mech, "follow", -0.1)
     assert passes.function(0.0, q, v) == pytest.approx(RATIO * 0.1 + OFFSET + 0.1)
-    assert lw.events.velocity_zero(mech, "follow").function(0.0, q, v) < 0.0
-    spring = lw.Passive.springs({"follow": 3.0}, {"follow": 0.0})
+    assert lw.motion.velocity_zero(mech, "follow").function(0.0, q, v) < 0.0
+    spring = lw.forces.Passive.springs({"follow": 3.0}, {"follow": 0.0})
     np.testing.assert_allclose(spring.forces(mech, q, v)[0], -3.0 * RATIO * (RATIO * 0.1 + OFFSET))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwise.scalar import atan2, cos, select, sin, sqrt
+from linkwise.extend.scalar import atan2, cos, select, sin, sqrt
 
 import linkwise as lw
 from linkwise.mechanism.plain_data import from_data, to_data
@@ -78,7 +78,7 @@ def test_a_motion_keeps_its_relation(tmp_path):
     mech = cam(lambda q: q["lift"] - 0.01 * (1.0 - cos(q["cam"])))
     motion = lw.simulate(mech, {"cam": 0.5}, {"cam": 3.0}, 0.1)
     motion.save(tmp_path / "motion.npz")
-    read = lw.load_trajectory(tmp_path / "motion.npz")
+    read = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert read.mechanism.loops[0].name == "profile"
     np.testing.assert_allclose(read.constraint_error, motion.constraint_error, atol=1e-15)
 

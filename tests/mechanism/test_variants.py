@@ -329,7 +329,9 @@ def test_what_cannot_be_locked():
 
 def test_loops_are_given_one_by_one():
     mech = lw.mechanisms.chain(3)
-    with pytest.raises(lw.MechanismError, match="takes linkwise.Loop and Coupling objects one by one, got a list"):
+    with pytest.raises(
+        lw.MechanismError, match="takes linkwise.constraints.Loop and Coupling objects one by one, got a list"
+    ):
         mech.with_loops([])
 
 

@@ -210,7 +210,7 @@ def test_bars_are_shown_where_they_are_wanted(capsys, monkeypatch):
     fresh = lw.mechanisms.planar_arm(2)
     lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1)
     assert capsys.readouterr() == ("", "")
-    with lw.progress():
+    with lw.codegen.progress():
         lw.compile("kinetic_energy", fresh)
         lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1)
         lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1, progress=False)
@@ -224,6 +224,6 @@ def test_bars_are_shown_where_they_are_wanted(capsys, monkeypatch):
 def test_bars_without_tqdm_say_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r"pip install 'linkwise\[progress\]'"):
-        lw.progress()
+        lw.codegen.progress()
     with pytest.raises(ImportError, match="tqdm"):
         lw.simulate(ARM, [0.3, 0.2], [0.0, 0.0], 0.1, progress=True)

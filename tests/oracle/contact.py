@@ -11,7 +11,7 @@ import numpy as np
 import linkwise as lw
 
 
-def normal_force(law: lw.ContactLaw, depth: float, rate: float) -> float:
+def normal_force(law: lw.contact.ContactLaw, depth: float, rate: float) -> float:
     """The law as its docstring says it, case by case."""
     if depth <= 0.0:
         return 0.0
@@ -21,7 +21,7 @@ def normal_force(law: lw.ContactLaw, depth: float, rate: float) -> float:
     return law.stiffness * phi * psi
 
 
-def force(law: lw.ContactLaw, depth: float, normal: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+def force(law: lw.contact.ContactLaw, depth: float, normal: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     """On the first side, which moves with ``velocity`` against the other."""
     rate = -normal @ velocity
     push = normal_force(law, depth + law.margin, rate)
@@ -39,7 +39,7 @@ class Contacts:
         self._velocities = [np.zeros(6), *lw.link_velocities(mech, q, v)]
         self.found = [one for pair in mech.contact_pairs for one in self._of_pair(pair)]
 
-    def _placed(self, shape: lw.Shape) -> tuple[int, np.ndarray, np.ndarray]:
+    def _placed(self, shape: lw.contact.Shape) -> tuple[int, np.ndarray, np.ndarray]:
         """Body, rotation and position in the world."""
         frame = self.mech.frames[shape.link]
         pose = self._poses[frame.body + 1]
@@ -53,7 +53,7 @@ class Contacts:
         rotation = pose[:3, :3]
         return rotation @ six[3:] + np.cross(rotation @ six[:3], point - pose[:3, 3])
 
-    def _of_pair(self, pair: lw.ContactPair):
+    def _of_pair(self, pair: lw.contact.ContactPair):
         a, b = (self.mech.shape(name) for name in pair.shapes)
         (body_a, rotation_a, at_a), (body_b, rotation_b, at_b) = self._placed(a), self._placed(b)
         if b.kind == "box":
@@ -99,7 +99,7 @@ def corners(size: Sequence[float]) -> list[np.ndarray]:
     return [np.array(one) for one in itertools.product(*((-h, h) for h in size))]
 
 
-Placed = tuple[lw.Shape, np.ndarray, np.ndarray]  # a shape, its rotation and its position in the world
+Placed = tuple[lw.contact.Shape, np.ndarray, np.ndarray]  # a shape, its rotation and its position in the world
 
 
 def on_a_box(one: Placed, other: Placed) -> list[tuple[np.ndarray, np.ndarray, float]]:
@@ -137,7 +137,7 @@ def meeting(middle: np.ndarray, axis: np.ndarray, size: np.ndarray) -> list[tupl
     return found
 
 
-def _axis(shape: lw.Shape, rotation: np.ndarray) -> np.ndarray:
+def _axis(shape: lw.contact.Shape, rotation: np.ndarray) -> np.ndarray:
     return rotation[:, 2] * (shape.size[1] if shape.kind == "capsule" else 0.0)
 
 
@@ -157,7 +157,9 @@ def closest(a: np.ndarray, u: np.ndarray, b: np.ndarray, w: np.ndarray) -> tuple
     return min(points, key=lambda two: np.linalg.norm(two[0] - two[1]))
 
 
-def lowest_points(shape: lw.Shape, rotation: np.ndarray, position: np.ndarray, normal: np.ndarray) -> list[np.ndarray]:
+def lowest_points(
+    shape: lw.contact.Shape, rotation: np.ndarray, position: np.ndarray, normal: np.ndarray
+) -> list[np.ndarray]:
     """The points of a shape's parts that are lowest along a normal."""
     if shape.kind == "box":
         return [position + rotation @ corner for corner in corners(shape.size)]

@@ -58,7 +58,7 @@ def of_quaternion(q) -> np.ndarray:
     return np.array(rows, dtype=Real)
 
 
-def moved(kind: lw.Joint, side_a: Pose, q) -> Pose:
+def moved(kind: lw.extend.Joint, side_a: Pose, q) -> Pose:
     """Where the far side of a joint is."""
     q, still = extended(q), np.zeros(3)
     match kind:
@@ -85,7 +85,7 @@ def moved(kind: lw.Joint, side_a: Pose, q) -> Pose:
     raise NotImplementedError(f"joint {kind}")
 
 
-def screws(kind: lw.Joint, side_a: Pose, side_b: Pose) -> list[Screw]:
+def screws(kind: lw.extend.Joint, side_a: Pose, side_b: Pose) -> list[Screw]:
     """The unit twists of the joint's velocities, in the order of v."""
 
     def turn(direction, on_b: bool = False, pitch: float = 0.0) -> Screw:
@@ -148,7 +148,7 @@ class _System:
         self.mech, self.poses, self.twists = mech, place(mech, q), {-1: np.zeros(6, dtype=Real)}
         self.of_tree = 6 * mech.n_links
         self.of_loops = self.of_tree + mech.nv
-        loops = [loop for loop in mech.loops if isinstance(loop, lw.Loop)]
+        loops = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop)]
         size = self.of_loops + sum(loop.kind.nv for loop in loops)
         self.mass, self.force = np.zeros((size, size), dtype=Real), np.zeros(size, dtype=Real)
         self.rows: list[np.ndarray] = []
@@ -160,7 +160,7 @@ class _System:
             self._add_loop(loop, start)
             start += loop.kind.nv
         for coupling in mech.loops:
-            if isinstance(coupling, lw.Coupling):
+            if isinstance(coupling, lw.constraints.Coupling):
                 self._add_coupling(coupling)
 
     def _add_body(self, i: int, v: np.ndarray) -> None:
@@ -192,7 +192,7 @@ class _System:
         self.mass[own, own] = about_origin
         self.force[own] = np.concatenate([np.cross(centre, weight), weight]) - np.concatenate(gyroscopic)
 
-    def _add_loop(self, loop: lw.Loop, start: int) -> None:
+    def _add_loop(self, loop: lw.constraints.Loop, start: int) -> None:
         frames = [self.mech.frame(link) for link in (loop.link_a, loop.link_b)]
         side_a, side_b = (
             self.poses[frame.body].then(frame.rotation, frame.position).then(*pose)
@@ -206,7 +206,7 @@ class _System:
             rates = solve_positive(columns @ columns.T, columns @ (self.twists[b] - self.twists[a]))
         self._add_joint(joint, rates, a, b, np.arange(start, start + len(joint)), extended(1.0))
 
-    def _add_coupling(self, coupling: lw.Coupling) -> None:
+    def _add_coupling(self, coupling: lw.constraints.Coupling) -> None:
         """The sum of ratio times acceleration is zero."""
         row = np.zeros((1, len(self.force)), dtype=Real)
         for joint, ratio in coupling.ratios:

@@ -74,14 +74,16 @@ def _moving(mech: lw.Mechanism, q: np.ndarray, rng: np.random.Generator) -> Stat
 # -- loops where the bodies are -------------------------------------------------------------------------
 
 
-def closing(mech: lw.Mechanism, q, name: str, kind: lw.Joint, own, a: int, pose_a: oracle.Pose, b: int) -> lw.Loop:
+def closing(
+    mech: lw.Mechanism, q, name: str, kind: lw.extend.Joint, own, a: int, pose_a: oracle.Pose, b: int
+) -> lw.constraints.Loop:
     """A loop of this kind at ``pose_a`` in body a, closed at q with its own coordinates ``own``."""
     poses = oracle.place(mech, q)
     far, near = oracle.moved(kind, poses[a].then(*pose_a), own), poses[b]
     pose_b = (near.rotation.T @ far.rotation, near.rotation.T @ (far.position - near.position))
     links = ["ground" if body < 0 else mech.bodies[body].link for body in (a, b)]
     first, second = (tuple(np.array(x, dtype=float) for x in pose) for pose in (pose_a, pose_b))
-    return lw.Loop(name, kind, links[0], first, links[1], second)
+    return lw.constraints.Loop(name, kind, links[0], first, links[1], second)
 
 
 def _between(mech: lw.Mechanism, a: int, b: int) -> int:
@@ -98,9 +100,9 @@ def _rotation(rng: np.random.Generator) -> np.ndarray:
 # -- general --------------------------------------------------------------------------------------------
 
 
-def _kind(which: str, rng: np.random.Generator) -> lw.Joint:
+def _kind(which: str, rng: np.random.Generator) -> lw.extend.Joint:
     axis, other = rng.normal(size=(2, 3))
-    makers: dict[str, Callable[[], lw.Joint]] = {
+    makers: dict[str, Callable[[], lw.extend.Joint]] = {
         "revolute": lambda: lw.Revolute(tuple(axis)),
         "prismatic": lambda: lw.Prismatic(tuple(axis)),
         "helical": lambda: lw.Helical(tuple(axis), 0.3),
@@ -121,7 +123,7 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
         mech = _with_mimic(mech, rng)
     q = lw.random_state(mech, rng)[0]
     names = (*KINDS, "fixed")
-    loops: list[lw.Loop | lw.Coupling] = []
+    loops: list[lw.constraints.Loop | lw.constraints.Coupling] = []
     for k in range(int(rng.integers(1, 4))):
         kind = _kind(names[(seed // 2 + k) % len(names)], rng)
         pairs = [(a, b) for b in range(mech.n_links) for a in range(-1, b)]
@@ -139,7 +141,7 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
     if len(single) > 1 and rng.random() < 0.5:
         ratios = {str(joint): float(rng.uniform(0.5, 2.0)) for joint in rng.permutation(single)[:3]}
         turned = sum(ratio * float(mech.place(joint).positions(q)[0]) for joint, ratio in ratios.items())
-        loops.append(lw.Coupling("gears", ratios, turned))
+        loops.append(lw.constraints.Coupling("gears", ratios, turned))
     closed = mech.with_loops(*loops)
     state = _moving(closed, q, rng)
     return None if state is None else Case("general", closed, (state,))
@@ -210,7 +212,7 @@ class Sheet:
 
 
 PLANAR_LOOPS: dict[
-    str, tuple[lw.Joint, int]
+    str, tuple[lw.extend.Joint, int]
 ] = {  # the joint in the plane's axes, and what it takes from a planar motion
     "revolute": (lw.Revolute((0, 0, 1)), 2),
     "cylindrical": (lw.Cylindrical((0, 0, 1)), 2),
@@ -237,7 +239,7 @@ def planar(rng: np.random.Generator, seed: int, massless: bool = False) -> Case 
         )
     mech = sheet.build("planar")
     q, first = lw.random_state(mech, rng)[0], mech.n_links - count
-    loops: list[lw.Loop] = []
+    loops: list[lw.constraints.Loop] = []
     freedoms, names = count, list(PLANAR_LOOPS)
     for k in range(3):
         kind, takes = PLANAR_LOOPS[names[(seed // 2 + k) % len(names)]]
@@ -257,7 +259,7 @@ def planar(rng: np.random.Generator, seed: int, massless: bool = False) -> Case 
     return None if state is None else Case("massless" if massless else "planar", closed, (state,))
 
 
-def _coordinates_in_plane(kind: lw.Joint, rng: np.random.Generator) -> np.ndarray:
+def _coordinates_in_plane(kind: lw.extend.Joint, rng: np.random.Generator) -> np.ndarray:
     """Random coordinates that rotate about the normal alone."""
     angle = rng.uniform(-3.0, 3.0)
     if isinstance(kind, lw.Spherical):
@@ -288,7 +290,7 @@ def cranks(rng: np.random.Generator, seed: int) -> Case | None:
         sheet.add(bar, names[0], (length, 0.0, 0.0), mass=rng.uniform(0.5, 2.0))
         for name, place in zip(names[1:], places[1:], strict=True):
             ends = (sheet.pose(name, (length, 0.0, 0.0)), sheet.pose(bar, (place - places[0], 0.0, 0.0)))
-            loops.append(lw.Loop(f"{name}_pin", joint, name, tuple(ends[0]), bar, tuple(ends[1])))
+            loops.append(lw.constraints.Loop(f"{name}_pin", joint, name, tuple(ends[0]), bar, tuple(ends[1])))
         carrier = bar
     closed = sheet.build("cranks").with_loops(*loops)
     angles, flat = rng.uniform(0.6, 1.2, size=stages), int(rng.integers(stages))

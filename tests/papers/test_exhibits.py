@@ -62,10 +62,10 @@ def test_numbers_of_a_paper_are_told_apart():
 # -- what is wrong is seen ----------------------------------------------------------------------------
 
 WRONG = [
-    (saha1999.figure_5, "linkwise.denoc.inverse_dynamics", 1e-9),
+    (saha1999.figure_5, "linkwise.formulations.denoc.inverse_dynamics", 1e-9),
     (saha1999.figure_8, "linkwise.inverse_dynamics", 1e-9),
-    (jain1995.table_1, "linkwise.diagonal.rates", 1e-9),
-    (jain1995.table_2, "linkwise.diagonal.forces", 1e-9),
+    (jain1995.table_1, "linkwise.formulations.diagonal.rates", 1e-9),
+    (jain1995.table_2, "linkwise.formulations.diagonal.forces", 1e-9),
     (rodriguez1986.section_10, "linkwise.mass_matrix_inverse", 1e-9),
     (rodriguez1992.mobile_base, "linkwise.mass_matrix", 1e-9),
     (spencer2004.figure_3_1, "linkwise.mechanisms.five_bar", 0.01),
@@ -75,7 +75,11 @@ WRONG = [
 @pytest.mark.parametrize(("make", "name", "error"), WRONG, ids=[make.__name__ for make, _, _ in WRONG])
 def test_a_small_error_of_the_library_is_seen(make, name, error, monkeypatch):
     module, _, attribute = name.rpartition(".")
-    owner = {"linkwise": lw, "linkwise.denoc": lw.denoc, "linkwise.diagonal": lw.diagonal}.get(module, lw.mechanisms)
+    owner = {
+        "linkwise": lw,
+        "linkwise.formulations.denoc": lw.formulations.denoc,
+        "linkwise.formulations.diagonal": lw.formulations.diagonal,
+    }.get(module, lw.mechanisms)
     right = getattr(owner, attribute)
 
     def wrong(*arguments, **options):

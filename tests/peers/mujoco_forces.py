@@ -110,8 +110,8 @@ class Beside:
             ctrl, activation = self.controls(rng)
             mujoco.mj_forward(self.model, self.data)
             ours = {
-                "passive": lw.joint_forces(passive, q, v),
-                "actuators": lw.joint_forces(
+                "passive": lw.forces.joint_forces(passive, q, v),
+                "actuators": lw.forces.joint_forces(
                     driven, q, v, ctrl=ctrl if ctrl.size else None, activation=activation if activation.size else None
                 ),
             }
@@ -121,7 +121,7 @@ class Beside:
                 size = max(1.0, np.abs(expected).max(initial=0.0))
                 largest[name] = max(largest[name], np.abs(found - expected).max(initial=0.0) / size)
             if activation.size:
-                rates = lw.activation_rates(driven, q, v, ctrl=ctrl, activation=activation)
+                rates = lw.forces.activation_rates(driven, q, v, ctrl=ctrl, activation=activation)
                 adr = [self.model.actuator_actadr[self.actuator_names.index(n)] for n in self.mech.actuator_names]
                 expected = self.data.act_dot[[a for a in adr if a >= 0]]
                 largest["activations"] = max(largest["activations"], np.abs(rates - expected).max())
@@ -131,7 +131,7 @@ class Beside:
 def _without_constraints(mech: lw.Mechanism) -> lw.Mechanism:
     """Friction and limits of tendons are constraints in MuJoCo, and no part of its passive forces."""
     kept = [
-        dataclasses.replace(one, friction=0.0, limits=None) if isinstance(one, lw.Tendon) else one
+        dataclasses.replace(one, friction=0.0, limits=None) if isinstance(one, lw.forces.Tendon) else one
         for one in mech.elements
     ]
     return dataclasses.replace(mech, elements=tuple(kept))

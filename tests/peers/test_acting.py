@@ -85,9 +85,12 @@ def test_bodies_in_a_fluid(fluid, tmp_path):
     mech, rng = pair.mech.with_acting("fluid"), np.random.default_rng(1)
     q, v = lw.random_state(mech, rng)
     for speed in (v, 0.0 * v):
-        found = lw.joint_force_derivatives(mech, q, speed).by_v
+        found = lw.derivatives.joint_force_derivatives(mech, q, speed).by_v
         steps = 1e-6 * np.eye(mech.nv)
-        expected = [(lw.joint_forces(mech, q, speed + s) - lw.joint_forces(mech, q, speed - s)) / 2e-6 for s in steps]
+        expected = [
+            (lw.forces.joint_forces(mech, q, speed + s) - lw.forces.joint_forces(mech, q, speed - s)) / 2e-6
+            for s in steps
+        ]
         np.testing.assert_allclose(found, np.transpose(expected), atol=1e-5 * np.abs(expected).max())
 
 
@@ -136,13 +139,13 @@ def test_damping_friction_and_motors_of_urdf_files(file):
             damped = -float(dynamics.get("damping", 0)) * own
             rubbed = -float(dynamics.get("friction", 0)) * own / np.sqrt(own**2 + 1e-4)
             expected[place.v_index] += place.ratio * (damped + rubbed)
-    found = lw.joint_forces(mech.with_acting("damping", "friction"), q, v)
+    found = lw.forces.joint_forces(mech.with_acting("damping", "friction"), q, v)
     np.testing.assert_allclose(found, expected, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0.0)))
     ctrl, driven = 1e-3 * rng.normal(size=mech.n_ctrl), np.zeros(mech.nv)
     for u, motor in zip(ctrl, mech.actuators, strict=True):
         driven[mech.v_index(motor.target)] += mech.place(motor.target).ratio * motor.gear[0] * u
     if mech.n_ctrl:
-        found = lw.joint_forces(mech.with_acting("actuators"), q, 1e-6 * v, ctrl=ctrl)
+        found = lw.forces.joint_forces(mech.with_acting("actuators"), q, 1e-6 * v, ctrl=ctrl)
         np.testing.assert_allclose(found, driven, atol=1e-12)
 
 

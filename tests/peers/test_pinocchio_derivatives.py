@@ -93,7 +93,7 @@ def test_constrained_derivatives_of_a_humanoid_on_two_feet():
     free = load(file, True)
     feet = ["left_sole_link", "right_sole_link"]
     rng = np.random.default_rng(0)
-    mech = lw.hold_frames(free, feet, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
+    mech = lw.contact.hold_frames(free, feet, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
     q = lw.constraints.assemble(mech, lw.integrate(free, lw.neutral(free), 0.4 * rng.normal(size=free.nv), 1.0))
     v = lw.constraints.project(mech, q, rng.normal(size=mech.nv))[1]
     tau = 20.0 * rng.normal(size=mech.nv)

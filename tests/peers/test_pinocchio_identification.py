@@ -69,7 +69,9 @@ def test_regressor(peer):
 
 def test_inertial_parameters(peer):
     expected = np.concatenate([peer.model.inertias[joint].toDynamicParameters() for joint in peer.joints])
-    np.testing.assert_allclose(lw.inertial_parameters(peer.mech), expected, atol=1e-13 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        lw.estimation.inertial_parameters(peer.mech), expected, atol=1e-13 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.parametrize("frame", REFERENCE)

@@ -154,7 +154,9 @@ def test_effective_inertia_and_manipulability(path, floating_base):
         mobility = jacobian @ np.linalg.solve(mass, np.swapaxes(jacobian, -1, -2))
         expected = 1.0 / np.einsum("i,sij,j->s", direction, mobility[:, 3:, 3:], direction)
         rounding = np.finfo(float).eps * np.linalg.cond(mass)
-        found = lw.effective_inertia(mech, q, direction, name, frame)
+        found = lw.control.effective_inertia(mech, q, direction, name, frame)
         assert (np.abs(found / expected - 1.0) < np.maximum(TOLERANCE, rounding)).all()
         volume = np.prod(np.linalg.svd(jacobian[:, rows], compute_uv=False), axis=-1)
-        np.testing.assert_allclose(lw.manipulability(mech, q, name, rows, frame), volume, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(
+            lw.kinematics.manipulability(mech, q, name, rows, frame), volume, rtol=1e-10, atol=1e-14
+        )

@@ -104,7 +104,7 @@ def test_a_body_in_free_flight_is_moved_by_gravity_and_wrenches(seed):
     weight = mech.masses.sum() * np.asarray(mech.gravity)
     total[:, 3:] = forces.sum(1) + weight
     total[:, :3] = moments.sum(1) + np.cross(lw.center_of_mass(mech, q), weight)
-    close(lw.momentum_rate(mech, q, v, a), total, 1e-9)
+    close(lw.centroidal.momentum_rate(mech, q, v, a), total, 1e-9)
 
 
 def without_rotors(mech: lw.Mechanism) -> lw.Mechanism:
@@ -127,14 +127,18 @@ def test_batches_machine_code_and_single_precision():
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (3, 1))
     a = rng.normal(size=(4, mech.nv))
-    assert lw.centroidal_momentum_matrix(mech, q).shape == lw.momentum_matrix(mech, q).shape == (3, 1, 6, mech.nv)
-    assert lw.center_of_mass_acceleration(mech, q, v, a).shape == (3, 4, 3)
-    assert lw.momentum_rate(mech, q, v, a).shape == (3, 4, 6)
+    assert (
+        lw.centroidal.centroidal_momentum_matrix(mech, q).shape
+        == lw.centroidal.momentum_matrix(mech, q).shape
+        == (3, 1, 6, mech.nv)
+    )
+    assert lw.centroidal.center_of_mass_acceleration(mech, q, v, a).shape == (3, 4, 3)
+    assert lw.centroidal.momentum_rate(mech, q, v, a).shape == (3, 4, 6)
     assert lw.static_forces(mech, q, np.zeros((4, mech.n_links, 6))).shape == (3, 4, mech.nv)
-    found = lw.centroidal_momentum_matrix_rate(mech, q, v)
-    expected = lw.compile(lw.centroidal_momentum_matrix_rate, mech, target="numpy")(q, v)
+    found = lw.centroidal.centroidal_momentum_matrix_rate(mech, q, v)
+    expected = lw.compile(lw.centroidal.centroidal_momentum_matrix_rate, mech, target="numpy")(q, v)
     close(found, expected, 1e-12, core=2)
-    narrow = lw.centroidal_momentum_matrix_rate(mech, np.float32(q), np.float32(v))
+    narrow = lw.centroidal.centroidal_momentum_matrix_rate(mech, np.float32(q), np.float32(v))
     assert narrow.dtype == np.float32
     close(narrow, expected, 1e-4, core=2)
 
@@ -152,12 +156,12 @@ def test_masses_as_inputs():
 
 def test_nothing_that_moves_and_nothing_that_weighs():
     still = lw.Builder().link("block", 1.0).joint("weld", lw.Fixed(), "ground", "block").build("still")
-    assert lw.momentum_matrix(still, []).shape == (6, 0)
+    assert lw.centroidal.momentum_matrix(still, []).shape == (6, 0)
     np.testing.assert_array_equal(lw.momentum(still, [], []), np.zeros(6))
     for function, arrays in (
-        (lw.centroidal_momentum_matrix, 1),
-        (lw.centroidal_momentum, 2),
-        (lw.center_of_mass_velocity, 2),
+        (lw.centroidal.centroidal_momentum_matrix, 1),
+        (lw.centroidal.centroidal_momentum, 2),
+        (lw.centroidal.center_of_mass_velocity, 2),
     ):
         with pytest.raises(lw.MechanismError, match="no moving link of mechanism 'still' has mass"):
             function(still, *([[]] * arrays))

@@ -123,12 +123,12 @@ def test_derivatives_of_steps_and_differences():
     def slopes(function) -> np.ndarray:
         return ((function(h) - function(-h)) / (2.0 * h)).T
 
-    by_q, by_v = lw.integrate_derivatives(mech, q, v, 0.4)
+    by_q, by_v = lw.derivatives.integrate_derivatives(mech, q, v, 0.4)
     moved = slopes(lambda s: lw.difference(mech, end, lw.integrate(mech, lw.integrate(mech, q, units, s), v, 0.4)))
     np.testing.assert_allclose(by_q, moved, atol=1e-8)
     faster = slopes(lambda s: lw.difference(mech, end, lw.integrate(mech, q, v + s * units, 0.4)))
     np.testing.assert_allclose(by_v, faster, atol=1e-8)
-    by_start, by_end = lw.difference_derivatives(mech, q, end)
+    by_start, by_end = lw.derivatives.difference_derivatives(mech, q, end)
     expected = slopes(lambda s: lw.difference(mech, lw.integrate(mech, q, units, s), end))
     np.testing.assert_allclose(by_start, expected, atol=1e-8)
     np.testing.assert_allclose(by_end @ by_v, 0.4 * units, atol=1e-10)

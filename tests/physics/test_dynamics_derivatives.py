@@ -158,7 +158,7 @@ def test_what_they_refuse(function):
 def test_links_without_mass_do_not_move():
     builder = lw.Builder().link("free", 0.0, (0, 0, 0), np.zeros((3, 3)))
     builder.joint("hinge", lw.Revolute((0, 0, 1)), "ground", "free")
-    with pytest.warns(lw.InertiaWarning, match="nothing beyond these joints resists"):
+    with pytest.warns(lw.files.InertiaWarning, match="nothing beyond these joints resists"):
         mech = builder.build("massless", strict=False)
     with pytest.raises(lw.MechanismError, match="positive mass matrix"):
         lw.forward_dynamics_derivatives(mech, [0.0], [0.0], [0.0])

@@ -109,7 +109,7 @@ def test_manipulability(frame, rows):
     chosen = {None: range(6), "angular": range(3), "linear": range(3, 6)}.get(rows, rows)
     jacobian = lw.jacobian(mech, q, name, frame)[:, list(chosen)]
     expected = np.prod(np.linalg.svd(jacobian, compute_uv=False), axis=-1)
-    np.testing.assert_allclose(lw.manipulability(mech, q, name, rows, frame), expected, rtol=1e-10)
+    np.testing.assert_allclose(lw.kinematics.manipulability(mech, q, name, rows, frame), expected, rtol=1e-10)
 
 
 def test_manipulability_of_a_planar_arm_and_where_it_is_zero():
@@ -119,19 +119,19 @@ def test_manipulability_of_a_planar_arm_and_where_it_is_zero():
     first = mech.bodies[1].position
     q = np.array([[0.3, 0.9], [1.0, -0.2], [0.4, 1e-9], [0.7, 0.0]])
     plane = [3 + int(k) for k in np.argsort(-np.abs(np.ptp(lw.jacobian(mech, q, "tip", "world")[:, 3:], (0, 2))))[:2]]
-    found = lw.manipulability(mech, q, "tip", plane, "world_aligned")
+    found = lw.kinematics.manipulability(mech, q, "tip", plane, "world_aligned")
     lengths = np.linalg.norm(tip) * np.linalg.norm(first)
     np.testing.assert_allclose(found, lengths * np.abs(np.sin(q[:, 1])), rtol=1e-6, atol=1e-15)
-    np.testing.assert_array_equal(lw.manipulability(mech, q, "tip", (plane[0], 0)), 0.0 * q[:, 0])
+    np.testing.assert_array_equal(lw.kinematics.manipulability(mech, q, "tip", (plane[0], 0)), 0.0 * q[:, 0])
 
 
 def test_the_effective_mass_of_a_point_mass_and_of_what_does_not_move():
     builder = lw.Builder().link("bead", 2.5).joint("wire", lw.Prismatic((1, 0, 0)), "ground", "bead")
     bead = builder.build("bead")
-    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], (1, 0, 0), "bead"), 2.5)
-    np.testing.assert_allclose(lw.effective_inertia(bead, [0.3], (0, 0, 0, 2, 0, 0), "bead"), 2.5 / 4.0)
+    np.testing.assert_allclose(lw.control.effective_inertia(bead, [0.3], (1, 0, 0), "bead"), 2.5)
+    np.testing.assert_allclose(lw.control.effective_inertia(bead, [0.3], (0, 0, 0, 2, 0, 0), "bead"), 2.5 / 4.0)
     with np.errstate(divide="ignore"):
-        assert np.isinf(lw.effective_inertia(bead, [0.3], (0, 1, 0), "bead"))
+        assert np.isinf(lw.control.effective_inertia(bead, [0.3], (0, 1, 0), "bead"))
 
 
 def test_batches_machine_code_and_single_precision():
@@ -141,7 +141,7 @@ def test_batches_machine_code_and_single_precision():
     a, model = rng.normal(size=(4, mech.nv)), Model(mech)
     for frame in FRAMES:
         assert lw.frame_velocity(mech, q, v, name, frame).shape == (3, 1, 6)
-        assert lw.jacobian_rate_times_velocity(mech, q, v, name, frame).shape == (3, 1, 6)
+        assert lw.kinematics.jacobian_rate_times_velocity(mech, q, v, name, frame).shape == (3, 1, 6)
         for classical in (False, True):
             found = lw.frame_acceleration(mech, q, v, a, name, frame, classical)
             assert found.shape == (3, 4, 6)
@@ -152,10 +152,10 @@ def test_batches_machine_code_and_single_precision():
             assert narrow.dtype == np.float32
             np.testing.assert_allclose(narrow, found, atol=2e-3 * np.abs(found).max())
     direction = rng.normal(size=(4, 3))
-    assert lw.effective_inertia(mech, q, direction, name).shape == (3, 4)
-    narrow = lw.effective_inertia(mech, np.float32(q), np.float32(direction), name)
+    assert lw.control.effective_inertia(mech, q, direction, name).shape == (3, 4)
+    narrow = lw.control.effective_inertia(mech, np.float32(q), np.float32(direction), name)
     assert narrow.dtype == np.float32
-    assert lw.manipulability(mech, np.float32(q), name, "linear").dtype == np.float32
+    assert lw.kinematics.manipulability(mech, np.float32(q), name, "linear").dtype == np.float32
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -163,7 +163,7 @@ def test_the_ground_does_not_move(frame):
     mech = lw.mechanisms.planar_arm(2)
     q, v, a = [0.1, 0.2], [1.0, 2.0], [3.0, 4.0]
     assert not lw.frame_velocity(mech, q, v, "ground", frame).any()
-    assert not lw.jacobian_rate_times_velocity(mech, q, v, "ground", frame).any()
+    assert not lw.kinematics.jacobian_rate_times_velocity(mech, q, v, "ground", frame).any()
     for classical in (False, True):
         assert not lw.frame_acceleration(mech, q, v, a, "ground", frame, classical).any()
 
@@ -183,36 +183,36 @@ def test_what_is_wrong_is_told():
         lambda: lw.frame_velocity(mech, q, q, "tip", "tool"),
         lambda: lw.frame_acceleration(mech, q, q, q, "tip", "tool"),
         lambda: lw.frame_acceleration(mech, q, q, q, "tip", "tool", True),
-        lambda: lw.jacobian_rate_times_velocity(mech, q, q, "tip", "tool"),
-        lambda: lw.effective_inertia(mech, q, (1, 0, 0), "tip", "tool"),
-        lambda: lw.manipulability(mech, q, "tip", "linear", "tool"),
+        lambda: lw.kinematics.jacobian_rate_times_velocity(mech, q, q, "tip", "tool"),
+        lambda: lw.control.effective_inertia(mech, q, (1, 0, 0), "tip", "tool"),
+        lambda: lw.kinematics.manipulability(mech, q, "tip", "linear", "tool"),
     ):
         with pytest.raises(ValueError, match="frame must be 'link', 'world' or 'world_aligned', got 'tool'"):
             call()
     for call in (
         lambda: lw.frame_velocity(mech, q, q, "tpi"),
         lambda: lw.frame_acceleration(mech, q, q, q, "tpi", classical=True),
-        lambda: lw.effective_inertia(mech, q, (1, 0, 0), "tpi"),
-        lambda: lw.manipulability(mech, q, "tpi", (3,)),
+        lambda: lw.control.effective_inertia(mech, q, (1, 0, 0), "tpi"),
+        lambda: lw.kinematics.manipulability(mech, q, "tpi", (3,)),
     ):
         with pytest.raises(lw.MechanismError, match="no link or frame 'tpi'.*did you mean 'tip'"):
             call()
     with pytest.raises(TypeError, match="frame_velocity takes link or name.*: give one of them"):
         lw.frame_velocity(mech, q, q)
     with pytest.raises(lw.MechanismError, match="moves with 2 degrees of freedom: the manipulability of 6 rows"):
-        lw.manipulability(mech, q, "tip")
+        lw.kinematics.manipulability(mech, q, "tip")
     for rows in ("lateral", (3, 3), (6,), (), (1.5,), 3):
         with pytest.raises(ValueError, match="rows must be 'angular', 'linear' or different numbers from 0 to 5"):
-            lw.manipulability(mech, q, "tip", rows)
+            lw.kinematics.manipulability(mech, q, "tip", rows)
     with pytest.raises(ValueError, match="direction must have shape"):
-        lw.effective_inertia(mech, q, (1, 0), "tip")
+        lw.control.effective_inertia(mech, q, (1, 0), "tip")
     with pytest.raises(lw.MechanismError, match="'ground' is fixed to the ground: no force moves it"):
-        lw.effective_inertia(mech, q, (1, 0, 0), "ground")
+        lw.control.effective_inertia(mech, q, (1, 0, 0), "ground")
     loop = lw.mechanisms.four_bar()  # the inertia that its one motion has, seen along the turning of its crank
     basis = lw.constraints.null_space(loop, lw.neutral(loop))[:, 0]
     turning = lw.jacobian(loop, lw.neutral(loop), "crank")[2] @ basis
     expected = basis @ lw.mass_matrix(loop, lw.neutral(loop)) @ basis / turning**2
-    found = lw.effective_inertia(loop, lw.neutral(loop), (0, 0, 1, 0, 0, 0), "crank")
+    found = lw.control.effective_inertia(loop, lw.neutral(loop), (0, 0, 1, 0, 0, 0), "crank")
     assert found == pytest.approx(expected, rel=1e-10)
 
 

@@ -96,39 +96,39 @@ def test_batches_broadcast_and_machine_code_agrees(frame):
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (3, 1))
     a, link, model = rng.normal(size=(4, mech.nv)), deepest(mech), Model(mech)
-    found = lw.jacobian_second_rate(mech, q, v, a, link, frame)
+    found = lw.derivatives.jacobian_second_rate(mech, q, v, a, link, frame)
     assert found.shape == (3, 4, 6, mech.nv)
     expected = model.jacobian_second_rate(q + 0 * q[:1], v, a, link=link, frame=frame)
     np.testing.assert_allclose(found, expected, atol=1e-11)
-    assert lw.jacobian_rate(mech, q, v, link, frame).shape == (3, 1, 6, mech.nv)
-    assert lw.jacobian_derivatives(mech, q, link, frame).shape == (3, 1, 6, mech.nv, mech.nv)
-    narrow = lw.jacobian_rate(mech, np.float32(q), np.float32(v), link, frame)
+    assert lw.derivatives.jacobian_rate(mech, q, v, link, frame).shape == (3, 1, 6, mech.nv)
+    assert lw.derivatives.jacobian_derivatives(mech, q, link, frame).shape == (3, 1, 6, mech.nv, mech.nv)
+    narrow = lw.derivatives.jacobian_rate(mech, np.float32(q), np.float32(v), link, frame)
     assert narrow.dtype == np.float32
-    np.testing.assert_allclose(narrow, lw.jacobian_rate(mech, q, v, link, frame), atol=2e-3)
+    np.testing.assert_allclose(narrow, lw.derivatives.jacobian_rate(mech, q, v, link, frame), atol=2e-3)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_the_ground_and_mechanisms_without_freedoms(frame):
     mech = lw.mechanisms.planar_arm(2)
     assert not lw.jacobian(mech, [0.1, 0.2], "ground", frame).any()
-    assert not lw.jacobian_rate(mech, [0.1, 0.2], [1.0, 1.0], "ground", frame).any()
-    assert not lw.jacobian_derivatives(mech, [0.1, 0.2], "ground", frame).any()
+    assert not lw.derivatives.jacobian_rate(mech, [0.1, 0.2], [1.0, 1.0], "ground", frame).any()
+    assert not lw.derivatives.jacobian_derivatives(mech, [0.1, 0.2], "ground", frame).any()
     still = lw.Builder().link("block", 1.0).joint("weld", lw.Fixed(), "ground", "block").build()
     assert lw.jacobian(still, [], "block", frame).shape == (6, 0)
-    assert lw.jacobian_rate(still, [], [], "block", frame).shape == (6, 0)
-    assert lw.jacobian_second_rate(still, [], [], [], "block", frame).shape == (6, 0)
-    assert lw.jacobian_derivatives(still, [], "block", frame).shape == (6, 0, 0)
+    assert lw.derivatives.jacobian_rate(still, [], [], "block", frame).shape == (6, 0)
+    assert lw.derivatives.jacobian_second_rate(still, [], [], [], "block", frame).shape == (6, 0)
+    assert lw.derivatives.jacobian_derivatives(still, [], "block", frame).shape == (6, 0, 0)
 
 
 def test_unknown_names_are_told():
     mech = lw.mechanisms.planar_arm(2)
     with pytest.raises(ValueError, match="frame must be 'link', 'world' or 'world_aligned', got 'tool'"):
-        lw.jacobian_rate(mech, [0, 0], [0, 0], "link1", frame="tool")
+        lw.derivatives.jacobian_rate(mech, [0, 0], [0, 0], "link1", frame="tool")
     with pytest.raises(ValueError, match="frame must be 'link', 'world' or 'world_aligned', got 'tool'"):
         lw.jacobian(mech, [0, 0], "link1", frame="tool")
     for frame in FRAMES:
         with pytest.raises(lw.MechanismError, match="no link or frame 'lnk1'.*did you mean 'link1'"):
-            lw.jacobian_derivatives(mech, [0, 0], "lnk1", frame=frame)
+            lw.derivatives.jacobian_derivatives(mech, [0, 0], "lnk1", frame=frame)
 
 
 def operations(mech: lw.Mechanism, algorithm: str, frame: str) -> int:

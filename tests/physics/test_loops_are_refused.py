@@ -11,7 +11,7 @@ import linkwise as lw
 def test_manipulability_of_a_closed_mechanism_counts_its_motions():
     mech = lw.mechanisms.four_bar()
     with pytest.raises(lw.MechanismError, match="moves with 1 degrees of freedom"):
-        lw.manipulability(mech, lw.neutral(mech), mech.link_names[0], rows=[3, 4])
+        lw.kinematics.manipulability(mech, lw.neutral(mech), mech.link_names[0], rows=[3, 4])
 
 
 def test_terms_are_those_of_the_tree_and_answers_those_of_the_loops():

@@ -249,7 +249,7 @@ def test_regulators_see_the_same_motions_in_all_units(units):
     for one in (SI, units):
         model = lw.linearize(one.mechanism(mech), inputs=mech.joint_names[:1])
         own = model.dimensionless()
-        regulator = lw.lqr(model, 1.0 / own.states**2, 1.0 / own.inputs**2)
+        regulator = lw.control.lqr(model, 1.0 / own.states**2, 1.0 / own.inputs**2)
         gains.append(regulator.gain * own.states / own.inputs[:, None])
         assert (regulator.eigenvalues().real < 0.0).all()
     close(gains[1], gains[0])
@@ -257,7 +257,7 @@ def test_regulators_see_the_same_motions_in_all_units(units):
     builder.joint("a", lw.Prismatic((1, 0, 0)), "ground", "near").joint("b", lw.Prismatic((1, 0, 0)), "ground", "far")
     apart = units.mechanism(builder.build("apart", (0.0, 0.0, -9.81)))
     with pytest.raises(lw.MechanismError, match="do not reach"):
-        lw.lqr(lw.linearize(apart, inputs=["a"]))
+        lw.control.lqr(lw.linearize(apart, inputs=["a"]))
 
 
 # -- motions ----------------------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_events_are_found_at_the_same_time_in_all_units(units):
     times = []
     for one in (SI, units):
         same = one.mechanism(mech)
-        events = [lw.events.velocity_zero(same, same.joint_names[1])]
+        events = [lw.motion.velocity_zero(same, same.joint_names[1])]
         motion = lw.simulate(same, one.q(mech, [0.1, 2.5]), None, 1.5 * one.time, events=events)
         times.append([event.t / one.time for event in motion.events])
     assert times[0]
@@ -399,8 +399,8 @@ def test_branches_are_the_same_in_all_units(units):
     pose = lw.frame_pose(mech, [0.3, -0.5, 0.4, 0.2, 0.7, -0.3], mech.link_names[-1])
     scaled = pose.copy()
     scaled[:3, 3] *= units.length
-    here = lw.inverse_kinematics_branches(mech, {mech.link_names[-1]: pose})
-    there = lw.inverse_kinematics_branches(units.mechanism(mech), {mech.link_names[-1]: scaled})
+    here = lw.kinematics.inverse_kinematics_branches(mech, {mech.link_names[-1]: pose})
+    there = lw.kinematics.inverse_kinematics_branches(units.mechanism(mech), {mech.link_names[-1]: scaled})
     np.testing.assert_allclose(there, here, atol=1e-9)
 
 
@@ -410,7 +410,7 @@ def test_branches_are_the_same_in_all_units(units):
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_base_parameters_are_the_same_in_all_units(units):
     for mech in (lw.mechanisms.stanford_arm(), tree(1)):
-        here, there = lw.base_parameters(mech), lw.base_parameters(units.mechanism(mech))
+        here, there = lw.estimation.base_parameters(mech), lw.estimation.base_parameters(units.mechanism(mech))
         assert here.names == there.names
         assert (here.grouping != 0.0).tolist() == (there.grouping != 0.0).tolist()
 
@@ -430,7 +430,7 @@ def test_bodies_that_cannot_be_are_refused_in_all_units(units):
             )
     mech = lw.mechanisms.planar_arm(3)
     other = units.mechanism(mech).with_payload("link3", 7.0 * units.mass, (0.3 * units.length, 0.0, 0.0))
-    assert other.with_inertial_parameters(lw.inertial_parameters(other)).n_links == 3
+    assert other.with_inertial_parameters(lw.estimation.inertial_parameters(other)).n_links == 3
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
@@ -448,7 +448,7 @@ def test_the_fastest_motion_takes_the_same_time_in_all_units(units):
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_tables_of_arms_are_the_same_in_all_units(units):
     mech = lw.mechanisms.puma560()
-    here, there = lw.dh_table(mech), lw.dh_table(units.mechanism(mech))
+    here, there = lw.files.dh_table(mech), lw.files.dh_table(units.mechanism(mech))
     for one, other in zip(here.rows, there.rows, strict=True):
         close([other[key] for key in ("theta", "alpha")], [one[key] for key in ("theta", "alpha")], 1e-12, 1.0)
         close([other[key] / units.length for key in ("d", "a")], [one[key] for key in ("d", "a")], 1e-12, 1.0)

@@ -25,7 +25,7 @@ def _wanted(terms):
 def _led_back(case):
     """Accelerations, by the dense equations, under the forces of the controller."""
     error = np.linspace(-0.1, 0.1, case.mech.nv)
-    control = lw.computed_torque(case.mech, lw.integrate(case.mech, case.q, error, 1.0), **_motors(case))
+    control = lw.control.computed_torque(case.mech, lw.integrate(case.mech, case.q, error, 1.0), **_motors(case))
     return Terms(case).accelerations(control(0.0, case.q, case.v))
 
 
@@ -55,7 +55,7 @@ def test_product(quantity, case_name):
 def test_motors_alone_push():
     mech = lw.mechanisms.five_bar()
     this = case("driven")
-    control = lw.computed_torque(mech, this.q, actuated=mech.joint_names[:2])
+    control = lw.control.computed_torque(mech, this.q, actuated=mech.joint_names[:2])
     q = lw.constraints.assemble(mech, this.q + 0.05)
     tau = control(0.0, q, np.zeros(mech.nv))
     assert (tau[2:] == 0.0).all()
@@ -66,7 +66,7 @@ def test_motors_alone_push():
     path = lw.rollout(mech, q, np.zeros(mech.nv), None, 1e-3, 1500, feedback=control)
     np.testing.assert_allclose(path[0][-1], this.q, atol=1e-4)
     with pytest.raises(lw.MechanismError, match="2 degrees of freedom, and it has 1 motors"):
-        lw.computed_torque(mech, this.q, actuated=mech.joint_names[:1])
+        lw.control.computed_torque(mech, this.q, actuated=mech.joint_names[:1])
 
 
 def _crank_path(mech, angles, count=60):

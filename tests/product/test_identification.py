@@ -34,7 +34,7 @@ def coordinates(mech: lw.Mechanism, q: np.ndarray, active: np.ndarray | None = N
 def forces_of_links(terms: oracle.Terms) -> np.ndarray:
     """(nv,): what the links need, without the rotors."""
     a = motion(terms.mech.nv)
-    return oracle.inverse_dynamics(terms.mech, terms.q, terms.v, a) - lw.rotor_inertias(terms.mech) * a
+    return oracle.inverse_dynamics(terms.mech, terms.q, terms.v, a) - lw.estimation.rotor_inertias(terms.mech) * a
 
 
 def projected_forces(terms: oracle.Terms) -> np.ndarray:
@@ -47,15 +47,17 @@ def projected_forces(terms: oracle.Terms) -> np.ndarray:
 QUANTITIES = [
     Quantity(
         "regressor",
-        lambda c: lw.regressor(c.mech, c.q, c.v, motion(c.mech.nv)) @ lw.inertial_parameters(c.mech),
+        lambda c: (
+            lw.estimation.regressor(c.mech, c.q, c.v, motion(c.mech.nv)) @ lw.estimation.inertial_parameters(c.mech)
+        ),
         forces_of_links,
         1e-10,
     ),
     Quantity(
         "regressor_in_independent_coordinates",
         lambda c: (
-            lw.regressor(c.mech, c.q, c.v, motion(c.mech.nv), independent=coordinates(c.mech, c.q))
-            @ lw.inertial_parameters(c.mech)
+            lw.estimation.regressor(c.mech, c.q, c.v, motion(c.mech.nv), independent=coordinates(c.mech, c.q))
+            @ lw.estimation.inertial_parameters(c.mech)
         ),
         projected_forces,
     ),
@@ -71,10 +73,10 @@ def test_product(quantity, case_name):
 def test_columns_are_those_of_any_bodies(name):
     this, rng = case(name), np.random.default_rng(1)
     a, parameters = motion(this.mech.nv), random_parameters(this.mech, rng)
-    matrix = lw.regressor(this.mech, this.q, this.v, a)
+    matrix = lw.estimation.regressor(this.mech, this.q, this.v, a)
     assert matrix.shape == (this.mech.nv, 10 * this.mech.n_links)
     expected = oracle.inverse_dynamics(this.mech.with_inertial_parameters(parameters), this.q, this.v, a)
-    found = matrix @ parameters + lw.rotor_inertias(this.mech) * a
+    found = matrix @ parameters + lw.estimation.rotor_inertias(this.mech) * a
     np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
 
 
@@ -83,12 +85,12 @@ def test_batches_in_independent_coordinates(name):
     this = case(name)
     rows, a = coordinates(this.mech, this.q), np.random.default_rng(2).normal(size=(4, 1, this.mech.nv))
     v = np.stack([this.v, 2.0 * this.v])
-    matrix = lw.regressor(this.mech, this.q, v, a, independent=rows)
+    matrix = lw.estimation.regressor(this.mech, this.q, v, a, independent=rows)
     assert matrix.shape == (4, 2, len(rows), 10 * this.mech.n_links)
     for i, j in np.ndindex(4, 2):
-        single = lw.regressor(this.mech, this.q, v[j], a[i, 0], independent=rows)
+        single = lw.estimation.regressor(this.mech, this.q, v[j], a[i, 0], independent=rows)
         np.testing.assert_allclose(matrix[i, j], single, atol=1e-12 * np.abs(single).max())
-    empty = lw.regressor(this.mech, np.tile(this.q, (2, 0, 3, 1)), this.v, this.v, rows)
+    empty = lw.estimation.regressor(this.mech, np.tile(this.q, (2, 0, 3, 1)), this.v, this.v, rows)
     assert empty.shape == (2, 0, 3, len(rows), 10 * this.mech.n_links)
 
 
@@ -108,13 +110,13 @@ def projected_regressors(this: Case, count: int, rng: np.random.Generator):
         else:
             q, v = lw.random_state(mech, rng)
             basis, a = np.eye(mech.nv), np.zeros(mech.nv)
-        yield basis.T @ lw.regressor(mech, q, v, a + basis @ rng.normal(size=basis.shape[1]))
+        yield basis.T @ lw.estimation.regressor(mech, q, v, a + basis @ rng.normal(size=basis.shape[1]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_base_parameters_are_sufficient_and_no_more_than_needed(name):
     this = case(name)
-    base = lw.base_parameters(this.mech, q=this.q)
+    base = lw.estimation.base_parameters(this.mech, q=this.q)
     dofs = oracle.null_space(this.mech, oracle.constraint_jacobian(this.mech, this.q)).shape[1]
     drawn = projected_regressors(this, 10 + 4 * len(base) // dofs, np.random.default_rng(3))
     stacked = np.concatenate([*drawn])

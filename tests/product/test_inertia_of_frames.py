@@ -58,24 +58,26 @@ def _delassus_of_constraints(terms):
 QUANTITIES = [
     Quantity(
         "effective_inertia",
-        lambda c: 1.0 / lw.effective_inertia(c.mech, c.q, DIRECTION, _link(c), "world", **given(c)),
+        lambda c: 1.0 / lw.control.effective_inertia(c.mech, c.q, DIRECTION, _link(c), "world", **given(c)),
         lambda t: DIRECTION @ _mobility(t, "world") @ DIRECTION,
     ),
-    Quantity("manipulability", lambda c: lw.manipulability(c.mech, c.q, _link(c), (3, 4), **given(c)), _volume),
+    Quantity(
+        "manipulability", lambda c: lw.kinematics.manipulability(c.mech, c.q, _link(c), (3, 4), **given(c)), _volume
+    ),
     Quantity(
         "operational_inertia",
-        lambda c: lw.operational_inertia(c.mech, c.q, _link(c), "world_aligned", **given(c)),
+        lambda c: lw.control.operational_inertia(c.mech, c.q, _link(c), "world_aligned", **given(c)),
         _inertia,
         1e-8,
     ),
     Quantity(
         "delassus_of_frames",
-        lambda c: lw.delassus_matrix(c.mech, c.q, _ends(c), **given(c)),
+        lambda c: lw.contact.delassus_matrix(c.mech, c.q, _ends(c), **given(c)),
         lambda t: _jacobian(t, _ends(t.case)) @ t.response @ _jacobian(t, _ends(t.case)).T,
     ),
     Quantity(
         "delassus_of_constraints",
-        lambda c: lw.delassus_matrix(c.mech, c.q, **given(c)),
+        lambda c: lw.contact.delassus_matrix(c.mech, c.q, **given(c)),
         _delassus_of_constraints,
         cases=NAMES[3:],
     ),
@@ -105,7 +107,7 @@ def test_states_that_are_left_to_singular_values(name, monkeypatch):
 def test_singular_positions():
     this = case(SINGULAR)
     terms = Terms(this)
-    found = lw.delassus_matrix(this.mech, this.q, this.mech.link_names)
+    found = lw.contact.delassus_matrix(this.mech, this.q, this.mech.link_names)
     moved = _jacobian(terms, this.mech.link_names)
     np.testing.assert_allclose(found, moved @ terms.response @ moved.T, atol=1e-9)
 
@@ -113,18 +115,18 @@ def test_singular_positions():
 def test_what_nothing_moves():
     """The crank of a four-bar does not give way along its own bar; the foot that is held does not at all."""
     this = case("springs")
-    assert np.isposinf(lw.effective_inertia(this.mech, this.q, [0.0, 0.0, 1.0], this.mech.link_names[0]))
+    assert np.isposinf(lw.control.effective_inertia(this.mech, this.q, [0.0, 0.0, 1.0], this.mech.link_names[0]))
     feet = case("held feet")
     foot = feet.mech.loops[0].name.removeprefix("held:")
-    inertias = lw.effective_inertia(feet.mech, feet.q, np.eye(3), foot)
+    inertias = lw.control.effective_inertia(feet.mech, feet.q, np.eye(3), foot)
     assert np.isposinf(inertias).all()
     active = np.array([[True, True, True, True], [False, True, True, True]])
-    both = lw.effective_inertia(feet.mech, feet.q, [1.0, 0, 0], foot, active=active)
+    both = lw.control.effective_inertia(feet.mech, feet.q, [1.0, 0, 0], foot, active=active)
     assert np.isposinf(both[0])
     assert 0.0 < both[1] < 1e3
-    assert np.isnan(lw.operational_inertia(feet.mech, feet.q, foot)).all()
-    free = lw.operational_inertia(feet.mech, feet.q, foot, active=[False] * 4)
-    tree = lw.operational_inertia(feet.mech.spanning_tree, feet.q, foot)
+    assert np.isnan(lw.control.operational_inertia(feet.mech, feet.q, foot)).all()
+    free = lw.control.operational_inertia(feet.mech, feet.q, foot, active=[False] * 4)
+    tree = lw.control.operational_inertia(feet.mech.spanning_tree, feet.q, foot)
     np.testing.assert_allclose(free, tree, atol=1e-9 * np.abs(tree).max())
 
 
@@ -132,12 +134,12 @@ def test_batches():
     this = case("held feet")
     q = np.broadcast_to(this.q, (2, 3, this.mech.nq))
     link = this.mech.link_names[0]
-    assert lw.operational_inertia(this.mech, q, link).shape == (2, 3, 6, 6)
-    assert lw.operational_inertia(this.mech, q[:, :0], link).shape == (2, 0, 6, 6)
-    assert lw.effective_inertia(this.mech, q, np.ones((3, 6)), link).shape == (2, 3)
-    assert lw.manipulability(this.mech, q[:, :0], link).shape == (2, 0)
-    assert lw.delassus_matrix(this.mech, q, [link]).shape == (2, 3, 6, 6)
-    assert lw.delassus_matrix(this.mech, q).shape == (2, 3, this.mech.n_constraints, this.mech.n_constraints)
+    assert lw.control.operational_inertia(this.mech, q, link).shape == (2, 3, 6, 6)
+    assert lw.control.operational_inertia(this.mech, q[:, :0], link).shape == (2, 0, 6, 6)
+    assert lw.control.effective_inertia(this.mech, q, np.ones((3, 6)), link).shape == (2, 3)
+    assert lw.kinematics.manipulability(this.mech, q[:, :0], link).shape == (2, 0)
+    assert lw.contact.delassus_matrix(this.mech, q, [link]).shape == (2, 3, 6, 6)
+    assert lw.contact.delassus_matrix(this.mech, q).shape == (2, 3, this.mech.n_constraints, this.mech.n_constraints)
 
 
 @pytest.mark.parametrize("frames", [None, ("crank", "rocker")])
@@ -148,7 +150,7 @@ def test_derivatives(frames):
     q = case("driven").q
     v = case("driven").v
     slope = lw.jacobian_of(lw.compile(name, mech, **options), "q")(q) @ v
-    expected = differentiate(lambda s: lw.delassus_matrix(mech, q + s * v, frames))
+    expected = differentiate(lambda s: lw.contact.delassus_matrix(mech, q + s * v, frames))
     np.testing.assert_allclose(slope, expected, atol=1e-8 * np.abs(expected).max())
 
 
@@ -158,7 +160,9 @@ def test_operator_expressions(name):
     this, terms = case(name), Terms(case(name))
     G, inverse = op.L @ op.phi.T @ op.H.T, TREE_MASS.inv
     delassus = lw.compile(G @ inverse @ G.T, this.mech)(this.q)
-    np.testing.assert_allclose(delassus, lw.delassus_matrix(this.mech, this.q), atol=1e-9 * np.abs(delassus).max())
+    np.testing.assert_allclose(
+        delassus, lw.contact.delassus_matrix(this.mech, this.q), atol=1e-9 * np.abs(delassus).max()
+    )
     given_way = inverse - inverse @ G.T @ (G @ inverse @ G.T).inv @ G @ inverse
     tau = lw.compile(given_way @ op.joint_vector("T"), this.mech)(this.q, this.tau)
     np.testing.assert_allclose(tau, terms.response @ this.tau, atol=1e-7 * np.abs(tau).max())
@@ -167,16 +171,16 @@ def test_operator_expressions(name):
 def test_states_that_are_no_numbers_give_nan_with_and_without_a_batch():
     mech = lw.mechanisms.four_bar()
     q = mech.initial * np.nan
-    assert np.isnan(lw.effective_inertia(mech, q, (0, 0, 1), "crank"))
-    assert np.isnan(lw.effective_inertia(mech, q, (0, 0, 1), "crank", active=[True]))
-    assert np.isnan(lw.manipulability(mech, q, "rocker", rows=[2]))
-    assert np.isnan(lw.manipulability(mech, np.tile(q, (2, 3, 1)), "rocker", rows=[2])).all()
+    assert np.isnan(lw.control.effective_inertia(mech, q, (0, 0, 1), "crank"))
+    assert np.isnan(lw.control.effective_inertia(mech, q, (0, 0, 1), "crank", active=[True]))
+    assert np.isnan(lw.kinematics.manipulability(mech, q, "rocker", rows=[2]))
+    assert np.isnan(lw.kinematics.manipulability(mech, np.tile(q, (2, 3, 1)), "rocker", rows=[2])).all()
     platform = lw.mechanisms.stewart_platform()
-    assert np.isnan(lw.operational_inertia(platform, platform.initial * np.nan, "platform")).all()
+    assert np.isnan(lw.control.operational_inertia(platform, platform.initial * np.nan, "platform")).all()
 
 
 def test_what_cannot_move_has_no_quasi_velocities():
     mech = lw.mechanisms.four_bar()
-    held = lw.hold_frames(mech, ["crank"])
+    held = lw.contact.hold_frames(mech, ["crank"])
     with pytest.raises(lw.MechanismError, match="leave no degree of freedom"):
-        lw.diagonal.rates(held, mech.initial, np.zeros(3))
+        lw.formulations.diagonal.rates(held, mech.initial, np.zeros(3))

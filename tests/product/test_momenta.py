@@ -11,7 +11,7 @@ from .product import Quantity, cells, check, given, terms
 
 
 def _momenta(case):
-    return lw.momenta.momenta(case.mech, case.q, case.v)
+    return lw.formulations.momenta.momenta(case.mech, case.q, case.v)
 
 
 def _pushes(case):
@@ -40,22 +40,26 @@ def _velocities(terms):
 
 QUANTITIES = [
     Quantity("momenta", _momenta, lambda t: t.mass @ t.v),
-    Quantity("velocities", lambda c: lw.momenta.velocities(c.mech, c.q, _momenta(c), **given(c)), lambda t: t.v),
-    Quantity("velocities_of_any", lambda c: lw.momenta.velocities(c.mech, c.q, c.tau, **given(c)), _velocities),
+    Quantity(
+        "velocities", lambda c: lw.formulations.momenta.velocities(c.mech, c.q, _momenta(c), **given(c)), lambda t: t.v
+    ),
+    Quantity(
+        "velocities_of_any", lambda c: lw.formulations.momenta.velocities(c.mech, c.q, c.tau, **given(c)), _velocities
+    ),
     Quantity(
         "momentum_motion",
-        lambda c: lw.momenta.motion(c.mech, c.q, _momenta(c), c.tau, **given(c)),
+        lambda c: lw.formulations.momenta.motion(c.mech, c.q, _momenta(c), c.tau, **given(c)),
         lambda t: (_momentum_rate(t), t.v),
     ),
     Quantity(
         "momentum_motion_and_total_rates",
-        lambda c: lw.momenta.motion_and_total_rates(c.mech, c.q, _momenta(c), c.tau),
-        lambda t: (_momentum_rate(t), t.v, lw.diagonal.rates(t.mech, t.q, t.v)),
+        lambda c: lw.formulations.momenta.motion_and_total_rates(c.mech, c.q, _momenta(c), c.tau),
+        lambda t: (_momentum_rate(t), t.v, lw.formulations.diagonal.rates(t.mech, t.q, t.v)),
         cases=[name for name in NAMES if name != "masked feet"],
     ),
     Quantity(
         "momentum_motion_under_wrenches",
-        lambda c: lw.momenta.forward_dynamics(c.mech, c.q, _momenta(c), c.tau, _pushes(c), **given(c)),
+        lambda c: lw.formulations.momenta.forward_dynamics(c.mech, c.q, _momenta(c), c.tau, _pushes(c), **given(c)),
         lambda t: _momentum_rate(t, _pushes(t.case)),
     ),
 ]
@@ -70,12 +74,12 @@ def test_product(quantity, case_name):
 def test_batches(name):
     this, rng = case(name), np.random.default_rng(0)
     q, p = np.broadcast_to(this.q, (2, 3, this.mech.nq)), rng.normal(size=(3, this.mech.nv))
-    changes, v = lw.momenta.motion(this.mech, q, p, this.tau, **given(this))
+    changes, v = lw.formulations.momenta.motion(this.mech, q, p, this.tau, **given(this))
     assert changes.shape == v.shape == (2, 3, this.mech.nv)
     for k in range(3):
-        expected = lw.momenta.motion(this.mech, this.q, p[k], this.tau, **given(this))
+        expected = lw.formulations.momenta.motion(this.mech, this.q, p[k], this.tau, **given(this))
         np.testing.assert_allclose((changes[1, k], v[0, k]), expected, atol=1e-12 * np.abs(expected).max())
-    empty = lw.momenta.motion(this.mech, np.zeros((2, 0, this.mech.nq)), p[0], this.tau, **given(this))
+    empty = lw.formulations.momenta.motion(this.mech, np.zeros((2, 0, this.mech.nq)), p[0], this.tau, **given(this))
     assert [x.shape for x in empty] == [(2, 0, this.mech.nv)] * 2
 
 
@@ -96,10 +100,10 @@ def test_singular_positions():
     """A flattened parallelogram loses a constraint: velocities are those of the least momenta that are left over."""
     this = case(SINGULAR)
     right = Terms(this)
-    v = lw.momenta.velocities(this.mech, this.q, this.tau)
+    v = lw.formulations.momenta.velocities(this.mech, this.q, this.tau)
     np.testing.assert_allclose(v, right.response @ this.tau, atol=1e-9)
     assert right.basis.shape[1] == 2
-    changes, again = lw.momenta.motion(this.mech, this.q, this.tau, np.zeros(3))
+    changes, again = lw.formulations.momenta.motion(this.mech, this.q, this.tau, np.zeros(3))
     np.testing.assert_allclose(again, v, atol=1e-9)
     assert np.isfinite(changes).all()
 
@@ -107,10 +111,12 @@ def test_singular_positions():
 def test_errors():
     this = case("one loop")
     with pytest.raises(lw.MechanismError, match=r"p has shape \(1,\)"):
-        lw.momenta.velocities(this.mech, this.q, [1.0])
+        lw.formulations.momenta.velocities(this.mech, this.q, [1.0])
     with pytest.raises(lw.MechanismError, match="active has shape"):
-        lw.momenta.velocities(this.mech, this.q, this.v, active=[True, False])
+        lw.formulations.momenta.velocities(this.mech, this.q, this.v, active=[True, False])
     with pytest.raises(lw.MechanismError, match="active has shape"):
-        lw.momenta.motion(case("tree").mech, case("tree").q, case("tree").v, case("tree").tau, active=[True])
+        lw.formulations.momenta.motion(
+            case("tree").mech, case("tree").q, case("tree").v, case("tree").tau, active=[True]
+        )
     with pytest.warns(lw.MechanismWarning, match="is open by"):
-        lw.momenta.velocities(this.mech, this.q + 0.3, this.v)
+        lw.formulations.momenta.velocities(this.mech, this.q + 0.3, this.v)

@@ -12,7 +12,7 @@ from .refusals import PROPERTIES, REFUSALS
 QUANTITIES = [
     Quantity(
         "local_parametrization",
-        lambda c: lw.constraints.local_parametrization(c.mech, c.q).configuration(
+        lambda c: lw.kinematics.local_parametrization(c.mech, c.q).configuration(
             np.zeros(lw.constraints.degrees_of_freedom(c.mech, c.q))
         ),
         lambda t: t.q,

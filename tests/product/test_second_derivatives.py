@@ -14,13 +14,15 @@ from .test_force_derivatives import directions, nearby
 def product(this: Case) -> tuple[np.ndarray, ...]:
     """Changes of the three matrices along a direction."""
     along = tuple(directions(this.mech))
-    return lw.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along, **given(this))
+    return lw.derivatives.forward_dynamics_second_derivatives(
+        this.mech, this.q, this.v, this.tau, along=along, **given(this)
+    )
 
 
 def whole(this: Case) -> tuple[np.ndarray, ...]:
     """The same of those along q, from all second derivatives and unit directions."""
     step, change, _ = directions(this.mech)
-    d_qq, d_vv, d_qv, d_tauq = lw.forward_dynamics_second_derivatives(
+    d_qq, d_vv, d_qv, d_tauq = lw.derivatives.forward_dynamics_second_derivatives(
         this.mech, this.q, this.v, this.tau, **given(this)
     )
     n = this.mech.nv
@@ -69,21 +71,23 @@ def test_batches(name):
     state = [np.tile(x, (2, 1, 3, 1)) for x in (this.q, this.v, this.tau)]
     along = np.random.default_rng(0).normal(size=(3, 2, 1, 3, this.mech.nv))
     for options in ({}, {"along": tuple(along)}):
-        found = lw.forward_dynamics_second_derivatives(this.mech, *state, **options)
+        found = lw.derivatives.forward_dynamics_second_derivatives(this.mech, *state, **options)
         if options:
             options = {"along": tuple(along[:, 1, 0, 2])}
-        single = lw.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, **options)
+        single = lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, **options)
         for part, one in zip(found, single, strict=True):
             assert part.shape == (2, 1, 3, *one.shape)
             np.testing.assert_allclose(part[1, 0, 2], one, atol=1e-9 * max(1.0, np.abs(one).max()))
-    empty = lw.forward_dynamics_second_derivatives(this.mech, np.tile(this.q, (2, 0, 3, 1)), this.v, this.tau)
+    empty = lw.derivatives.forward_dynamics_second_derivatives(
+        this.mech, np.tile(this.q, (2, 0, 3, 1)), this.v, this.tau
+    )
     assert {x.shape for x in empty} == {(2, 0, 3, *[this.mech.nv] * 3)}
 
 
 def test_what_is_refused():
     this = case("one loop")
     with pytest.raises(lw.MechanismError, match="is open by"):
-        lw.forward_dynamics_second_derivatives(this.mech, this.q + 0.1, this.v, this.tau)
+        lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q + 0.1, this.v, this.tau)
     for along in (1.0, (this.v, this.v), (this.v, this.v[:-1], this.v)):
         with pytest.raises(lw.MechanismError, match="along"):
-            lw.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)
+            lw.derivatives.forward_dynamics_second_derivatives(this.mech, this.q, this.v, this.tau, along=along)

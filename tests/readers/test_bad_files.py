@@ -156,7 +156,9 @@ def test_missing_file(tmp_path):
 @pytest.mark.parametrize("name", ["arm.toml", "arm.csv", "ARM.TOML"])
 def test_tables_are_read_by_another_function(name, tmp_path):
     (tmp_path / name).write_text('convention = "standard"')
-    with pytest.raises(MechanismError, match="no URDF, MJCF or SDF file: lw.load_dh reads Denavit-Hartenberg tables"):
+    with pytest.raises(
+        MechanismError, match="no URDF, MJCF or SDF file: lw.files.load_dh reads Denavit-Hartenberg tables"
+    ):
         load(tmp_path / name)
     (tmp_path / name).write_text(" <robot/>")
     with pytest.raises(MechanismError, match="robot"):
@@ -172,13 +174,13 @@ def test_meshes_and_tables_are_plain_files(tmp_path):
     for name, what in (("pipe", "pipe or device"), ("device", "pipe or device"), ("folder", "folder")):
         message = rf"{name}.stl is a {what}; only plain files are read"
         with pytest.raises(FileNotFoundError, match=message):
-            lw.load_mesh(tmp_path / f"{name}.stl")
+            lw.files.load_mesh(tmp_path / f"{name}.stl")
         asset = f"<asset><mesh name='m' file='{tmp_path}/{name}.stl'/></asset>"
         body = "<worldbody><body><joint/><geom type='mesh' mesh='m'/></body></worldbody>"
         with pytest.raises(MechanismError, match=message):
             load(f"<mujoco>{asset}{body}</mujoco>")
     with pytest.raises(FileNotFoundError, match="there is no file .*absent.stl"):
-        lw.load_mesh(tmp_path / "absent.stl")
+        lw.files.load_mesh(tmp_path / "absent.stl")
 
 
 @pytest.mark.parametrize("thing", [None, 5, b"<robot/>"], ids=str)

@@ -42,11 +42,13 @@ def same(found, expected):
 def test_table_3_as_a_file(tmp_path):
     (tmp_path / "arm.csv").write_text("# Table 3\n" + STANFORD)
     (tmp_path / "arm.toml").write_text(toml())
-    same(lw.load_dh(tmp_path / "arm.csv", "saha1999"), lw.mechanisms.stanford_arm())
-    same(lw.load_dh(tmp_path / "arm.csv"), lw.mechanisms.stanford_arm())  # b and r are symbols of that convention only
+    same(lw.files.load_dh(tmp_path / "arm.csv", "saha1999"), lw.mechanisms.stanford_arm())
+    same(
+        lw.files.load_dh(tmp_path / "arm.csv"), lw.mechanisms.stanford_arm()
+    )  # b and r are symbols of that convention only
     with pytest.raises(lw.MechanismError, match="unknown key 'b' in the convention 'standard'"):
-        lw.load_dh(tmp_path / "arm.csv", "standard")
-    from_toml = lw.load_dh(tmp_path / "arm.toml")
+        lw.files.load_dh(tmp_path / "arm.csv", "standard")
+    from_toml = lw.files.load_dh(tmp_path / "arm.toml")
     same(from_toml, lw.mechanisms.stanford_arm())
     assert from_toml.name == "arm"
 
@@ -55,14 +57,14 @@ def test_full_inertia_names_and_gravity(tmp_path):
     (tmp_path / "arm.csv").write_text(
         "link,joint,a,alpha,d,mass,com_x,com_y,com_z,I_xx,I_yy,I_zz,I_xy\nrod,hinge,0.4,0.3,0.1,2,.1,.2,.3,1,2,2.5,0.1\n"
     )
-    arm = lw.load_dh(tmp_path / "arm.csv")
+    arm = lw.files.load_dh(tmp_path / "arm.csv")
     inertia = [[1, 0.1, 0], [0.1, 2, 0], [0, 0, 2.5]]
     row = {"link": "rod", "joint": "hinge", "a": 0.4, "alpha": 0.3, "d": 0.1, "mass": 2, "com": (0.1, 0.2, 0.3)}
     same(arm, lw.from_dh([{**row, "inertia": inertia}]))
     (tmp_path / "arm.toml").write_text(
         'name = "lamp"\ngravity = [0, -1.6, 0]\n[[link]]\na = 1.0\nalpha = 0.1\nd = 0\nmass = 1\ninertia = [1, 1, 1]\n'
     )
-    arm = lw.load_dh(tmp_path / "arm.toml")
+    arm = lw.files.load_dh(tmp_path / "arm.toml")
     assert arm.name == "lamp" and arm.gravity.tolist() == [0, -1.6, 0]
 
 
@@ -99,24 +101,24 @@ def test_bad_tables(tmp_path, name):
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(lw.MechanismError) as caught:
-        lw.load_dh(file)
+        lw.files.load_dh(file)
     assert complaint in str(caught.value) and str(file) in str(caught.value)
 
 
 def test_other_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
-        lw.load_dh(tmp_path / "absent.csv")
+        lw.files.load_dh(tmp_path / "absent.csv")
     (tmp_path / "arm.txt").write_text("a,alpha\n")
     with pytest.raises(lw.MechanismError, match="a DH table is a .toml or .csv file"):
-        lw.load_dh(tmp_path / "arm.txt")
+        lw.files.load_dh(tmp_path / "arm.txt")
     (tmp_path / "arm.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(lw.MechanismError, match="is no text file"):
-        lw.load_dh(tmp_path / "arm.csv")
+        lw.files.load_dh(tmp_path / "arm.csv")
 
 
 def test_units_can_be_insisted_on(tmp_path):
     (tmp_path / "crane.csv").write_text("a,alpha,d,mass,Ixx,Iyy,Izz\n80,0.1,0,1,1,1,1\n")
-    assert lw.load_dh(tmp_path / "crane.csv", trust_units=True).nv == 1
+    assert lw.files.load_dh(tmp_path / "crane.csv", trust_units=True).nv == 1
 
 
 @pytest.mark.parametrize(("convention", "key"), [("saha1999", "b"), ("standard", "d"), ("modified", "d")])

@@ -107,7 +107,7 @@ def test_distances_are_those_of_mujoco(kind):
         for contact in data.contact[: data.ncon]:
             name = min((model.geom(int(g)).name for g in contact.geom), key=lambda n: n == "s")
             theirs[name] = min(theirs.get(name, np.inf), contact.dist)
-        gaps = lw.contact_points(mech, q, v).gap
+        gaps = lw.contact.contact_points(mech, q, v).gap
         ours: dict[str, float] = {}
         for pair, gap in zip(mech.contact_parts, gaps, strict=True):
             ours[pair.shape_b] = min(ours.get(pair.shape_b, np.inf), gap)
@@ -164,7 +164,7 @@ def test_pairs_of_a_file_act_between_links_too():
 
 def test_what_touches_nothing_is_named():
     world = '<geom name="wall" type="cylinder" size="1 1"/><geom type="plane" size="1 1 1"/>'
-    with pytest.warns(lw.OmissionWarning, match="1 cylinder with contact, 2 geoms with contact between links"):
+    with pytest.warns(lw.files.OmissionWarning, match="1 cylinder with contact, 2 geoms with contact between links"):
         mech = lw.load(
             f"<mujoco><worldbody>{world}{BALL.format('a', 1, '')}{BALL.format('b', 1, '')}</worldbody></mujoco>"
         )
@@ -180,7 +180,7 @@ URDF = """<robot name="r"><link name="base"><inertial><mass value="1"/><inertia 
 
 
 def test_collision_geometry_of_urdf():
-    with pytest.warns(lw.OmissionWarning, match="1 collision mesh, 1 link with collision geometry"):
+    with pytest.warns(lw.files.OmissionWarning, match="1 collision mesh, 1 link with collision geometry"):
         mech = lw.load(URDF, floating_base=True)
     box, ball, cylinder = mech.shapes
     assert (box.kind, box.size, ball.name, ball.size) == ("box", (0.5, 1.0, 1.5), "tip", (0.5,))

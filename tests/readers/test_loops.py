@@ -62,7 +62,9 @@ def test_a_file_text_dicts_and_loops_say_the_same(tmp_path):
         lw.load(FOUR_BAR, loops=(table for table in [TABLE])),
         lw.load(FOUR_BAR, loops=list(lw.load(FOUR_BAR, loops=[TABLE]).loops)),
         lw.load(FOUR_BAR).with_loops(
-            lw.Loop("tip_pin", lw.Revolute((0, 0, 1)), "coupler", (None, (0.4, 0, 0)), "rocker", (None, (0.3, 0, 0)))
+            lw.constraints.Loop(
+                "tip_pin", lw.Revolute((0, 0, 1)), "coupler", (None, (0.4, 0, 0)), "rocker", (None, (0.3, 0, 0))
+            )
         ),
     ]
     assert all(mech == made[0] for mech in made)
@@ -115,14 +117,14 @@ def test_poses_left_out_are_the_links_own():
         ({"kind": "pin_in_slot", "slide_axis": [1, 0, 0], "pin_axis": [0, 1, 0]}, lw.PinInSlot((1, 0, 0), (0, 1, 0))),
         ({"kind": "spherical"}, lw.Spherical()),
         ({"kind": "Fixed"}, lw.Fixed()),
-        ({"kind": "wheel", "radius": 0.3, "axis": [1, 0, 0]}, lw.Wheel(0.3, (1, 0, 0))),
+        ({"kind": "wheel", "radius": 0.3, "axis": [1, 0, 0]}, lw.contact.Wheel(0.3, (1, 0, 0))),
         (
             {"kind": "wheel", "radius": 0.3, "grip": "lateral", "contact": False},
-            lw.Wheel(0.3, (0, 1, 0), 0.0, "lateral", False),
+            lw.contact.Wheel(0.3, (0, 1, 0), 0.0, "lateral", False),
         ),
-        ({"kind": "ball", "radius": 0.3}, lw.Ball(0.3)),
-        ({"kind": "knife_edge"}, lw.KnifeEdge()),
-        ({"kind": "distance", "length": 0.7}, lw.Distance(0.7)),
+        ({"kind": "ball", "radius": 0.3}, lw.contact.Ball(0.3)),
+        ({"kind": "knife_edge"}, lw.contact.KnifeEdge()),
+        ({"kind": "distance", "length": 0.7}, lw.contact.Distance(0.7)),
     ],
 )
 def test_every_kind(keys, kind):
@@ -254,7 +256,7 @@ name = "gear"
 ratios = {crank_joint = 2.0, rocker_joint = -1.0}
 offset = 0.3
 """
-GEAR = lw.Coupling("gear", {"crank_joint": 2.0, "rocker_joint": -1.0}, 0.3)
+GEAR = lw.constraints.Coupling("gear", {"crank_joint": 2.0, "rocker_joint": -1.0}, 0.3)
 
 
 def test_couplings_stand_beside_loops():

@@ -76,7 +76,7 @@ def as_collada(polygons="polylist", matrix="1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1", un
 @pytest.mark.parametrize("name, content", [("cube.stl", as_binary_stl()), ("cube.STL", as_ascii_stl())])
 def test_stl(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    (cube,) = lw.load_mesh(tmp_path / name)
+    (cube,) = lw.files.load_mesh(tmp_path / name)
     assert cube.vertices.shape == (8, 3) and cube.faces.shape == (12, 3), "corners that triangles share are one"
     assert cube.colour is None
     np.testing.assert_allclose(volume([cube]), 6.0, rtol=1e-6)
@@ -85,7 +85,7 @@ def test_stl(tmp_path, name, content):
 def test_obj_has_the_colours_of_its_materials(tmp_path):
     (tmp_path / "cube.obj").write_bytes(as_obj())
     (tmp_path / "cube.mtl").write_text("newmtl red\nKd 1 0 0\nnewmtl glass\nKd 0 0 1\nd 0.5\n")
-    red, glass = lw.load_mesh(tmp_path / "cube.obj")
+    red, glass = lw.files.load_mesh(tmp_path / "cube.obj")
     assert red.colour == (1.0, 0.0, 0.0, 1.0) and glass.colour == (0.0, 0.0, 1.0, 0.5)
     assert len(red.faces) == 4 and len(glass.faces) == 8
     np.testing.assert_allclose(volume([red, glass]), 6.0, rtol=1e-6)
@@ -94,7 +94,7 @@ def test_obj_has_the_colours_of_its_materials(tmp_path):
 @pytest.mark.parametrize("polygons", ["polylist", "triangles"])
 def test_collada_is_placed_by_its_nodes(tmp_path, polygons):
     (tmp_path / "cube.dae").write_bytes(as_collada(polygons, "1 0 0 0 0 1 0 5 0 0 1 0 0 0 0 1", "0.01"))
-    (cube,) = lw.load_mesh(tmp_path / "cube.dae")
+    (cube,) = lw.files.load_mesh(tmp_path / "cube.dae")
     assert cube.colour == (0.2, 0.4, 0.6, 1.0)
     rotated = CORNERS @ np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 2]]) + (10.0, 5.0, 0.0)  # a quarter, then the nodes
     expected = 0.01 * np.array(sorted(rotated.tolist()))
@@ -104,7 +104,7 @@ def test_collada_is_placed_by_its_nodes(tmp_path, polygons):
 
 def test_a_mirrored_collada_faces_outwards(tmp_path):
     (tmp_path / "cube.dae").write_bytes(as_collada(matrix="-1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1"))
-    np.testing.assert_allclose(volume(lw.load_mesh(tmp_path / "cube.dae")), 12.0, rtol=1e-6)
+    np.testing.assert_allclose(volume(lw.files.load_mesh(tmp_path / "cube.dae")), 12.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_mirrored_collada_faces_outwards(tmp_path):
 def test_bad_files_say_what_is_wrong(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(lw.MechanismError, match=words):
-        lw.load_mesh(tmp_path / name)
+        lw.files.load_mesh(tmp_path / name)
 
 
 def as_ply(vertices=8):
@@ -168,7 +168,7 @@ def as_gltf(count=8, uri=None):
 @pytest.mark.parametrize("name, content, size", [("cube.ply", as_ply(), 6.0), ("cube.gltf", as_gltf(), 12.0)])
 def test_other_formats_that_trimesh_reads(tmp_path, name, content, size):
     (tmp_path / name).write_bytes(content)
-    (cube,) = lw.load_mesh(tmp_path / name)
+    (cube,) = lw.files.load_mesh(tmp_path / name)
     assert cube.vertices.shape == (8, 3) and cube.faces.shape == (12, 3)
     assert cube.colour == (None if name == "cube.ply" else (0.2, 0.4, 0.6, 1.0))
     np.testing.assert_allclose(volume([cube]), size, rtol=1e-6)
@@ -190,7 +190,7 @@ def test_hostile_files_end_in_errors(tmp_path, name, content, words):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / name).write_bytes(content)
     with pytest.raises(lw.MechanismError, match=words):
-        lw.load_mesh(tmp_path / "folder" / name)
+        lw.files.load_mesh(tmp_path / "folder" / name)
 
 
 def test_broken_files_of_all_formats_end_in_errors_or_meshes(tmp_path):
@@ -203,7 +203,7 @@ def test_broken_files_of_all_formats_end_in_errors_or_meshes(tmp_path):
                 broken[place : place + 1] = rng.bytes(1)
             (tmp_path / name).write_bytes(broken)
             try:
-                found = lw.load_mesh(tmp_path / name)
+                found = lw.files.load_mesh(tmp_path / name)
             except lw.MechanismError:
                 continue
             assert all(np.isfinite(one.vertices).all() and one.faces.max() < len(one.vertices) for one in found)
@@ -214,5 +214,5 @@ def test_without_the_libraries_it_says_what_to_install(tmp_path, monkeypatch, mo
     monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / f"cube.{suffix}").write_bytes(as_binary_stl() if suffix == "stl" else as_collada())
     with pytest.raises(ImportError, match=rf"read by {module}.*pip install 'linkwise\[meshes\]'") as raised:
-        lw.load_mesh(tmp_path / f"cube.{suffix}")
+        lw.files.load_mesh(tmp_path / f"cube.{suffix}")
     assert isinstance(raised.value, lw.MechanismError)

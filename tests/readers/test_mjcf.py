@@ -239,7 +239,7 @@ def test_springs_and_dampers(seed):
     q, v = lw.random_state(pair.mech, np.random.default_rng(seed))
     tie, _ = pair.set(q, v)
     free_v = pair.mech.v_index("f")
-    found = lw.Passive.of(pair.mech).forces(pair.mech, q, v)
+    found = lw.forces.Passive.of(pair.mech).forces(pair.mech, q, v)
     expected = tie.T @ pair.data.qfrc_passive
     # A free body's springs: MuJoCo's pull position and orientation apart, ours along the screw that joins the poses.
     others = np.setdiff1d(np.arange(pair.mech.nv), np.arange(pair.mech.nv)[free_v])
@@ -248,7 +248,7 @@ def test_springs_and_dampers(seed):
     at_rest[pair.mech.q_index("f")] = [*pair.model.qpos0[3:7], *pair.model.qpos0[:3]]
     tie, _ = pair.set(at_rest, 0 * v)
     np.testing.assert_allclose((tie.T @ pair.data.qfrc_passive)[free_v], 0, atol=1e-12)
-    found = lw.Passive.of(pair.mech).forces(pair.mech, at_rest, 0 * v)
+    found = lw.forces.Passive.of(pair.mech).forces(pair.mech, at_rest, 0 * v)
     np.testing.assert_allclose(found[free_v], 0, atol=1e-12)
 
 

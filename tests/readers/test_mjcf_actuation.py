@@ -113,7 +113,9 @@ def test_effort_ranges_bound_the_sum_of_actuators(tmp_path):
     assert pair.differences(states=8)["actuators"] < 1e-12
     still = np.zeros(pair.mech.nv)
     for ctrl, force in ((9.0, 1.0), (-9.0, -2.0), (0.1, 0.5)):
-        found = lw.joint_forces(pair.mech.with_acting("actuators"), pair.mech.initial, still, ctrl=[ctrl, ctrl, 0.0])
+        found = lw.forces.joint_forces(
+            pair.mech.with_acting("actuators"), pair.mech.initial, still, ctrl=[ctrl, ctrl, 0.0]
+        )
         assert found[pair.mech.v_index("j")] == pytest.approx(force)
 
 
@@ -138,7 +140,7 @@ def test_one_warning_says_what_acts_and_what_does_not():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         lw.load(model('<motor joint="j"/><muscle joint="s"/>'))
-    (warning,) = (one for one in told if issubclass(one.category, lw.OmissionWarning))
+    (warning,) = (one for one in told if issubclass(one.category, lw.files.OmissionWarning))
     assert str(warning.message) == (
         "text: acting: 1 joint with springs, 1 joint with damping, 1 joint with limits, 1 actuator, 2 tendons, "
         "1 body held up; not acting: 1 muscle actuator; mech.notes says where and what to do"

@@ -157,7 +157,7 @@ def test_joints_that_fixed_tendons_reach_have_motors(name):
     moved = np.abs(forces(compiled, size=1.0, count=20)).max(axis=0) > 0.0
     joints = {compiled.joint(compiled.dof_jntid[i]).name for i in np.flatnonzero(moved)}
     assert len(set(mech.actuated_joints)) == len(mech.actuated_joints) and set(mech.actuated_joints) == joints
-    assert set(lw.joint_feedback(mech, mech.initial).actuated_joints) == joints
+    assert set(lw.control.joint_feedback(mech, mech.initial).actuated_joints) == joints
 
 
 def test_tendon_actuators_drive_their_joints():
@@ -196,7 +196,7 @@ def test_saturated_motors_give_what_mujocos_give():
     for ctrl in (-3.0, -0.5, 0.2, 9.0):
         data.ctrl[:] = ctrl
         mujoco.mj_forward(compiled, data)
-        control = lw.saturated(mech, lambda t, q, v, ctrl=ctrl: 50.0 * np.full(1, ctrl))
+        control = lw.control.saturated(mech, lambda t, q, v, ctrl=ctrl: 50.0 * np.full(1, ctrl))
         np.testing.assert_allclose(control(0.0, np.zeros(1), np.zeros(1)), data.qfrc_actuator, rtol=1e-14)
 
 
@@ -209,9 +209,11 @@ def test_a_position_servo_is_joint_feedback_without_gravity(gear):
     data = mujoco.MjData(compiled)
     data.qpos[:], data.qvel[:], data.ctrl[:] = 0.4, -1.5, 0.9
     mujoco.mj_forward(compiled, data)
-    control = lw.joint_feedback(mech, [0.9 / gear], 20.0 * gear**2, 3.0 * gear**2, gravity=False)
+    control = lw.control.joint_feedback(mech, [0.9 / gear], 20.0 * gear**2, 3.0 * gear**2, gravity=False)
     np.testing.assert_allclose(control(0.0, data.qpos, data.qvel), data.qfrc_actuator, rtol=1e-14)
-    np.testing.assert_allclose(lw.Passive.of(mech).forces(mech, data.qpos, data.qvel), data.qfrc_passive, rtol=1e-14)
+    np.testing.assert_allclose(
+        lw.forces.Passive.of(mech).forces(mech, data.qpos, data.qvel), data.qfrc_passive, rtol=1e-14
+    )
     tau = data.qfrc_actuator + data.qfrc_passive
     np.testing.assert_allclose(lw.forward_dynamics(mech, data.qpos, data.qvel, tau), data.qacc_smooth, rtol=1e-10)
 
@@ -224,7 +226,7 @@ def test_the_recipe_from_controls_to_joint_forces():
       </mujoco>"""
     mech, compiled = loaded(text), mujoco.MjModel.from_xml_string(text)
     assert mech.actuated_joints == ("h", "s") and mech.joint_names == ("s", "h")
-    assert lw.joint_feedback(mech, lw.neutral(mech)).actuated_joints == ("s", "h")
+    assert lw.control.joint_feedback(mech, lw.neutral(mech)).actuated_joints == ("s", "h")
     data, motors = mujoco.MjData(compiled), [mech.v_index(joint).start for joint in mech.actuated_joints]
     for ctrl in np.random.default_rng(0).normal(size=(20, 2)):
         data.ctrl[:] = ctrl

@@ -44,9 +44,9 @@ def assert_equal_or_named(text: str, states: int = 2) -> None:
         data.ctrl[:] = ctrl = rng.normal(size=model.nu)
         tie, drift = pair.set(q, v)
         full = pair.mass_matrix()
-        forces = lw.joint_forces(passive, q, v)
+        forces = lw.forces.joint_forces(passive, q, v)
         if model.nu:
-            forces = forces + lw.joint_forces(driven, q, v, ctrl=ctrl)
+            forces = forces + lw.forces.joint_forces(driven, q, v, ctrl=ctrl)
         for name, found, expected, tolerance in (
             ("mass matrix", kernels["mass_matrix"](q), tie.T @ full @ tie, 1e-9),
             ("bias force", kernels["bias_force"](q, v), tie.T @ (full @ drift + data.qfrc_bias), 1e-9),

@@ -63,7 +63,7 @@ def test_springs_by_time_constants_are_those_of_mujoco(tie, tmp_path):
 def test_free_joints_whose_forces_differ_are_named(word):
     text = f"""<mujoco><worldbody><body><joint type="free" name="f" {word}/><geom size="0.1" contype="0"/></body>
       </worldbody></mujoco>"""
-    with pytest.warns(lw.OmissionWarning, match="1 free joint with"):
+    with pytest.warns(lw.files.OmissionWarning, match="1 free joint with"):
         mech = lw.load(text)
     (note,) = (note for note in mech.notes if note.what.startswith("free joint with"))
     assert '<joint name="f">' in note.where[0] and "forces differ" in note.advice
@@ -170,5 +170,5 @@ def test_bounds_of_joints_that_leave_out_actuators_at_sites_are_named():
     arms = ARMS.replace('name="j"', 'name="j" actuatorfrcrange="-1 1"')
     text = f"""<mujoco><worldbody>{arms}</worldbody><actuator><motor site="s" gear="1 2 3 0 0 0"/>
       <motor joint="j"/></actuator></mujoco>"""
-    with pytest.warns(lw.OmissionWarning, match="1 joint with actuatorfrcrange and actuators at sites"):
+    with pytest.warns(lw.files.OmissionWarning, match="1 joint with actuatorfrcrange and actuators at sites"):
         lw.load(text)

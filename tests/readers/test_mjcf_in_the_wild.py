@@ -7,7 +7,7 @@ import linkwise as lw
 from linkwise.readers import load
 from tests.readers.mujoco_oracle import Pair, mujoco
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 
 BALL = '<geom size="0.1" pos="0.1 0.2 0.3"/>'
 GUEST = f"""<mujoco model="guest"><compiler angle="radian"/><default><default class="x"><geom size="0.2"/></default>
@@ -175,7 +175,7 @@ def test_damping_of_actuators():
       <actuator><motor joint="j" damping="2" gear="3"/></actuator></mujoco>"""
     pair = Pair(text)
     pair.set(np.array([0.3]), np.array([2.0]))
-    found = lw.Passive.of(pair.mech).forces(pair.mech, [0.3], [2.0])
+    found = lw.forces.Passive.of(pair.mech).forces(pair.mech, [0.3], [2.0])
     np.testing.assert_allclose(found, pair.data.qfrc_passive, rtol=1e-14)
     assert found[0] == -2.0 * 18.5
 
@@ -220,5 +220,5 @@ def test_mimic_joints_are_free_on_request():
     urdf = """<robot name="r"><link name="base"/><link name="a"/><link name="b"/>
       <joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>
       <joint name="k" type="continuous"><parent link="a"/><child link="b"/><mimic joint="j"/></joint></robot>"""
-    with pytest.warns(lw.InertiaWarning):
+    with pytest.warns(lw.files.InertiaWarning):
         assert (load(urdf).nq, load(urdf, mimic=False).nq) == (1, 2)

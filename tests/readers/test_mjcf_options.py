@@ -52,7 +52,7 @@ STATE = np.array([0.3, -0.4]), np.array([0.7, -1.1])
 )
 def test_passive_forces_stop_when_mujocos_do(flags):
     text = arm('density="900" viscosity="2"', flags)
-    np.testing.assert_allclose(lw.joint_forces(loaded(text), *STATE), forces_of_mujoco(text, *STATE), atol=1e-12)
+    np.testing.assert_allclose(lw.forces.joint_forces(loaded(text), *STATE), forces_of_mujoco(text, *STATE), atol=1e-12)
 
 
 def test_the_last_flag_counts():
@@ -78,10 +78,10 @@ def test_disabled_groups_give_no_force(disabled):
     on = [not model.opt.disableactuator & (1 << group) for group in model.actuator_group]
     assert mech.actuator_names == tuple(np.array(["m0", "p1", "g", "m3"])[on])
     assert mech.idle.get("actuators", ()) == tuple(np.array(["m0", "p1", "g", "m3"])[~np.array(on)])
-    ours = lw.joint_forces(mech, *STATE, ctrl=ctrl[on] if any(on) else None)
+    ours = lw.forces.joint_forces(mech, *STATE, ctrl=ctrl[on] if any(on) else None)
     np.testing.assert_allclose(ours, forces_of_mujoco(text, *STATE, ctrl), atol=1e-12)
     assert mech.bodies[0].armature[0] == 0.3  # rotors are there, driven or not
-    everything = lw.joint_forces(mech.with_acting(True), *STATE, ctrl=ctrl)
+    everything = lw.forces.joint_forces(mech.with_acting(True), *STATE, ctrl=ctrl)
     np.testing.assert_allclose(everything, forces_of_mujoco(arm("", "", SERVOS, SPARE), *STATE, ctrl), atol=1e-12)
 
 
@@ -95,7 +95,7 @@ def test_disabled_groups_give_no_force(disabled):
 )
 def test_only_servos_inherit_ranges(servo):
     text = arm(flags='limit="disable"', actuators=servo).replace('name="b"', 'name="b" range="-60 60"')
-    ours = lw.joint_forces(loaded(text), *STATE, ctrl=[5.0])
+    ours = lw.forces.joint_forces(loaded(text), *STATE, ctrl=[5.0])
     np.testing.assert_allclose(ours, forces_of_mujoco(text, *STATE, [5.0]), atol=1e-12)
 
 
@@ -120,7 +120,7 @@ def test_switched_off_actuators_are_written_as_such(tmp_path):
         mech.save(tmp_path / "again.xml")
         again = lw.load(tmp_path / "again.xml")
     assert again.acting == mech.acting and again.idle == mech.idle
-    ours = lw.joint_forces(mech, *STATE, ctrl=[0.4, 0.9])
+    ours = lw.forces.joint_forces(mech, *STATE, ctrl=[0.4, 0.9])
     theirs = forces_of_mujoco((tmp_path / "again.xml").read_text(), *STATE, [0.4, -0.7, 0.9, 0.2])
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
@@ -142,7 +142,7 @@ def test_the_integrator_is_kept_and_written(tmp_path, name):
 
 def test_a_format_without_integrators_says_so(tmp_path):
     mech = loaded(arm('integrator="RK4"'))
-    with pytest.warns(lw.OmissionWarning, match="integrator RK4"):
+    with pytest.warns(lw.files.OmissionWarning, match="integrator RK4"):
         mech.save(tmp_path / "again.urdf")
     assert loaded(arm()).integrator == "Euler"
 
@@ -212,5 +212,5 @@ def test_what_has_no_effect_is_not_named(parts):
 
 def test_scaled_frames_are_named():
     text = '<mujoco><worldbody><frame scale="2 2 2"><body><joint/><geom size=".1"/></body></frame></worldbody></mujoco>'
-    with pytest.warns(lw.OmissionWarning, match="1 frame with scale"):
+    with pytest.warns(lw.files.OmissionWarning, match="1 frame with scale"):
         lw.load(text)

@@ -128,9 +128,9 @@ def assert_equal_or_named(cases: list[tuple[str, ...]]) -> None:
             if one.has_activation:
                 activation.append(data.act[model.actuator_actadr[i]])
         mujoco.mj_forward(model, data)
-        found = lw.joint_forces(driven, q, v, ctrl=ctrl, activation=activation if activation else None)
+        found = lw.forces.joint_forces(driven, q, v, ctrl=ctrl, activation=activation if activation else None)
         if activation:
-            rates = lw.activation_rates(driven, q, v, ctrl=ctrl, activation=activation).tolist()
+            rates = lw.forces.activation_rates(driven, q, v, ctrl=ctrl, activation=activation).tolist()
         for k, case in enumerate(cases):
             if f'"a{k}"' in named:
                 continue

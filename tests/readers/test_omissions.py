@@ -138,7 +138,7 @@ def test_what_does_not_act_is_told_once_and_noted(text, counted, advice):
     assert [note.counted for note in mech.notes] == counted
     assert advice in mech.notes[0].advice and not mech.notes[0].constrains
     (summary,) = caught
-    assert summary.category is lw.OmissionWarning and summary.filename == __file__
+    assert summary.category is lw.files.OmissionWarning and summary.filename == __file__
     assert str(summary.message).startswith("text: acting: " if mech.acting else "text: not acting: ")
     assert str(summary.message).endswith(f"not acting: {', '.join(counted)}; {ADVICE}")
 
@@ -176,7 +176,7 @@ ACTING = {
 def test_what_acts_is_no_omission(text, acting):
     mech, caught = loaded(text)
     assert mech.acting == acting and not mech.notes
-    assert not [one for one in caught if one.category is lw.OmissionWarning]
+    assert not [one for one in caught if one.category is lw.files.OmissionWarning]
 
 
 QUIET = {
@@ -209,13 +209,15 @@ ROPE = """<mujoco><worldbody><site name="w" pos="0 0 1"/>
 
 def test_ropes_that_are_not_read_are_missing_constraints():
     with warnings.catch_warnings():
-        warnings.simplefilter("error", lw.MissingConstraintWarning)
-        with pytest.raises(lw.MissingConstraintWarning, match="comes apart: 1 spatial tendon with limits"):
+        warnings.simplefilter("error", lw.files.MissingConstraintWarning)
+        with pytest.raises(lw.files.MissingConstraintWarning, match="comes apart: 1 spatial tendon with limits"):
             lw.load(ROPE)
     mech = loaded(ROPE)[0]
-    assert mech.with_loops(lw.Loop("rope", lw.Distance(0.3), "w", None, "s", None)).loops  # as the note advises
+    assert mech.with_loops(
+        lw.constraints.Loop("rope", lw.contact.Distance(0.3), "w", None, "s", None)
+    ).loops  # as the note advises
     (note,) = mech.notes
-    assert note.constrains and "lw.Distance" in note.advice and "Builder.distance" in note.advice
+    assert note.constrains and "lw.contact.Distance" in note.advice and "Builder.distance" in note.advice
     assert not loaded(ROPE.replace("<worldbody>", '<option><flag limit="disable"/></option><worldbody>'))[0].notes
 
 
@@ -247,7 +249,7 @@ def test_constraints_that_are_not_read_are_named(text, counted, advice):
     mech, caught = loaded(text)
     assert [note.counted for note in mech.notes] == counted and all(note.constrains for note in mech.notes)
     assert advice in mech.notes[0].advice
-    (summary,) = (one for one in caught if one.category is lw.MissingConstraintWarning)
+    (summary,) = (one for one in caught if one.category is lw.files.MissingConstraintWarning)
     assert f"not read, so that what it holds together comes apart: {', '.join(counted)}" in str(summary.message)
 
 
@@ -266,7 +268,7 @@ def test_what_drives_or_collides_in_a_urdf_file_is_named():
     more = '<transmission name="t"/><ros2_control name="c"/><strange/><gazebo><plugin name="p"/></gazebo>'
     mech, caught = loaded(robot(more, '<dynamics damping="1"/>', "<collision/>") + "\n")
     (summary,) = caught
-    assert summary.category is lw.OmissionWarning
+    assert summary.category is lw.files.OmissionWarning
     assert str(summary.message) == (
         "text: acting: 1 joint with damping; not acting: 1 link with collision geometry, 1 unknown element, "
         f"1 Gazebo plugin, 1 transmission of no moving joint, 1 ros2_control system of no moving joint; {ADVICE}"
@@ -296,7 +298,7 @@ def test_defects_of_many_links_are_one_warning():
     )
     _, caught = loaded(robot(links))
     (defects,) = caught
-    assert defects.category is lw.InertiaWarning
+    assert defects.category is lw.files.InertiaWarning
     assert "link 'l0': its principal moments" in str(defects.message) and "and 12 more" in str(defects.message)
 
 
@@ -381,7 +383,7 @@ def test_the_ant_of_gymnasium():
 
 def test_the_dog_of_dm_control_is_told_in_few_warnings():
     mech, caught = loaded(of_package("dm_control", "suite/dog.xml"))
-    assert [one.category for one in caught] == [lw.MechanismWarning, lw.OmissionWarning]
+    assert [one.category for one in caught] == [lw.MechanismWarning, lw.files.OmissionWarning]
     assert mech.n_ctrl == mech.n_activation == 38
     assert "38 actuators" in str(caught[1].message) and "not acting: " in str(caught[1].message)
     assert len(mech.acting["springs"]) >= 21  # given by time constants and damping ratios

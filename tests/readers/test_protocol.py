@@ -59,7 +59,7 @@ def test_long_texts_are_read_in_one_go():
 TAKE_OVER = """
 import linkwise as lw
 try:
-    lw.register_reader("{root}", "Mine")
+    lw.extend.register_reader("{root}", "Mine")
 except ValueError as error:
     print(error)
 print(lw.load("<robot name='r'><link name='l'/></robot>").name)
@@ -78,11 +78,11 @@ def test_readers_of_the_package_cannot_be_taken_over(root, name):
 
 def test_a_reader_reads_its_own_documents_only():
     arm = lw.mechanisms.planar_arm(2)
-    lw.register_reader("my_arm", "Arms")(lambda root, floating_base, gravity, name, folder, mimic: arm)
+    lw.extend.register_reader("my_arm", "Arms")(lambda root, floating_base, gravity, name, folder, mimic: arm)
     try:
         assert lw.load("<my_arm/>") == arm and lw.load("<robot name='r'><link name='l'/></robot>").name == "r"
         with pytest.raises(ValueError, match="<my_arm> are read as Arms already: let yours start with another element"):
-            lw.register_reader("my_arm", "Others")
+            lw.extend.register_reader("my_arm", "Others")
     finally:
         del FORMATS["my_arm"]
 
@@ -90,6 +90,6 @@ def test_a_reader_reads_its_own_documents_only():
 @pytest.mark.parametrize(("root", "name"), [("<my_arm>", "Arms"), ("", "Arms"), (3, "Arms"), ("my_arm", None)])
 def test_strange_names_of_readers_are_refused(root, name):
     with pytest.raises(ValueError, match="takes the root element of documents, without brackets, and a name"):
-        lw.register_reader(root, name)
+        lw.extend.register_reader(root, name)
     with pytest.raises(TypeError, match="a reader is a function of the parsed document, not 'read'"):
-        lw.register_reader("my_arm", "Arms")("read")
+        lw.extend.register_reader("my_arm", "Arms")("read")

@@ -36,7 +36,7 @@ FOUR_BAR = f"""<sdf version="1.10"><world name="w"><gravity>0 -9.81 0</gravity><
 </model></world></sdf>"""
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_a_loop():
     mech = lw.load(FOUR_BAR)
     assert mech.name == "bars" and mech.joint_names == ("a", "b", "c") and [loop.name for loop in mech.loops] == ["pin"]

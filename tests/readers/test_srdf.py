@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 
 MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
 
@@ -52,7 +52,7 @@ SRDF = """<robot name="duo">
 
 @pytest.mark.smoke
 def test_groups():
-    groups = lw.load_srdf(robot(), SRDF).groups
+    groups = lw.files.load_srdf(robot(), SRDF).groups
     assert dict(groups) == {
         "left": ("j_l1", "j_l2"),
         "right": ("j_r1", "j_r2"),
@@ -63,7 +63,7 @@ def test_groups():
 
 
 def test_postures():
-    mech = lw.load_srdf(robot(), SRDF)
+    mech = lw.files.load_srdf(robot(), SRDF)
 
     def posture(name):
         q = mech.postures[name]
@@ -84,7 +84,7 @@ def test_a_floating_base_is_the_virtual_joint():
       <group name="base"><joint name="w"/></group>
       <group_state name="a" group="base"><joint name="w" value="1 2 3 0 0 2 0"/></group_state>
       <group_state name="b" group="base"><joint name="root_joint" value="1 2 3 0 0 0 1"/></group_state></robot>"""
-    mech = lw.load_srdf(lw.load(text, floating_base=True), srdf)
+    mech = lw.files.load_srdf(lw.load(text, floating_base=True), srdf)
     assert mech.groups["base"] == ("floating_base",)
     assert mech.postures["a"].tolist() == [0, 0, 0, 1, 1, 2, 3]
     assert mech.postures["b"].tolist() == [1, 0, 0, 0, 1, 2, 3]
@@ -93,11 +93,11 @@ def test_a_floating_base_is_the_virtual_joint():
 def test_a_file_and_its_text_give_the_same(tmp_path):
     file = tmp_path / "duo.srdf"
     file.write_text(SRDF)
-    assert lw.load_srdf(robot(), file).annotations == lw.load_srdf(robot(), SRDF).annotations
+    assert lw.files.load_srdf(robot(), file).annotations == lw.files.load_srdf(robot(), SRDF).annotations
     with pytest.raises(FileNotFoundError):
-        lw.load_srdf(robot(), tmp_path / "nowhere.srdf")
+        lw.files.load_srdf(robot(), tmp_path / "nowhere.srdf")
     with pytest.raises(TypeError, match="the path of a SRDF file"):
-        lw.load_srdf(robot(), 3)
+        lw.files.load_srdf(robot(), 3)
 
 
 def wrapped(inside):
@@ -117,9 +117,9 @@ REFUSED = {
 @pytest.mark.parametrize(("inside", "message"), REFUSED.values(), ids=REFUSED)
 def test_unknown_names_are_refused_or_left_out(inside, message):
     with pytest.raises(lw.MechanismError, match=f"{message}.*strict=False leaves such out"):
-        lw.load_srdf(robot(), wrapped(inside))
+        lw.files.load_srdf(robot(), wrapped(inside))
     with pytest.warns(lw.MechanismWarning, match="it is left out"):
-        assert not lw.load_srdf(robot(), wrapped(inside), strict=False).groups.get("g")
+        assert not lw.files.load_srdf(robot(), wrapped(inside), strict=False).groups.get("g")
 
 
 CONTRADICTIONS = {
@@ -144,7 +144,7 @@ def test_contradicting_values_of_mimic_joints_are_left_out_with_a_word(joints, f
       <child link="toe"/>{toe}</joint>"""
     state = wrapped(f'<group_state name="s">{joints}</group_state>')
     with pytest.warns(lw.MechanismWarning, match=f'text:2: <joint .* in <group_state name="s"> mimics .*{message}'):
-        mech = lw.load_srdf(robot(more), state)
+        mech = lw.files.load_srdf(robot(more), state)
     assert mech.postures["s"][mech.q_index("j_finger")] == pytest.approx(finger)
 
 
@@ -162,7 +162,7 @@ def test_contradicting_values_of_mimic_joints_are_left_out_with_a_word(joints, f
 )
 def test_bad_files_are_refused(text, message):
     with pytest.raises(lw.MechanismError, match=message):
-        lw.load_srdf(robot(), text)
+        lw.files.load_srdf(robot(), text)
 
 
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
@@ -180,7 +180,7 @@ def test_postures_of_robots_are_those_of_pinocchio(urdf, srdf, floating_base):
     urdf, srdf = str(robots / urdf), str(robots / srdf)
     if not Path(urdf).exists():
         pytest.skip("the robots of example-robot-data are not installed")
-    mech = lw.load_srdf(lw.load(urdf, floating_base=floating_base), srdf)
+    mech = lw.files.load_srdf(lw.load(urdf, floating_base=floating_base), srdf)
     root = [pin.JointModelFreeFlyer()] if floating_base else []
     model = pin.buildModelFromUrdf(urdf, *root)
     pin.loadReferenceConfigurations(model, srdf, False)

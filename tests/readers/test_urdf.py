@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import linkwise as lw
-from linkwise import joint_feedback
+from linkwise.control import joint_feedback
 from linkwise.mechanics.joints import Floating, Planar, Prismatic, Revolute, Spherical
 from linkwise.mechanism import InertiaWarning, MechanismWarning, Mimic, OmissionWarning
 from linkwise.readers import load
@@ -295,7 +295,7 @@ MOTORS = {
 
 
 @pytest.mark.parametrize(("parts", "joints", "driven", "places"), MOTORS.values(), ids=MOTORS)
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_joints_of_transmissions_have_motors(parts, joints, driven, places):
     mech = load(motors(*parts))
     assert mech.actuated_joints == joints and replace(mech, elements=()) == load(motors())
@@ -309,15 +309,15 @@ def test_motors_keep_to_effort_and_velocity_limits():
     """Torque times reduction, cut off at the effort limit, and none that drives a joint beyond its velocity limit."""
     mech = load(chain_of_motors(transmission("j0", 50)))  # 10 N m, 1 rad/s
     still, fast = np.zeros(5), np.array([0.95, 0.0, 0.0, 0.0, 0.0])
-    assert lw.joint_forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
-    assert lw.joint_forces(mech, still, still, ctrl=[1.0])[0] == 10.0
-    assert lw.joint_forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
+    assert lw.forces.joint_forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
+    assert lw.forces.joint_forces(mech, still, still, ctrl=[1.0])[0] == 10.0
+    assert lw.forces.joint_forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
     assert mech.acting["actuators"] == mech.actuator_names and len(mech.actuator_names) == 1
-    assert lw.joint_forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
-    assert lw.joint_forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
-    assert lw.joint_forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
-    assert lw.joint_forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
-    assert lw.joint_forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
+    assert lw.forces.joint_forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
+    assert lw.forces.joint_forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
+    assert lw.forces.joint_forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
+    assert lw.forces.joint_forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
+    assert lw.forces.joint_forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
     motion = lw.simulate(mech.with_gravity((0, 0, 0)), still, None, 20.0, ctrl=[1.0], rtol=1e-6, atol=1e-6)
     assert motion.v[-1, 0] == pytest.approx(1.0, abs=1e-3) and motion.v[:, 0].max() < 1.0 + 1e-6
 
@@ -334,7 +334,7 @@ def chain_of_motors(*parts):
     return f"<robot name='r'>{links}{joints}{''.join(parts)}</robot>"
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_few_transmissions_are_no_list_of_motors():
     measured = transmission("j3", interface="JointStateInterface")
     one, two = transmission("j0"), transmission("j1")
@@ -347,7 +347,7 @@ def test_few_transmissions_are_no_list_of_motors():
     assert mech.actuator_names == ("motor",)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.OmissionWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_a_transmission_of_a_joint_that_is_not_there_is_reported():
     with pytest.warns(MechanismWarning, match="names the joint 'elbov', which does not exist: fix the name or remove"):
         assert load(motors(transmission("elbov"))).actuated_joints is None
@@ -378,7 +378,9 @@ def test_a_base_that_drives_on_a_floor():
       <hardwareInterface>EffortJointInterface</hardwareInterface></joint><actuator name="m"/></transmission>"""
     driven = lw.load(f"<robot name='r'>{arm}{motor}</robot>", lw.Planar())
     assert driven.actuated_joints == ("floating_base", "j")
-    np.testing.assert_allclose(lw.computed_torque(driven, np.zeros(4))(0.0, np.zeros(4), np.zeros(4)).shape, (4,))
+    np.testing.assert_allclose(
+        lw.control.computed_torque(driven, np.zeros(4))(0.0, np.zeros(4), np.zeros(4)).shape, (4,)
+    )
 
 
 @pytest.mark.parametrize("base", ["planar", lw.Planar, "False", 1], ids=str)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from linkwise import joint_feedback
+from linkwise.control import joint_feedback
 from linkwise.mechanics.joints import Floating, Prismatic, Revolute
 from linkwise.mechanism import MechanismError, MechanismWarning
 from linkwise.readers import load

@@ -100,7 +100,7 @@ def loaded(text, **options):
 
 def test_a_loop_is_a_loop_of_the_mechanism():
     tree = loaded(robot(*FOUR_BAR_TREE))
-    made = lw.Loop("pin", lw.Revolute((0, 0, 1)), "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0))
+    made = lw.constraints.Loop("pin", lw.Revolute((0, 0, 1)), "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0))
     mech = loaded(FOUR_BAR)
     assert mech == tree.with_loops(made) and mech.n_constraints == 5
     assert mech.independent_joints == ("drive",) and not mech.notes
@@ -132,7 +132,7 @@ def test_a_coupling_of_two_joints_is_a_mimic_joint():
     rules = {body.joint: body.mimic for body in mech.bodies}
     assert rules == {"shoulder": None, "motor1": Mimic("shoulder", 6.0), "elbow": None, "motor2": Mimic("elbow", -7.5)}
     assert mech.nv == 2 and not mech.loops and mech.independent_joints == ("shoulder", "elbow")
-    with pytest.warns(lw.InertiaWarning, match="inertia but no mass"):  # what nothing drives is no rotor
+    with pytest.warns(lw.files.InertiaWarning, match="inertia but no mass"):  # what nothing drives is no rotor
         free = lw.load(ROTOR_CHAIN, mimic=False)
     assert free.nv == 4 and not free.mimic_joints and not free.loops
 
@@ -149,12 +149,12 @@ def test_the_joint_that_is_not_independent_mimics_the_other():
 
 def test_a_belt_over_several_joints_is_a_coupling():
     mech = loaded(BELT_LEG)
-    assert mech.loops == (lw.Coupling("knee_belt", {"hip": 9.0, "knee": 9.0, "knee_motor": -1.0}),)
+    assert mech.loops == (lw.constraints.Coupling("knee_belt", {"hip": 9.0, "knee": 9.0, "knee_motor": -1.0}),)
     assert mech.mimic_joints == ("hip_motor",) and mech.n_constraints == 1
     assert "1 mimic joint, 1 coupling" in repr(mech)
     q = np.array([0.1, 0.2, -0.5, 9.0 * (0.2 - 0.5)])
     assert lw.constraints.position_error(mech, q).tolist() == pytest.approx([0.0], abs=1e-12)
-    with pytest.warns(lw.InertiaWarning):
+    with pytest.warns(lw.files.InertiaWarning):
         assert not lw.load(BELT_LEG, mimic=False).loops
 
 
@@ -225,9 +225,9 @@ def test_a_floating_base_is_independent():
 
 def test_what_of_loops_and_couplings_is_not_read_is_noted():
     more = FOUR_BAR.replace("</loop>", '<limit lower="0" upper="1"/><dynamics damping="1"/></loop>')
-    with pytest.warns(lw.OmissionWarning, match="not acting: 1 loop with limit, 1 loop with dynamics"):
+    with pytest.warns(lw.files.OmissionWarning, match="not acting: 1 loop with limit, 1 loop with dynamics"):
         assert lw.load(more).loops == loaded(FOUR_BAR).loops
-    with pytest.warns(lw.OmissionWarning, match="not acting: 2 couplings with offset"):
+    with pytest.warns(lw.files.OmissionWarning, match="not acting: 2 couplings with offset"):
         lw.load(BELT_LEG.replace("</coupling>", '<offset value="1"/></coupling>'))
 
 

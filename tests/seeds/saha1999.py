@@ -166,7 +166,7 @@ class CompiledArm(Arm):
     """The same with the N_l and N_d that linkwise computes, and B_ij and p_i taken from them."""
 
     def __init__(self, mech: lw.Mechanism, theta, theta_dot, theta_ddot) -> None:
-        self._N_l, self._N_d = lw.denoc.matrices(mech, theta)
+        self._N_l, self._N_d = lw.formulations.denoc.matrices(mech, theta)
         super().__init__(mech, theta, theta_dot, theta_ddot)
 
     def joint_rate_propagation(self, i: int):

@@ -247,9 +247,9 @@ def test_linkwise_regulates_the_end_effector():
     mech, J = chain.mech, chain.arm.joints
     goal_q = chain.q + np.array([0.5, -0.4, 0.6])
     goal = lw.frame_pose(mech, goal_q, "tip")
-    regulation = lw.diagonal.end_effector_regulation(mech, "tip", goal, J.T @ c1, c2, c2)
+    regulation = lw.formulations.diagonal.end_effector_regulation(mech, "tip", goal, J.T @ c1, c2, c2)
     printed = Control(mech, end_effector(TipToBase(mech, goal_q)), c1, c2)
-    nu = lw.diagonal.rates(mech, chain.q, chain.v)
+    nu = lw.formulations.diagonal.rates(mech, chain.q, chain.v)
     close(J @ (regulation.pull(chain.q) - (J.T @ c1) * nu), printed.epsilon(chain.arm, chain.x, J @ nu))
     close(regulation(0.0, chain.q, chain.v), printed.moments(chain.q, chain.v))
     states = motion(mech, chain.q, chain.v, lambda q, v: regulation(0.0, q, v), np.linspace(0.0, 8.0, 41))
@@ -264,7 +264,7 @@ def test_the_prescribed_configuration_is_not_reached_from_everywhere():
     """Printed: the control "guarantees" it. A stretched arm whose springs pull along it is at rest, away from it."""
     mech = lw.mechanisms.planar_arm(2).with_gravity((0.0, 0.0, 0.0))
     goal = lw.frame_pose(mech, np.array([0.7, -1.4]), "tip")
-    regulation = lw.diagonal.end_effector_regulation(mech, "tip", goal, orientation_gain=0.0)
+    regulation = lw.formulations.diagonal.end_effector_regulation(mech, "tip", goal, orientation_gain=0.0)
     at_rest, stretched = np.zeros(2), np.zeros(2)
     assert np.abs(regulation.error(stretched)[:3]).max() > 0.1
     close(lw.forward_dynamics(mech, stretched, at_rest, regulation(0.0, stretched, at_rest)), at_rest)
@@ -275,7 +275,7 @@ def test_from_an_open_set_of_starts_it_ends_elsewhere():
     """An arm with its elbow on the other side: a minimum of the springs' energy away from the goal.  By the paper's own
     function every motion that starts near it, with less energy than leads out, ends in it."""
     mech = lw.mechanisms.planar_arm(2).with_gravity((0.0, 0.0, 0.0))
-    regulation = lw.diagonal.end_effector_regulation(
+    regulation = lw.formulations.diagonal.end_effector_regulation(
         mech, "tip", lw.frame_pose(mech, np.array([0.4, 1.2]), "tip"), orientation_gain=2.0
     )
     place = minimize(regulation.potential, np.array([1.6, -1.2]), tol=1e-14).x

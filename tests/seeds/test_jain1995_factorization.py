@@ -238,7 +238,7 @@ def test_articulated_inertia_is_felt_at_the_base(rng):
     q, v = lw.random_state(mech, rng)
     chain = Chain(mech, q, v)
     rot = np.kron(np.eye(2), lw.link_poses(mech, q)[0][:3, :3])
-    close(Articulated(chain).P[chain.n], rot @ lw.operational_inertia(mech, q, "base") @ rot.T)
+    close(Articulated(chain).P[chain.n], rot @ lw.control.operational_inertia(mech, q, "base") @ rot.T)
 
 
 # -- 5. Total joint rates and working moments ---------------------------------------------------------
@@ -270,7 +270,7 @@ def test_table_1(chain):
         return nu
 
     nu = rates(+1.0)
-    close(chain.stack(nu), chain.joints @ lw.diagonal.rates(chain.mech, chain.q, chain.v))
+    close(chain.stack(nu), chain.joints @ lw.formulations.diagonal.rates(chain.mech, chain.q, chain.v))
     close(chain.stack(nu), x.m.T @ chain.stack(theta_dot))
     differ(chain.stack(rates(-1.0)), x.m.T @ chain.stack(theta_dot))  # as printed
 
@@ -284,9 +284,9 @@ def test_table_1(chain):
         close(np.linalg.inv(root[k]) @ nu[k], theta_dot[k] + delta)  # (5.3)
         differ(root[k] @ nu[k], theta_dot[k] + delta)  # as printed
     close(chain.stack(recovered), chain.stack(theta_dot))
-    rate = lw.diagonal.velocities(chain.mech, chain.q, chain.joints.T @ chain.stack(nu))
+    rate = lw.formulations.diagonal.velocities(chain.mech, chain.q, chain.joints.T @ chain.stack(nu))
     close(chain.joints @ rate, chain.stack(theta_dot))
-    xi = chain.joints @ lw.diagonal.rates(chain.mech, chain.q, chain.v, normalized=False)
+    xi = chain.joints @ lw.formulations.diagonal.rates(chain.mech, chain.q, chain.v, normalized=False)
     close(chain.stack([None, *(np.linalg.inv(root[k]) @ nu[k] for k in range(1, n + 1))]), xi)
     close(chain.stack(V), chain.stack(chain.V))
     close(np.linalg.inv(root[n]) @ nu[n], theta_dot[n])  # the parent of link n is at rest: delta is zero
@@ -310,8 +310,8 @@ def test_table_2(chain, rng):
     z, epsilon = working_moments(T, root)
     close(chain.stack(epsilon), x.ell @ chain.stack(T))
     into = lambda vector: chain.joints.T @ chain.stack(vector)  # noqa: E731
-    close(chain.stack(epsilon), chain.joints @ lw.diagonal.forces(chain.mech, chain.q, into(T)))
-    close(chain.stack(T), chain.joints @ lw.diagonal.torques(chain.mech, chain.q, into(epsilon)))
+    close(chain.stack(epsilon), chain.joints @ lw.formulations.diagonal.forces(chain.mech, chain.q, into(T)))
+    close(chain.stack(T), chain.joints @ lw.formulations.diagonal.torques(chain.mech, chain.q, into(epsilon)))
     printed = [np.eye(1)] * (n + 1)
     differ(chain.stack(working_moments(T, printed)[1]), x.ell @ chain.stack(T))
 

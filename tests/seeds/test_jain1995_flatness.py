@@ -114,7 +114,7 @@ def root_of_bead(theta) -> np.ndarray:
 
 def root_of_arm(theta) -> np.ndarray:
     """Of the balanced arm: the innovations factor, which is constant."""
-    return reversed_both(lw.diagonal.factor(balanced_arm(), theta[::-1]))
+    return reversed_both(lw.formulations.diagonal.factor(balanced_arm(), theta[::-1]))
 
 
 #: mechanism, f, m
@@ -210,10 +210,10 @@ def test_number_of_symbols(n):
 @results("jain1995", "Lemma 2.2", "2.5", by="library")
 @FLAT
 def test_flat_mechanisms(mech, f, m):
-    assert lw.diagonal.is_globally_diagonalizable(mech)
+    assert lw.formulations.diagonal.is_globally_diagonalizable(mech)
     for seed in range(3):
         close(riemann(mech, random_angles(2, seed)), np.zeros((2, 2, 2, 2)), 1e-9)
-        close(lw.diagonal.curvature(mech, random_angles(2, seed)[::-1]), np.zeros((2, 2, 2, 2)), 1e-9)
+        close(lw.formulations.diagonal.curvature(mech, random_angles(2, seed)[::-1]), np.zeros((2, 2, 2, 2)), 1e-9)
 
 
 @results("jain1995", "Lemma 2.2", "2.5", by="library")
@@ -221,9 +221,9 @@ def test_flat_mechanisms(mech, f, m):
 def test_general_arms_are_not_flat(n):
     """And then the innovations factor m* is no gradient, though it diagonalizes the velocities."""
     mech, theta = general_arm(n), random_angles(n)
-    assert not lw.diagonal.is_globally_diagonalizable(mech)
+    assert not lw.formulations.diagonal.is_globally_diagonalizable(mech)
     differ(riemann(mech, theta), np.zeros((n,) * 4))
-    close(lw.diagonal.curvature(mech, theta[::-1])[::-1, ::-1, ::-1, ::-1], riemann(mech, theta), 1e-9)
+    close(lw.formulations.diagonal.curvature(mech, theta[::-1])[::-1, ::-1, ::-1, ::-1], riemann(mech, theta), 1e-9)
     by_angle = partials(lambda x: Stacked(TipToBase(mech, x[::-1])).m.T, theta)
     differ(by_angle, by_angle.transpose(0, 2, 1))
 

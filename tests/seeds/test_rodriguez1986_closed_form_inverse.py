@@ -59,7 +59,7 @@ def test_accelerations_by_cause(which):
     close(alpha[1] + alpha[2], drift[::-1])
     driven = lw.forward_dynamics(case.mech, case.q, v, to_base(case.tau), case.wrenches)
     close(alpha[0], (driven - drift)[::-1])
-    close(alpha[0], lw.acceleration_parts(case.mech, case.q, v, to_base(case.tau))[0][::-1])
+    close(alpha[0], lw.kinematics.acceleration_parts(case.mech, case.q, v, to_base(case.tau))[0][::-1])
     if n > 1:
         form.Lambda_minus = form.Lambda_plus
         differ(form.split(case.tau, xi, eta)[1], alpha[1])
@@ -103,7 +103,7 @@ def test_co_state_covariances_are_operational(which):
         if k < N:
             differ(sum(np.outer(rows[i], rows[i]) * form.D_inverse[k] for i in inner), expected)  # as printed
     if N == 6:
-        tip = lw.operational_inertia(case.mech, case.q, case.mech.link_names[-1])
+        tip = lw.control.operational_inertia(case.mech, case.q, case.mech.link_names[-1])
         rot = arm.rotation[1] if arm.axes == "world" else np.eye(3)
         rot = np.kron(np.eye(2), rot)
         close(np.linalg.inv(form.Lambda_minus[1]), rot @ tip @ rot.T, 1e-9)

@@ -161,7 +161,7 @@ def test_algorithm_2_with_link_and_tip_accelerations(problem):
     close(problem.value(passed_on + op.H.T @ by_factor + op.phi.T @ A), problem.alpha, 1e-9)  # (56)
     close(problem.value(op.phi.T @ A), chain.stack(zeta))
     # linkwise's own algorithm has no tip force: (55) to (59) without it.
-    found = lw.forward_link_accelerations(chain.mech, chain.q, chain.v, problem.tau)
+    found = lw.kinematics.forward_link_accelerations(chain.mech, chain.q, chain.v, problem.tau)
     free = lw.forward_dynamics(chain.mech, chain.q, chain.v, problem.tau)
     free_links = problem.phi.T @ (problem.H.T @ chain.accelerations(free) + problem.a)
     found = chain.links @ (found + 0.0).ravel() - np.tile([0.0, 0.0, 0.0, *chain.mech.gravity], n)

@@ -71,7 +71,7 @@ def test_recursive_inverse_dynamics(arm):
     close(tau, lw.inverse_dynamics(free, arm.theta, arm.theta_dot, arm.theta_ddot))
     tau, *_ = recursive_inverse_dynamics(arm, arm.theta_ddot, arm.mech.gravity)  # (32)
     close(tau, arm.tau)
-    close(lw.denoc.inverse_dynamics(arm.mech, arm.theta, arm.theta_dot, arm.theta_ddot), tau)
+    close(lw.formulations.denoc.inverse_dynamics(arm.mech, arm.theta, arm.theta_dot, arm.theta_ddot), tau)
     printed, *_ = recursive_inverse_dynamics(arm, arm.theta_ddot, arm.mech.gravity, propagated=False)
     differ(printed, arm.tau)
 
@@ -123,14 +123,14 @@ def test_recursive_forward_dynamics(arm):
     if arm.n != 6:
         with pytest.raises(ValueError, match="mismatch"):
             np.linalg.solve(arm.GIM, np.resize(phi, 6))
-    U, D = lw.denoc.udu(arm.mech, arm.theta)
+    U, D = lw.formulations.denoc.udu(arm.mech, arm.theta)
     close(U @ D @ U.T @ arm.theta_ddot, phi)  # (33)
     tau_hat, tau_tilde, theta_ddot = solve_for_accelerations(arm, phi)
     close(U @ tau_hat, phi)
     close(D @ tau_tilde, tau_hat)
     close(U.T @ theta_ddot, tau_tilde)
     close(theta_ddot, arm.theta_ddot, 1e-9)
-    close(lw.denoc.forward_dynamics(arm.mech, arm.theta, arm.theta_dot, arm.tau), theta_ddot, 1e-9)
+    close(lw.formulations.denoc.forward_dynamics(arm.mech, arm.theta, arm.theta_dot, arm.tau), theta_ddot, 1e-9)
     differ(solve_for_accelerations(arm, phi, index_offset=-1)[2], arm.theta_ddot)  # (35) as printed
 
 
@@ -163,7 +163,7 @@ def test_reverse_gaussian_elimination(arm):
     close(L[n][: n - 1, n - 1], np.zeros(n - 1))  # (40): the column above the pivot is gone,
     close(L[n][n - 1], inertia[n - 1])  # the pivot's row is that of I,
     close(L[n][: n - 1, : n - 1], L[n][: n - 1, : n - 1].T)  # and what remains is symmetric
-    found, pivots = lw.denoc.udu(arm.mech, arm.theta)
+    found, pivots = lw.formulations.denoc.udu(arm.mech, arm.theta)
     for k in range(2, n + 1):
         close(elementary(found[: k - 1, k - 1], k, n), E[k])  # (41) to (43), with linkwise's alpha_k
         shape = E[k] - np.eye(n)
@@ -193,7 +193,7 @@ def test_elimination_from_articulated_bodies(arm):
     E, L = eliminate(arm.GIM)
     psi_hat, m_hat, psi, M_hat = articulated(arm)  # (47), (48), (50) for i = k - 1
     composite = arm.composite
-    U, D = lw.denoc.udu(arm.mech, arm.theta)
+    U, D = lw.formulations.denoc.udu(arm.mech, arm.theta)
     for k in arm.numbers:  # linkwise's articulated inertias, at mass centres
         close(articulated_inertia(arm, k), M_hat[k])
     M_hat_ik = {}

@@ -117,7 +117,7 @@ def test_velocity_constraints(arm):
 @paper("16", "17", by="library")
 def test_decoupled_natural_orthogonal_complement(arm):
     close(arm.N_l @ arm.N_d @ arm.theta_dot, arm.stack(arm.t))  # (16)
-    N_l, N_d = lw.denoc.matrices(arm.mech, arm.theta)
+    N_l, N_d = lw.formulations.denoc.matrices(arm.mech, arm.theta)
     close(N_l, arm.N_l)  # (17)
     close(N_d, arm.N_d)
 
@@ -154,7 +154,7 @@ def test_constrained_equations_of_motion(arm):
     C = N.T @ (M @ N_dot + arm.diagonal(arm.M_dot) @ N)
     gravity = N.T @ arm.stack([None, *(arm.weight(i) for i in arm.numbers)])
     close(inertia @ arm.theta_ddot + C @ arm.theta_dot, arm.tau + gravity, DIFFERENCES)
-    close(lw.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot), C, DIFFERENCES)
+    close(lw.formulations.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot), C, DIFFERENCES)
 
 
 # -- 4.1 Inertia matrix -------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_inertia_matrix_from_composite_bodies(arm):
     big = arm.N_l.T @ arm.diagonal(arm.M) @ arm.N_l
     close(big, arm.blocks(lambda i, j: tilde_M[i] @ arm.B(i, j) if i >= j else arm.B(j, i).T @ tilde_M[j]))  # (22)
     close(arm.N_d.T @ big @ arm.N_d, arm.GIM)  # (21)
-    found = lw.denoc.inertia_matrix(arm.mech, arm.theta)
+    found = lw.formulations.denoc.inertia_matrix(arm.mech, arm.theta)
     for i in arm.numbers:
         for j in range(1, i + 1):
             i_ij = arm.p[i] @ tilde_M[i] @ arm.B(i, j) @ arm.p[j]  # (24)
@@ -230,7 +230,7 @@ def test_convective_inertia_matrices(arm):
     tilde_M = arm.N_l.T @ M @ arm.N_l
     close(  # (25)
         arm.N_d.T @ (arm.N_l.T @ M @ N_l_dot + tilde_M @ Omega + second) @ arm.N_d,
-        lw.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot),
+        lw.formulations.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot),
         DIFFERENCES,
     )
     # In (25) the last term is N_l^T Mdot N_l, not the rate of M~.
@@ -251,7 +251,7 @@ def test_elements_of_the_convective_matrix(arm):
             inside = arm.B(j, i).T @ tilde_M[j] @ arm.Omega(j) + translated + parts.rates[j]
         return arm.p[i] @ inside @ arm.p[j]
 
-    found = lw.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot)
+    found = lw.formulations.denoc.coriolis_matrix(arm.mech, arm.theta, arm.theta_dot)
     close(found, [[element(i, j, column=j) for j in arm.numbers] for i in arm.numbers])
     differ(found, [[element(i, j, column=i) for j in arm.numbers] for i in arm.numbers])  # H~_(j+1,i) as printed
 
@@ -270,7 +270,7 @@ def test_generalized_forces(arm):
         tau[i] = arm.p[i] @ total[i]  # (30)
     stacked = np.concatenate([total[i] for i in arm.numbers])
     close(stacked, arm.N_l.T @ arm.stack(w))  # (31)
-    close(lw.denoc.forces(arm.mech, arm.theta, np.array(w[1:])), tau[1:])
+    close(lw.formulations.denoc.forces(arm.mech, arm.theta, np.array(w[1:])), tau[1:])
 
 
 def test_cross_product_tensor():

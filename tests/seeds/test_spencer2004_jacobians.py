@@ -67,9 +67,11 @@ def test_jacobians_and_their_first_derivatives_as_printed(recursions):
     printed, q, v, _ = recursions
     for i, link in enumerate(printed.mech.link_names):
         np.testing.assert_allclose(lw.jacobian(printed.mech, q, link), printed.jacobians[i], atol=1e-13)
-        np.testing.assert_allclose(lw.jacobian_rate(printed.mech, q, v, link), printed.rates[i], atol=1e-12)
+        np.testing.assert_allclose(lw.derivatives.jacobian_rate(printed.mech, q, v, link), printed.rates[i], atol=1e-12)
         along = [printed.derivative(j)[i] for j in range(printed.n)]
-        np.testing.assert_allclose(lw.jacobian_derivatives(printed.mech, q, link), np.stack(along, -1), atol=1e-12)
+        np.testing.assert_allclose(
+            lw.derivatives.jacobian_derivatives(printed.mech, q, link), np.stack(along, -1), atol=1e-12
+        )
 
 
 @pytest.mark.seed("spencer2004", "Section 4.4.1", by="library")
@@ -79,7 +81,7 @@ def test_second_rates_with_the_dots_where_they_belong(recursions):
     meant = printed.second_rates(speed=v, acceleration=a)
     copied = printed.second_rates(speed=a, acceleration=np.ones_like(a))  # whatever v_ddot is, v_dot is too much
     for i, link in enumerate(printed.mech.link_names):
-        found = lw.jacobian_second_rate(printed.mech, q, v, a, link)
+        found = lw.derivatives.jacobian_second_rate(printed.mech, q, v, a, link)
         np.testing.assert_allclose(found, meant[i], atol=1e-11)
     assert max(np.abs(x - y).max() for x, y in zip(meant, copied, strict=True)) > 1e-2
 
@@ -92,7 +94,7 @@ def test_the_printed_dots_are_wrong_even_at_constant_velocity():
     nothing = np.zeros(mech.nv)
     printed = Recursions(mech, q, v, nothing).second_rates(speed=nothing, acceleration=nothing)
     step, link = 1e-5, mech.link_names[-1]
-    rates = [lw.jacobian_rate(mech, q + t * v, v, link) for t in (step, -step)]
+    rates = [lw.derivatives.jacobian_rate(mech, q + t * v, v, link) for t in (step, -step)]
     moving = (rates[0] - rates[1]) / (2 * step)
-    np.testing.assert_allclose(lw.jacobian_second_rate(mech, q, v, nothing, link), moving, atol=1e-8)
+    np.testing.assert_allclose(lw.derivatives.jacobian_second_rate(mech, q, v, nothing, link), moving, atol=1e-8)
     assert np.abs(printed[-1] - moving).max() > 1e-2

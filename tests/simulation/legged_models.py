@@ -105,5 +105,5 @@ MODELS = {"hopper": HOPPER, "walker": WALKER, "ant": ANT, "humanoid": HUMANOID}
 def load(name: str) -> lw.Mechanism:
     """A model without its summary of what does not act."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         return lw.load(MODELS[name])

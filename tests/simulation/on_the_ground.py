@@ -30,7 +30,7 @@ def free_body(kind: str, size: tuple[float, ...], **numbers: float) -> lw.Mechan
 
 
 def energy(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, explicit: float = False) -> np.ndarray:
-    held = lw.contact_energy(mech, q, explicit=explicit)
+    held = lw.contact.contact_energy(mech, q, explicit=explicit)
     return lw.kinetic_energy(mech, q, v) + lw.potential_energy(mech, q) + held
 
 

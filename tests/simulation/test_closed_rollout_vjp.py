@@ -43,7 +43,7 @@ def test_gradients_are_those_of_differences(case):
         return (q, v), q[:, -1] @ w + v[:, -1] @ u
 
     path, _ = value()
-    found = lw.rollout_vjp(mech, *path, tau, DT, STEPS, (w, u), method, parameters={"mass": masses})
+    found = lw.derivatives.rollout_vjp(mech, *path, tau, DT, STEPS, (w, u), method, parameters={"mass": masses})
     step, push, heavier = 1e-6, rng.normal(size=tau.shape), rng.normal(size=mech.n_links)
     near = [lw.constraints.project(mech, q0 + side * step * moving, np.zeros(n))[0] for side in (1, -1)]
     for got, ends in (
@@ -64,4 +64,4 @@ def test_motions_that_pass_singular_positions_are_refused():
     with pytest.warns(lw.MechanismWarning):
         q, v = lw.rollout(mech, q0, v0, None, 0.02, 30)
     with pytest.raises(lw.MechanismError, match="near singular positions rollout takes other ways"):
-        lw.rollout_vjp(mech, q, v, None, 0.02, 30, (np.ones(3), None))
+        lw.derivatives.rollout_vjp(mech, q, v, None, 0.02, 30, (np.ones(3), None))

@@ -23,7 +23,7 @@ DT, STEPS = 1e-3, 20
 def geared_five_bar() -> lw.Mechanism:
     """A coupling between two joints of the loop, which leaves one degree of freedom."""
     offset = SYMMETRIC[0] + 0.7 * SYMMETRIC[3]
-    return lw.mechanisms.five_bar().with_loops(lw.Coupling("gear", {"joint1": 1.0, "joint4": 0.7}, offset))
+    return lw.mechanisms.five_bar().with_loops(lw.constraints.Coupling("gear", {"joint1": 1.0, "joint4": 0.7}, offset))
 
 
 def drawn(seed: int, floating: bool, mimics: bool) -> lw.Mechanism:
@@ -214,7 +214,7 @@ def test_threads_give_the_same_bits(quiet):
     q, v = np.repeat(q, 2000, axis=0), np.repeat(v, 2000, axis=0) * np.linspace(0.5, 1.0, 4000)[:, None]
     try:
         for count in (1, 4):
-            lw.set_num_threads(count)
+            lw.codegen.set_num_threads(count)
             results.append(lw.rollout(mech, q, v, None, DT, 20, final_only=True))
     finally:
         threads._num_threads = before
@@ -276,7 +276,9 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
     def driven():
         mech = lw.mechanisms.five_bar()
         first, second, *_ = mech.joint_names
-        servo = lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1)
+        servo = lw.forces.Actuator(
+            "servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1
+        )
         return mech.with_damping({first: 2.0}).with_elements(servo)
 
     _, q, v, _ = states("five_bar")
@@ -346,8 +348,13 @@ def test_through_singular_positions(by_decompositions):
 
 def test_elements_and_wrenches_act_along_arcs():
     mech, q, v = swinging()
-    mech = mech.with_elements(lw.Actuator("motor", "post0_joint", gear=(2.0,), dynamics="filter", time_constant=0.05))
-    pushes, dampers = np.random.default_rng(0).normal(size=(mech.n_links, 6)), lw.Passive.dampers({"post1_joint": 0.3})
+    mech = mech.with_elements(
+        lw.forces.Actuator("motor", "post0_joint", gear=(2.0,), dynamics="filter", time_constant=0.05)
+    )
+    pushes, dampers = (
+        np.random.default_rng(0).normal(size=(mech.n_links, 6)),
+        lw.forces.Passive.dampers({"post1_joint": 0.3}),
+    )
     options = {"wrenches": pushes, "passive": dampers, "ctrl": np.array([0.7])}
     with warnings.catch_warnings():
         warnings.simplefilter("error", lw.MechanismWarning)

@@ -21,7 +21,7 @@ BALLS = """<mujoco><option gravity="0 0 {g}"/><worldbody><geom name="floor" type
 
 def balls(gravity: float) -> lw.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(BALLS.format(g=gravity))
     return mech.with_contact(("low", "high"))
 
@@ -49,7 +49,9 @@ def test_one_ball_rests_on_the_other_by_its_weight():
     q, v = lw.rollout(mech, None, None, None, dt, 4000, "semi_implicit", final_only=True)
     assert np.abs(v).max() < 1e-6
     between = [pair.shapes == ("low", "high") for pair in mech.contact_parts].index(True)
-    points = lw.contact_points(mech, q[:2], v[:2])  # the law itself; longer steps than it is made for make it softer
+    points = lw.contact.contact_points(
+        mech, q[:2], v[:2]
+    )  # the law itself; longer steps than it is made for make it softer
     np.testing.assert_allclose(np.abs(points.force[:, between, 2]), 0.5 * 9.81, rtol=1e-6)
     sunk = 0.2 - np.diff(q + [0.1, 0.3])[:, 0]
     np.testing.assert_allclose(sunk[0], sunk[1], rtol=1e-6)
@@ -68,7 +70,7 @@ def test_bodies_that_would_sink_far_into_each_other_are_warned_of():
 
 def test_axes_of_capsules_that_meet_push_nowhere():
     mech = balls(0.0).without_contact("floor")
-    points = lw.contact_points(mech, [0.2, 0.0], [0.0, 0.0])  # the middles of both balls in one place
+    points = lw.contact.contact_points(mech, [0.2, 0.0], [0.0, 0.0])  # the middles of both balls in one place
     assert np.isfinite(points.force).all() and points.gap[0] == pytest.approx(-0.2)
 
 

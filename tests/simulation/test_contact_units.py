@@ -55,7 +55,7 @@ def assert_same_rollouts(case: str, units: Units) -> None:
     q = here.initial if q is None else np.array(q) / np.where(np.arange(7) < 4, np.linalg.norm(q[:4]), 1.0)
     for method, dt, steps in ((None, 2e-3, 150), ("rk4", 1e-3, 150)):
         path = lw.rollout(here, q, v, None, dt, steps, method)
-        assert lw.contact_points(here, *path).force.any()
+        assert lw.contact.contact_points(here, *path).force.any()
         other = lw.rollout(there, units.q(mech, q), units.v(mech, v), None, dt * units.time, steps, method)
         for mine, theirs, back in zip(path, other, (units.q, units.v), strict=True):
             np.testing.assert_allclose(theirs / back(mech, np.ones(mine.shape[-1])), mine, rtol=0, atol=1e-9)
@@ -133,7 +133,7 @@ def test_without_gravity_contacts_follow_the_step_or_a_spring(units, of):
         step = 2e-3 * one.time if of == "step" else None
         there = one.mechanism(mech).with_ground(step=step)
         path = lw.rollout(there, one.q(mech, q), one.v(mech, v), None, 1e-3 * one.time, 100)
-        assert lw.contact_points(there, *path).force.any()
+        assert lw.contact.contact_points(there, *path).force.any()
         paths.append([path[0] / one.q(mech, np.ones(mech.nq)), path[1] / one.v(mech, np.ones(mech.nv))])
     for mine, theirs in zip(*paths, strict=True):
         np.testing.assert_allclose(theirs, mine, rtol=0, atol=1e-9)

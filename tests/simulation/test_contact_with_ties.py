@@ -56,7 +56,7 @@ def test_gradients_of_tied_contact():
     mech, q, v = sled("loop")
     path = lw.rollout(mech, q, v, None, 1e-3, 60, "semi_implicit")
     weight = np.zeros(mech.nv), np.eye(mech.nv)[3]
-    found = lw.rollout_vjp(mech, *path, None, 1e-3, 60, weight, "semi_implicit", wrt="v0")["v0"]
+    found = lw.derivatives.rollout_vjp(mech, *path, None, 1e-3, 60, weight, "semi_implicit", wrt="v0")["v0"]
     push, h = np.eye(mech.nv)[3], 1e-6
     ends = [lw.rollout(mech, q, v + s * h * push, None, 1e-3, 60, "semi_implicit")[1][-1, 3] for s in (1.0, -1.0)]
     assert found @ push == pytest.approx((ends[0] - ends[1]) / (2.0 * h), rel=1e-5)

@@ -31,35 +31,35 @@ def test_simulate_asks_at_a_rate():
         asked.append(t)
         return spring(t, q, v)
 
-    motion = lw.simulate(PENDULUM, Q, V, 0.1, control=lw.held(control, 0.02), method="rk4", step=2e-3)
+    motion = lw.simulate(PENDULUM, Q, V, 0.1, control=lw.motion.held(control, 0.02), method="rk4", step=2e-3)
     np.testing.assert_allclose(asked, 0.02 * np.arange(5), atol=1e-15)
     q, v = by_hand(Q, V, 5, 0.02, 10)
     np.testing.assert_allclose(motion.q[-1], q, rtol=0, atol=1e-13)
     assert len({tuple(tau) for tau in motion.tau[1:].tolist()}) == 5
-    adaptive = lw.simulate(PENDULUM, Q, V, 0.1, control=lw.held(spring, 0.02))
+    adaptive = lw.simulate(PENDULUM, Q, V, 0.1, control=lw.motion.held(spring, 0.02))
     np.testing.assert_allclose(adaptive.q[-1], motion.q[-1], rtol=0, atol=1e-7)
     # The questions go on at multiples of the period, and a last part may be shorter.
-    first = lw.simulate(PENDULUM, Q, V, 0.05, control=lw.held(spring, 0.02), method="rk4", step=2e-3)
+    first = lw.simulate(PENDULUM, Q, V, 0.05, control=lw.motion.held(spring, 0.02), method="rk4", step=2e-3)
     asked.clear()
-    first.resume(0.03, control=lw.held(control, 0.02))
+    first.resume(0.03, control=lw.motion.held(control, 0.02))
     np.testing.assert_allclose(asked, [0.05, 0.06], atol=1e-12)
 
 
 def test_rollout_asks_at_a_rate():
     q0 = Q + 0.1 * np.random.default_rng(0).normal(size=(4, 2))
-    q, v = lw.rollout(PENDULUM, q0, V, lw.held(spring, 0.02), 2e-3, 50)
+    q, v = lw.rollout(PENDULUM, q0, V, lw.motion.held(spring, 0.02), 2e-3, 50)
     assert q.shape == v.shape == (4, 51, 2)
     for i in range(4):
         expected = by_hand(q0[i], V, 5, 0.02, 10)
         np.testing.assert_allclose((q[i, -1], v[i, -1]), expected, rtol=0, atol=1e-13)
-    some, _ = lw.rollout(PENDULUM, q0, V, lw.held(spring, 0.02), 2e-3, 50, every=5)
-    last, _ = lw.rollout(PENDULUM, q0, V, lw.held(spring, 0.02), 2e-3, 50, final_only=True)
+    some, _ = lw.rollout(PENDULUM, q0, V, lw.motion.held(spring, 0.02), 2e-3, 50, every=5)
+    last, _ = lw.rollout(PENDULUM, q0, V, lw.motion.held(spring, 0.02), 2e-3, 50, final_only=True)
     np.testing.assert_array_equal(some, q[:, ::5])
     np.testing.assert_array_equal(last, q[:, -1])
     with pytest.raises(lw.MechanismError, match="period 0.003 s of a held controller must be a whole number of steps"):
-        lw.rollout(PENDULUM, q0, V, lw.held(spring, 0.003), 2e-3, 50)
+        lw.rollout(PENDULUM, q0, V, lw.motion.held(spring, 0.003), 2e-3, 50)
     with pytest.raises(lw.MechanismError, match="must be a positive number of seconds, not -1"):
-        lw.held(spring, -1)
+        lw.motion.held(spring, -1)
 
 
 def test_control_inputs_that_are_held():
@@ -71,7 +71,15 @@ def test_control_inputs_that_are_held():
     force = np.zeros((40, 3))
     force[:, 0] = np.linspace(0.0, 1.0, 40)
     found = lw.rollout(
-        ARM, START, SPEED, force, 1e-3, 40, ctrl=lw.held(servo, 5e-3), activation=[0.1, -0.05], return_activation=True
+        ARM,
+        START,
+        SPEED,
+        force,
+        1e-3,
+        40,
+        ctrl=lw.motion.held(servo, 5e-3),
+        activation=[0.1, -0.05],
+        return_activation=True,
     )
     q, v, w = START, SPEED, np.array([0.1, -0.05])
     for k in range(8):
@@ -80,8 +88,8 @@ def test_control_inputs_that_are_held():
         q, v, w = (x[-1] for x in path)
     for one, expected in zip(found, (q, v, w), strict=True):
         np.testing.assert_allclose(one[-1], expected, rtol=0, atol=1e-14)
-    motion = lw.simulate(ARM, START, SPEED, 0.04, method="rk4", step=1e-3, ctrl=lw.held(servo, 5e-3))
-    plain = lw.rollout(ARM, START, SPEED, None, 1e-3, 40, ctrl=lw.held(servo, 5e-3))
+    motion = lw.simulate(ARM, START, SPEED, 0.04, method="rk4", step=1e-3, ctrl=lw.motion.held(servo, 5e-3))
+    plain = lw.rollout(ARM, START, SPEED, None, 1e-3, 40, ctrl=lw.motion.held(servo, 5e-3))
     np.testing.assert_allclose(motion.q[-1], plain[0][-1], rtol=0, atol=1e-12)
 
 
@@ -99,11 +107,11 @@ def test_feedback_by_a_matrix():
     def control(t, q, v):
         return gain @ np.concatenate([up - q, -v])
 
-    asked, _ = lw.rollout(PENDULUM, q0, [0.0, 0.0], lw.held(control, 1e-3), 1e-3, 20)
+    asked, _ = lw.rollout(PENDULUM, q0, [0.0, 0.0], lw.motion.held(control, 1e-3), 1e-3, 20)
     np.testing.assert_allclose(q[:21], asked, rtol=0, atol=1e-12)
     short = lw.rollout(PENDULUM, q0, [0.0, 0.0], None, 1e-3, 20, feedback=feedback)
     weights = (np.array([1.0, 0.0]), None)
-    found = lw.rollout_vjp(PENDULUM, *short, None, 1e-3, 20, weights, wrt="gain", feedback=feedback)["gain"]
+    found = lw.derivatives.rollout_vjp(PENDULUM, *short, None, 1e-3, 20, weights, wrt="gain", feedback=feedback)["gain"]
     assert found.shape == (2, 4)
     step = 1e-4
     for i, j in ((0, 1), (1, 2)):

@@ -35,7 +35,7 @@ def test_total_rates_give_the_same_trajectory(name, coordinates):
 def test_total_rates_under_a_controller_and_springs(method):
     mech = lw.mechanisms.random_tree(3, 7, joints=("revolute", "spherical"), floating_base=True)
     q, v = lw.random_state(mech, np.random.default_rng(5))
-    passive = lw.Passive.springs({mech.joint_names[-1]: 5.0})
+    passive = lw.forces.Passive.springs({mech.joint_names[-1]: 5.0})
 
     def control(t, q, v):
         return np.cos(5.0 * t) - 0.3 * v

@@ -14,8 +14,8 @@ NAMED, ARRAY = {"slow": 0.4, "servo": -0.2}, np.array([-0.2, 0.4, 0.0])
 def test_functions_of_one_state():
     assert ARM.actuator_names == ("servo", "slow", "pull")
     np.testing.assert_array_equal(
-        lw.joint_forces(ARM, START, SPEED, ctrl=NAMED, activation=W),
-        lw.joint_forces(ARM, START, SPEED, ctrl=ARRAY, activation=W),
+        lw.forces.joint_forces(ARM, START, SPEED, ctrl=NAMED, activation=W),
+        lw.forces.joint_forces(ARM, START, SPEED, ctrl=ARRAY, activation=W),
     )
     by_name, by_order = (lw.linearize(ARM, START, ctrl=ctrl, activation=W) for ctrl in (NAMED, ARRAY))
     np.testing.assert_array_equal(by_name.A, by_order.A)
@@ -63,13 +63,13 @@ def test_no_inputs_of_no_actuators():
         np.testing.assert_array_equal(lw.rollout(arm, q, None, None, 0.01, 4, ctrl=ctrl)[0], path[0])
         motion = lw.simulate(arm, q, None, 0.04, method="rk4", step=0.01, ctrl=ctrl)
         np.testing.assert_allclose(motion.q[-1], path[0][:, -1], rtol=0, atol=1e-13)
-        np.testing.assert_array_equal(lw.joint_forces(arm, q, 0 * q, ctrl=ctrl), 0 * q)
-    policy = lw.held(lambda t, q, v: -q, 0.02)
+        np.testing.assert_array_equal(lw.forces.joint_forces(arm, q, 0 * q, ctrl=ctrl), 0 * q)
+    policy = lw.motion.held(lambda t, q, v: -q, 0.02)
     held = [lw.rollout(arm, q, None, policy, 0.01, 4, **more)[0] for more in ({}, {"ctrl": np.zeros(0)})]
     np.testing.assert_array_equal(*held)
     weights = np.ones((3, 5, 2)), np.zeros((3, 5, 2))
-    found = lw.rollout_vjp(arm, *path, None, 0.01, 4, weights, ctrl=np.zeros((3, 1, 0)))
-    np.testing.assert_array_equal(found["q0"], lw.rollout_vjp(arm, *path, None, 0.01, 4, weights)["q0"])
+    found = lw.derivatives.rollout_vjp(arm, *path, None, 0.01, 4, weights, ctrl=np.zeros((3, 1, 0)))
+    np.testing.assert_array_equal(found["q0"], lw.derivatives.rollout_vjp(arm, *path, None, 0.01, 4, weights)["q0"])
     single = q.astype(np.float32)
     assert lw.rollout(arm, single, None, None, 0.01, 2, ctrl=np.zeros(0))[0].dtype == np.float32
     assert lw.linearize(arm, q[0], ctrl=np.zeros(0)).input_names == lw.linearize(arm, q[0]).input_names
@@ -83,10 +83,10 @@ def test_no_inputs_of_no_actuators():
 def test_forces_of_actuators():
     """By hand: a servo cut off at its input, a filter, an integrator through a tendon."""
     q, v = START, SPEED
-    found = lw.actuator_forces(ARM, q, v, ctrl={"servo": 1.7, "slow": 5.0}, activation=W)
+    found = lw.forces.actuator_forces(ARM, q, v, ctrl={"servo": 1.7, "slow": 5.0}, activation=W)
     expected = [9.0 * 1.0 - 9.0 * q[1] - 1.0 * v[1], W[0], W[1]]  # activations are what drives the others
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
-    batch = lw.actuator_forces(ARM, np.stack([q, 2 * q]), v, ctrl=ARRAY, activation=W)
+    batch = lw.forces.actuator_forces(ARM, np.stack([q, 2 * q]), v, ctrl=ARRAY, activation=W)
     assert batch.shape == (2, 3)
     motion = lw.simulate(ARM, START, SPEED, 0.05, method="rk4", ctrl={"servo": 1.7})
     assert motion.actuator_forces.shape == (len(motion.t), 3)

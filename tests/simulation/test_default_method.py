@@ -24,16 +24,18 @@ def test_all_that_share_the_default_take_the_same_steps(method, mech):
     expected = lw.rollout(mech, Q, V, None, DT, STEPS, method)
     np.testing.assert_array_equal(q, expected[0])
     assert np.abs(q - lw.rollout(mech, Q, V, None, DT, STEPS, other)[0]).max() > 1e-9
-    step = lw.step_kernel(mech, DT)(Q, V, np.zeros(6), DT)
+    step = lw.motion.step_kernel(mech, DT)(Q, V, np.zeros(6), DT)
     np.testing.assert_allclose(step, np.concatenate([q[1], v[1]]), atol=1e-14)
     weights = (np.ones(6), np.ones(6))
-    gradients = [lw.rollout_vjp(mech, q, v, None, DT, STEPS, weights, *more)["v0"] for more in ((), (method,))]
+    gradients = [
+        lw.derivatives.rollout_vjp(mech, q, v, None, DT, STEPS, weights, *more)["v0"] for more in ((), (method,))
+    ]
     np.testing.assert_array_equal(*gradients)
-    matrices = [lw.rollout_derivatives(mech, q, v, None, DT, *more)[0] for more in ((), (method,))]
+    matrices = [lw.derivatives.rollout_derivatives(mech, q, v, None, DT, *more)[0] for more in ((), (method,))]
     np.testing.assert_array_equal(*matrices)
     study = studies.Study(mech.with_initial(Q), studies.Rollout(DT, STEPS), cases=1)
     np.testing.assert_array_equal(study.run()["positions"][0], lw.rollout(mech, Q, None, None, DT, STEPS, method)[0])
-    held = lw.rollout(mech, Q, V, lw.held(lambda t, q, v: np.zeros(6), 2 * DT), DT, STEPS)
+    held = lw.rollout(mech, Q, V, lw.motion.held(lambda t, q, v: np.zeros(6), 2 * DT), DT, STEPS)
     np.testing.assert_allclose(held[0], q, atol=1e-14)
 
 

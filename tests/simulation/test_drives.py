@@ -134,7 +134,7 @@ def test_snakeboard_moves_by_its_gait():
     board = lw.mechanisms.snakeboard()
     gait = {"rotor": (0.7, 1.0), "front_axle": (0.3, 1.0), "rear_axle": (-0.3, 1.0)}
     drives = [
-        lw.Coupling(f"{joint}_motor", {joint: 1.0}, drive=lambda t, a=a, w=w: a * np.sin(w * t))
+        lw.constraints.Coupling(f"{joint}_motor", {joint: 1.0}, drive=lambda t, a=a, w=w: a * np.sin(w * t))
         for joint, (a, w) in gait.items()
     ]
     mech = board.with_loops(*drives)
@@ -178,8 +178,11 @@ def test_given_derivatives_and_what_can_be_kept():
         (lambda: lw.rollout(shaken(lambda t: t), None, None, None, 1e-3, 3), "use lw.simulate"),
         (lambda: lw.simulate(shaken(lambda t: t).at_time(0.0), None, None, 1.0), "simulate the mechanism itself"),
         (lambda: to_data(shaken(lambda t: t)), "files do not hold"),
-        (lambda: lw.Loop("a", lw.Revolute(), "b", None, "c", None, lambda t: t), "a drive moves one number"),
-        (lambda: lw.Coupling("a", {"b": 1.0}, drive=3.0), "a drive is a function of time"),
+        (
+            lambda: lw.constraints.Loop("a", lw.Revolute(), "b", None, "c", None, lambda t: t),
+            "a drive moves one number",
+        ),
+        (lambda: lw.constraints.Coupling("a", {"b": 1.0}, drive=3.0), "a drive is a function of time"),
         (lambda: lw.Builder().distance("d", "a", (0, 0, 0), "b", (0, 0, 0), 0.0), "Spherical"),
         (lambda: lw.simulate(shaken(lambda t: t), None, None, 1.0, coordinates="independent"), "coordinates='joint'"),
     ],
@@ -191,10 +194,12 @@ def test_what_is_wrong_is_said(make, said):
 
 def test_samples_of_driven_motions_are_stored_without_the_functions(mech, tmp_path):
     motion = lw.simulate(mech, None, None, 0.1)
-    with pytest.warns(lw.OmissionWarning, match="functions of time and of coordinates are not stored.*without shaker"):
+    with pytest.warns(
+        lw.files.OmissionWarning, match="functions of time and of coordinates are not stored.*without shaker"
+    ):
         motion.save(tmp_path / "motion.npz")
-    with pytest.warns(lw.OmissionWarning, match="is here without shaker"):
-        loaded = lw.load_trajectory(tmp_path / "motion.npz")
+    with pytest.warns(lw.files.OmissionWarning, match="is here without shaker"):
+        loaded = lw.files.load_trajectory(tmp_path / "motion.npz")
     for name in ("t", "q", "v", "a", "tau", "kinetic_energy"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name), err_msg=name)
     assert loaded.mechanism == mech.spanning_tree
@@ -227,7 +232,7 @@ def test_steep_drives_with_corners_contradict_nothing():
 
 
 def test_a_drive_into_a_dead_centre_is_named():
-    motor = lw.Coupling("motor", {"crank_joint": 1.0}, drive=lw.Drive(lambda t: -5 * t))
+    motor = lw.constraints.Coupling("motor", {"crank_joint": 1.0}, drive=lw.constraints.Drive(lambda t: -5 * t))
     linkage = lw.mechanisms.four_bar(crank=0.8, coupler=0.7, rocker=0.6, base=1.0).with_loops(motor)
     with pytest.raises(lw.SimulationError, match="0.63.* s only: .*dead centre.*drive 'motor' cannot move") as found:
         lw.simulate(linkage, None, None, 1.0)

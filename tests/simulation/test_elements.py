@@ -17,10 +17,12 @@ def arm() -> lw.Mechanism:
     first, second, third = mech.joint_names
     mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, 0.4)})
     return mech.with_elements(
-        lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
-        lw.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2),
-        lw.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3, rest=(-0.2, 0.1), friction=0.1),
-        lw.Actuator("pull", "belt", "tendon", gear=(2.0,), dynamics="integrator", activation_range=(-0.1, 0.1)),
+        lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
+        lw.forces.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2),
+        lw.forces.Tendon(
+            "belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3, rest=(-0.2, 0.1), friction=0.1
+        ),
+        lw.forces.Actuator("pull", "belt", "tendon", gear=(2.0,), dynamics="integrator", activation_range=(-0.1, 0.1)),
     )
 
 
@@ -51,8 +53,8 @@ def test_limits_hold_and_filters_follow_their_closed_form():
 def test_functions_as_control_inputs(method):
     """A function of the state, against the same feedback written into the mechanism's gains."""
     bare = lw.mechanisms.planar_arm(2)
-    motor = bare.with_elements(lw.Actuator("m", "joint2", gear=(2.0,)))
-    servo = bare.with_elements(lw.Actuator("m", "joint2", gear=(2.0,), gain=(3.0,), bias=(0.0, -3.0, -0.5)))
+    motor = bare.with_elements(lw.forces.Actuator("m", "joint2", gear=(2.0,)))
+    servo = bare.with_elements(lw.forces.Actuator("m", "joint2", gear=(2.0,), gain=(3.0,), bias=(0.0, -3.0, -0.5)))
     options = {"method": method, "rtol": 1e-10, "atol": 1e-10, "step": 1e-3}
 
     def feedback(t, q, v):
@@ -81,7 +83,7 @@ def test_batches_files_and_going_on(tmp_path):
     np.testing.assert_allclose(both.member(1).activation, alone.activation, atol=1e-13)
     np.testing.assert_allclose(both.member(1).q, alone.q, atol=1e-12)
     alone.save(tmp_path / "motion.npz")
-    again = lw.load_trajectory(tmp_path / "motion.npz")
+    again = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert again.mechanism == ARM and again.passive is None
     whole = lw.simulate(ARM, starts[1], -SPEED, 0.4, **options)
     for motion in (alone.resume(0.2), again.resume(0.2)):
@@ -137,7 +139,7 @@ def test_variants_share_the_code_of_rollouts():
         (lambda: lw.simulate(ARM, None, None, 0.1, activation=[1.0]), "activation must be 2 finite numbers"),
         (lambda: lw.simulate(ARM.with_acting(False), None, None, 0.1, ctrl=[1.0]), "no actuator .* acts"),
         (lambda: lw.rollout(ARM.with_acting(False), None, None, None, DT, 3, ctrl=[1.0]), "no actuator .* acts"),
-        (lambda: lw.joint_forces(ARM, START, SPEED, ctrl=[1.0]), "for each of the actuators servo, slow, pull"),
+        (lambda: lw.forces.joint_forces(ARM, START, SPEED, ctrl=[1.0]), "for each of the actuators servo, slow, pull"),
         (
             lambda: lw.simulate(ARM, None, None, 0.1, np.zeros((3, 3)), ctrl=np.zeros((2, 3))),
             "control has 3 rows and ctrl 2",
@@ -155,11 +157,11 @@ def test_what_is_no_number_is_not_taken_for_a_bound(target):
     ctrl = np.array([[np.nan, 0.0, 0.0], [5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
     _, v = lw.rollout(ARM, START, SPEED, None, DT, 1, ctrl=ctrl[:, None], activation=W, final_only=True, target=target)
     assert np.isnan(v[0]).all() and np.isfinite(v[1:]).all()
-    forces = lw.joint_forces(ARM, START, SPEED, ctrl=ctrl, activation=W)
+    forces = lw.forces.joint_forces(ARM, START, SPEED, ctrl=ctrl, activation=W)
     assert np.isnan(forces[0, 1]) and np.isfinite(forces[1:]).all()
-    within = lw.joint_forces(ARM, START, SPEED, ctrl=ctrl / 5.0, activation=W)  # the bounds of the servo
+    within = lw.forces.joint_forces(ARM, START, SPEED, ctrl=ctrl / 5.0, activation=W)  # the bounds of the servo
     np.testing.assert_array_equal(forces[1:], within[1:])
-    unknown = lw.joint_forces(
+    unknown = lw.forces.joint_forces(
         ARM, [0.3, np.nan, -0.4], SPEED, ctrl=np.zeros(3), activation=W
     )  # nor does a stop let it vanish
     assert np.isnan(unknown[1])

@@ -28,8 +28,8 @@ def pendulum() -> lw.Mechanism:
 @pytest.mark.parametrize("method", (*ADAPTIVE, "rk4"))
 def test_a_falling_mass_reaches_the_ground(method):
     mech, q, v = falling(2.0)
-    ground = lw.events.joint_passes(mech, "height", 0.0, terminal=True)
-    top = lw.events.velocity_zero(mech, "height")
+    ground = lw.motion.joint_passes(mech, "height", 0.0, terminal=True)
+    top = lw.motion.velocity_zero(mech, "height")
     trajectory = lw.simulate(mech, q, v, 10.0, method=method, events=[ground, top], step=0.05, rtol=1e-10, atol=1e-10)
     landing = (2.0 + np.sqrt(4.0 + 2 * 9.81 * 5.0)) / 9.81
     assert [event.name for event in trajectory.events] == ["height turns back", "height passes 0"]
@@ -48,7 +48,7 @@ def test_periods_of_a_pendulum_against_the_elliptic_integral():
         [2.0],
         [0.0],
         20.0,
-        events=[lw.events.joint_passes(mech, "hinge", 0.0, direction=-1)],
+        events=[lw.motion.joint_passes(mech, "hinge", 0.0, direction=-1)],
         rtol=1e-12,
         atol=1e-12,
     )
@@ -64,7 +64,7 @@ def test_accuracy_of_events_with_fixed_steps_is_of_fourth_order():
     quarter = 1.0 / np.sqrt(9.81) * ellipk(np.sin(0.5) ** 2)
     errors = []
     for step in (0.04, 0.02):
-        event = lw.events.joint_passes(mech, "hinge", 0.0, terminal=True)
+        event = lw.motion.joint_passes(mech, "hinge", 0.0, terminal=True)
         found = lw.simulate(mech, [1.0], [0.0], 2.0, method="rk4", step=step, events=[event])
         errors.append(abs(found.end.t - quarter))
     assert errors[0] < 1e-5 and errors[0] / errors[1] > 8.0
@@ -74,7 +74,7 @@ def test_accuracy_of_events_with_fixed_steps_is_of_fourth_order():
 def test_a_motion_stopped_by_an_event_goes_on_from_there(method):
     """The event is not met again at once; the bounce is the user's."""
     mech = pendulum()
-    event = lw.events.joint_passes(mech, "hinge", 0.5, terminal=True)
+    event = lw.motion.joint_passes(mech, "hinge", 0.5, terminal=True)
     options = {"method": method, "step": 0.01}
     first = lw.simulate(mech, [1.0], [0.0], 10.0, events=[event], **options)
     second = first.resume(10.0, events=[event])
@@ -86,7 +86,7 @@ def test_a_motion_stopped_by_an_event_goes_on_from_there(method):
 
 def test_any_function_and_several_events_in_one_step():
     mech, q, v = falling()
-    heights = [lw.events.joint_passes(mech, "height", h) for h in (4.99, 4.95, 4.97)]
+    heights = [lw.motion.joint_passes(mech, "height", h) for h in (4.99, 4.95, 4.97)]
 
     def half_a_second(t, q, v):
         return t - 0.5
@@ -104,7 +104,7 @@ def test_any_function_and_several_events_in_one_step():
 
 def test_events_after_a_terminal_one_do_not_take_place():
     mech, q, v = falling()
-    events = [lw.events.joint_passes(mech, "height", 4.9), lw.events.joint_passes(mech, "height", 4.95, terminal=True)]
+    events = [lw.motion.joint_passes(mech, "height", 4.9), lw.motion.joint_passes(mech, "height", 4.95, terminal=True)]
     trajectory = lw.simulate(mech, q, v, 1.0, events=events, step=0.5, output_step=0.01)
     assert [event.name for event in trajectory.events] == ["height passes 4.95"]
     assert trajectory.t[-1] <= trajectory.end.t == pytest.approx(np.sqrt(0.1 / 9.81))
@@ -118,13 +118,13 @@ def test_mimic_joints_and_loops_have_events():
     builder.joint("leader", lw.Revolute(), "ground", "leader")
     builder.joint("follower", lw.Revolute(), "ground", "follower", mimic=lw.Mimic("leader", -2.0, 0.3))
     mech = builder.build("geared", (0, 0, 0))
-    events = [lw.events.joint_passes(mech, "follower", -0.7), lw.events.velocity_zero(mech, "follower")]
+    events = [lw.motion.joint_passes(mech, "follower", -0.7), lw.motion.velocity_zero(mech, "follower")]
     trajectory = lw.simulate(mech, [0.0], [1.0], 1.3, [-0.5], events=events)
     at_half, turning = trajectory.events
     assert at_half.q[0] == pytest.approx(0.5, abs=1e-9) and turning.v[0] == pytest.approx(0.0, abs=1e-12)
     four_bar = lw.mechanisms.four_bar()
     v = 5.0 * lw.constraints.null_space(four_bar, np.zeros(3), independent=("crank_joint",))[:, 0]
-    event = lw.events.joint_passes(four_bar, "crank_joint", 1.0, terminal=True)
+    event = lw.motion.joint_passes(four_bar, "crank_joint", 1.0, terminal=True)
     for coordinates in ("joint", "independent"):
         found = lw.simulate(four_bar, np.zeros(3), v, 1.0, events=[event], coordinates=coordinates)
         assert found.q[-1, 0] == pytest.approx(1.0, abs=1e-10)
@@ -137,7 +137,7 @@ def test_a_function_that_passes_zero_twice_within_a_step(method, depth):
     """A mass thrown up is higher than a mark for a moment only: less than a step, and than the distance of looks."""
     mech, _, v = falling(5.0)
     apex, mark = 5.0 / 9.81, 12.5 / 9.81 - depth
-    events = [lw.events.joint_passes(mech, "height", mark, direction=d) for d in (0, 1, -1)]
+    events = [lw.motion.joint_passes(mech, "height", mark, direction=d) for d in (0, 1, -1)]
     trajectory = lw.simulate(mech, [0.0], v, 1.0, method=method, events=events, step=0.2)
     up, down = apex - np.sqrt(2.0 * depth / 9.81), apex + np.sqrt(2.0 * depth / 9.81)
     accuracy = 1e-8 / np.sqrt(depth)  # of the multistep methods' own error, where the height hardly changes
@@ -151,8 +151,8 @@ def test_short_excursions_wherever_they_are_in_a_step():
     rng = np.random.default_rng(0)
     for place, width in zip(rng.uniform(0.0, 1.0, 30), 10.0 ** rng.uniform(-6.0, -1.0, 30), strict=True):
         for sign in (1.0, -1.0):
-            dip = lw.events.when(lambda t, q, v: sign * ((t - place) ** 2 - width**2))  # noqa: B023
-            above = lw.events.when(lambda t, q, v: sign * ((t - place) ** 2 + width**2))  # noqa: B023
+            dip = lw.motion.when(lambda t, q, v: sign * ((t - place) ** 2 - width**2))  # noqa: B023
+            above = lw.motion.when(lambda t, q, v: sign * ((t - place) ** 2 + width**2))  # noqa: B023
             found = lw.simulate(mech, q, v, 1.5, method="rk4", step=0.5, events=[dip, above])
             expected = [t for t in (place - width, place + width) if t > 0.0]
             np.testing.assert_allclose([event.t for event in found.events], expected, rtol=0, atol=1e-9)
@@ -185,7 +185,7 @@ def test_looking_costs_nothing_where_there_are_no_events():
 def test_events_at_one_moment_all_take_place():
     mech, q, v = falling()
     events = [
-        lw.events.when(lambda t, q, v: t - 0.5, name, terminal=end) for name, end in (("stop", True), ("a", False))
+        lw.motion.when(lambda t, q, v: t - 0.5, name, terminal=end) for name, end in (("stop", True), ("a", False))
     ]
     found = lw.simulate(mech, q, v, 1.0, events=events)
     assert [event.name for event in found.events] == ["a", "stop"] and found.stopped == "event: stop"
@@ -206,13 +206,13 @@ def test_attributes_of_functions_count_as_in_scipy():
 def test_events_that_make_no_sense():
     mech, q, v = falling()
     with pytest.raises(MechanismError, match="did you mean 'height'"):
-        lw.events.joint_passes(mech, "heigth", 0.0)
+        lw.motion.joint_passes(mech, "heigth", 0.0)
     with pytest.raises(MechanismError, match="has no coordinate 1"):
-        lw.events.velocity_zero(mech, "height", coordinate=1)
+        lw.motion.velocity_zero(mech, "height", coordinate=1)
     with pytest.raises(ValueError, match="direction must be"):
-        lw.events.when(lambda t, q, v: t, direction=2)
+        lw.motion.when(lambda t, q, v: t, direction=2)
     with pytest.raises(ValueError, match="terminal must be True or False, not 2"):
-        lw.events.when(lambda t, q, v: t, terminal=2)
+        lw.motion.when(lambda t, q, v: t, terminal=2)
     with pytest.raises(MechanismError, match="of type bool, but real numbers are needed"):  # it would never rise
         lw.simulate(mech, q, v, 1.0, events=[lambda t, q, v: q[0] < 4.0])
     with pytest.raises(TypeError, match="a function of"):

@@ -34,7 +34,7 @@ def same(first: lw.Trajectory, second: lw.Trajectory) -> None:
 RUNS = {
     "kernel": {"method": "rk4", "step": 1e-2},
     "euler": {"method": "semi_implicit", "step": 1e-2},
-    "springs": {"method": "rk4", "step": 1e-2, "passive": lw.Passive.springs({"joint2": 3.0})},
+    "springs": {"method": "rk4", "step": 1e-2, "passive": lw.forces.Passive.springs({"joint2": 3.0})},
     "nu": {"method": "rk4", "step": 1e-2, "coordinates": "nu"},
     "constant": {"method": "rk4", "step": 1e-2, "control": "constant"},
     "controlled": {"method": "rk4", "step": 1e-2, "control": "function"},
@@ -56,7 +56,7 @@ def test_fixed_steps_go_on_bit_by_bit(run, kept_in_a_file, tmp_path):
     first = lw.simulate(mech, q, v, 0.3, **options)
     if kept_in_a_file:
         first.save(tmp_path / "first.npz")
-        first = lw.load_trajectory(tmp_path / "first.npz")
+        first = lw.files.load_trajectory(tmp_path / "first.npz")
         assert first.mechanism == mech
     same(through, first.resume(0.4, **again))
 
@@ -69,7 +69,7 @@ def test_closed_mechanisms_go_on_bit_by_bit(stabilization, tmp_path):
     through = lw.simulate(mech, np.zeros(3), v, 0.02, **options)
     first = lw.simulate(mech, np.zeros(3), v, 0.013, **options)
     first.save(tmp_path / "first.npz")
-    same(through, lw.load_trajectory(tmp_path / "first.npz").resume(0.007))
+    same(through, lw.files.load_trajectory(tmp_path / "first.npz").resume(0.007))
 
 
 CHARTS = {
@@ -93,7 +93,7 @@ def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
     through = lw.simulate(mech, np.zeros(3), v, 0.08, step=2e-3, **options, **sampling)
     first = lw.simulate(mech, np.zeros(3), v, 0.048, step=2e-3, **options, **sampling)
     first.save(tmp_path / "first.npz")
-    loaded = lw.load_trajectory(tmp_path / "first.npz")
+    loaded = lw.files.load_trajectory(tmp_path / "first.npz")
     again = loaded.resume(0.032, **sampling)
     for name in ("t", "q", "v", "a", "step_sizes"):
         np.testing.assert_array_equal(getattr(again, name), getattr(through, name), err_msg=name)
@@ -106,11 +106,11 @@ def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
 def test_coordinates_of_the_user_are_given_again(tmp_path):
     mech = lw.mechanisms.four_bar()
     v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
-    own = lw.constraints.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
+    own = lw.kinematics.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
     options = {"coordinates": "independent", "independent": own, "method": "rk4", "step": 2e-3}
     through = lw.simulate(mech, np.zeros(3), v, 0.05, **options)
     lw.simulate(mech, np.zeros(3), v, 0.03, **options).save(tmp_path / "first.npz")
-    loaded = lw.load_trajectory(tmp_path / "first.npz")
+    loaded = lw.files.load_trajectory(tmp_path / "first.npz")
     with pytest.raises(MechanismError, match="give them again"):
         loaded.resume(0.02)
     np.testing.assert_array_equal(loaded.resume(0.02, independent=own).q, through.q)
@@ -149,11 +149,13 @@ def test_adaptive_methods_go_on_within_their_tolerance(method):
 
 def test_everything_comes_back_from_a_file(tmp_path):
     mech, q, v = floating_tree()
-    passive = lw.Passive.springs({"joint2": 3.0}, {"joint2": 0.1}) + lw.Passive.dampers({"joint1": np.arange(6.0)})
-    event = lw.events.when(lambda t, q, v: t - 0.1, "a tenth")
+    passive = lw.forces.Passive.springs({"joint2": 3.0}, {"joint2": 0.1}) + lw.forces.Passive.dampers(
+        {"joint1": np.arange(6.0)}
+    )
+    event = lw.motion.when(lambda t, q, v: t - 0.1, "a tenth")
     trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, passive=passive, events=[event], output_step=0.05)
     trajectory.save(tmp_path / "run")  # the name is kept as given
-    loaded = lw.load_trajectory(tmp_path / "run")
+    loaded = lw.files.load_trajectory(tmp_path / "run")
     same(trajectory, loaded)
     assert loaded.mechanism == mech and loaded.passive == passive and loaded.settings == trajectory.settings
     np.testing.assert_array_equal(loaded.energy, trajectory.energy)
@@ -168,7 +170,7 @@ def test_everything_comes_back_from_a_file(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(loaded.resume(0.1, control=lambda t, q, v: -v, events=()).events) == 1
-        again = lw.events.when(lambda t, q, v: t - 0.25, "a quarter")
+        again = lw.motion.when(lambda t, q, v: t - 0.25, "a quarter")
         assert len(loaded.resume(0.1, control=lambda t, q, v: -v, events=again).events) == 2
     with pytest.raises(TypeError, match="'method' cannot be changed"):
         loaded.resume(0.1, method="rk4")
@@ -184,7 +186,7 @@ def test_the_ending_says_what_is_saved(tmp_path):
             motion.save(tmp_path / name)
         assert not (tmp_path / name).exists()
     with pytest.raises(MechanismError, match=r"dp.CSV is no trajectory.*\.npz"):
-        lw.load_trajectory(tmp_path / "dp.CSV")
+        lw.files.load_trajectory(tmp_path / "dp.CSV")
 
 
 def test_files_that_are_no_trajectories(tmp_path):
@@ -197,11 +199,11 @@ def test_files_that_are_no_trajectories(tmp_path):
         with pytest.raises(
             MechanismError, match=f"{name} is no trajectory that linkwise wrote: Trajectory.save writes"
         ):
-            lw.load_trajectory(tmp_path / name)
+            lw.files.load_trajectory(tmp_path / name)
     with pytest.raises(MechanismError, match="format 99"):
-        lw.load_trajectory(tmp_path / "future.npz")
+        lw.files.load_trajectory(tmp_path / "future.npz")
     with pytest.raises(FileNotFoundError):
-        lw.load_trajectory(tmp_path / "missing.npz")
+        lw.files.load_trajectory(tmp_path / "missing.npz")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -223,14 +225,14 @@ def test_data_are_strict_json(tmp_path):
     text = json.dumps(to_data(mech), allow_nan=False)
     assert '"inf"' in text and '"-inf"' in text
     assert from_data(json.loads(text)) == mech
-    passive = lw.Passive.stops({"joint1": (-np.inf, 0.5), "joint2": (-0.2, np.inf)}, 10.0)
-    again = lw.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
+    passive = lw.forces.Passive.stops({"joint1": (-np.inf, 0.5), "joint2": (-0.2, np.inf)}, 10.0)
+    again = lw.forces.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
     assert again == passive and again.elements[0].lower == -np.inf
     motion = lw.simulate(mech, np.zeros(6), np.zeros(6), 0.01, passive=passive)
     motion.save(tmp_path / "motion.npz")
     with np.load(tmp_path / "motion.npz") as file:
         json.loads(file["about"].item(), parse_constant=pytest.fail)
-    loaded = lw.load_trajectory(tmp_path / "motion.npz")
+    loaded = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert loaded.mechanism == mech and loaded.passive == passive
 
 
@@ -282,6 +284,6 @@ def test_numbers_of_numpy_are_saved_as_others(tmp_path):
     }
     trajectory = lw.simulate(mech, np.zeros(3), np.zeros(3), np.float32(0.05), np.zeros(3, int), **options)
     trajectory.save(tmp_path / "motion.npz")
-    again = lw.load_trajectory(tmp_path / "motion.npz")
+    again = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert again.settings == trajectory.settings
     np.testing.assert_array_equal(again.resume(0.01).q, trajectory.resume(0.01).q)

@@ -13,7 +13,7 @@ def arm():
     mech = lw.mechanisms.planar_arm(2)
     numbers = ({"stiffness": (3.0,), "damping": (0.4,)}, {"damping": (0.2,)})
     bodies = tuple(replace(body, **more) for body, more in zip(mech.bodies, numbers, strict=True))
-    return replace(mech, bodies=bodies).with_elements(lw.Actuator("motor", mech.joint_names[1]))
+    return replace(mech, bodies=bodies).with_elements(lw.forces.Actuator("motor", mech.joint_names[1]))
 
 
 STATE = np.array([0.3, -0.5]), np.array([0.7, -1.1])
@@ -41,7 +41,7 @@ def given(forces):
 @pytest.mark.parametrize("forces", KINDS, ids=str)
 def test_joint_forces_and_dynamics(arm, forces):
     expected = exerted(KINDS[forces])
-    np.testing.assert_allclose(lw.joint_forces(arm, *STATE, **given(forces)), expected, atol=1e-14)
+    np.testing.assert_allclose(lw.forces.joint_forces(arm, *STATE, **given(forces)), expected, atol=1e-14)
     a = lw.forward_dynamics(arm, *STATE, TAU, **given(forces))
     np.testing.assert_allclose(a, lw.forward_dynamics(arm, *STATE, TAU + expected), atol=1e-12)
     np.testing.assert_allclose(lw.inverse_dynamics(arm, *STATE, a, **given(forces)), TAU, atol=1e-12)
@@ -83,18 +83,18 @@ def test_motion_in_time_agrees_with_the_dynamics(arm, forces):
 
 
 def test_force_elements_of_a_passive(arm):
-    springs = lw.Passive.springs({arm.joint_names[1]: 5.0})
+    springs = lw.forces.Passive.springs({arm.joint_names[1]: 5.0})
     expected = exerted((0.0, 0.0, 1.0)) - np.array([0.0, 5.0 * STATE[0][1]])
     chosen = ("actuators", springs)
-    np.testing.assert_allclose(lw.joint_forces(arm, *STATE, forces=chosen, ctrl=[0.9]), expected, atol=1e-14)
+    np.testing.assert_allclose(lw.forces.joint_forces(arm, *STATE, forces=chosen, ctrl=[0.9]), expected, atol=1e-14)
     motion = lw.simulate(arm, *STATE, 1e-3, TAU, forces=chosen, ctrl=[0.9])
     np.testing.assert_allclose(motion.a[0], lw.forward_dynamics(arm, *STATE, TAU + expected), atol=1e-9)
 
 
 def test_what_is_switched_off_stays_so(arm):
     quiet = arm.with_acting(damping=False)
-    np.testing.assert_array_equal(lw.joint_forces(quiet, *STATE, forces="damping"), 0.0)
-    np.testing.assert_allclose(lw.joint_forces(quiet, *STATE, ctrl=[0.9]), exerted((1.0, 0.0, 1.0)), atol=1e-14)
+    np.testing.assert_array_equal(lw.forces.joint_forces(quiet, *STATE, forces="damping"), 0.0)
+    np.testing.assert_allclose(lw.forces.joint_forces(quiet, *STATE, ctrl=[0.9]), exerted((1.0, 0.0, 1.0)), atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_switched_off_stays_so(arm):
     [
         ("spring", ValueError, "unknown kind of force elements 'spring': did you mean 'springs'"),
         (3, TypeError, 'forces is "none", "all", a kind of force elements'),
-        (("springs", lw.Passive()), lw.MechanismError, r"linkwise.Passive.of\(mech\) \+ yours"),
+        (("springs", lw.forces.Passive()), lw.MechanismError, r"linkwise.forces.Passive.of\(mech\) \+ yours"),
     ],
 )
 def test_unknown_forces_are_refused(arm, forces, error, words):

@@ -102,7 +102,7 @@ def test_whole_and_short_numbers_are_real():
         np.testing.assert_array_equal(lw.simulate(ARM, *START, 0.1, lambda t, q, v: given).q, expected.q)  # noqa: B023
 
 
-@pytest.mark.parametrize("event", [lw.events.when(lambda t, q, v: t - 0.05, "then"), lambda t, q, v: t - 0.05])
+@pytest.mark.parametrize("event", [lw.motion.when(lambda t, q, v: t - 0.05, "then"), lambda t, q, v: t - 0.05])
 def test_one_event_needs_no_list(event):
     (found,) = lw.simulate(ARM, *START, 0.1, events=event).events
     assert found.t == pytest.approx(0.05)
@@ -110,7 +110,7 @@ def test_one_event_needs_no_list(event):
 
 @pytest.mark.parametrize("wrong", [5, "then", [5]])
 def test_events_that_are_none(wrong):
-    with pytest.raises(TypeError, match="an event is one of lw.events or a function"):
+    with pytest.raises(TypeError, match="an event is one of lw.motion or a function"):
         lw.simulate(ARM, *START, 0.1, events=wrong)
 
 

@@ -31,10 +31,10 @@ TAKERS = {
     )[0],
     "linearize": lambda q: lw.linearize(BALL, q).A,
     "find_equilibrium": lambda q: lw.find_equilibrium(BALL, q, solve_for="tau").tau,
-    "joint_feedback": lambda q: lw.joint_feedback(BALL, q, kp=1.0)(0.0, lw.neutral(BALL), np.zeros(4)),
+    "joint_feedback": lambda q: lw.control.joint_feedback(BALL, q, kp=1.0)(0.0, lw.neutral(BALL), np.zeros(4)),
     "posture": lambda q: BALL.with_postures({"up": q}).postures["up"],
     "posture by joint": lambda q: BALL.with_postures({"up": {"ball": q[:4]}}).postures["up"],
-    "target by joint": lambda q: lw.joint_feedback(BALL, {"ball": q[:4]}, kp=1.0).target,
+    "target by joint": lambda q: lw.control.joint_feedback(BALL, {"ball": q[:4]}, kp=1.0).target,
 }
 
 
@@ -125,7 +125,7 @@ def test_forces_of_rollouts_by_joint():
     motion = lw.rollout(arm, None, None, named, 0.01, 3)
     np.testing.assert_array_equal(motion[0], lw.rollout(arm, None, None, plain, 0.01, 3)[0])
     weights = np.ones(2), np.ones(2)
-    gradients = (lw.rollout_vjp(arm, *motion, tau, 0.01, 3, weights) for tau in (named, plain))
+    gradients = (lw.derivatives.rollout_vjp(arm, *motion, tau, 0.01, 3, weights) for tau in (named, plain))
     np.testing.assert_array_equal(*(one["tau"] for one in gradients))
     assert lw.rollout(arm, np.zeros(2, np.float32), None, named, 0.01, 3)[0].dtype == np.float32
     with pytest.raises(lw.MechanismError, match="no moving joint 'elbow'"):
@@ -257,7 +257,7 @@ def test_one_gain_drives_no_floating_base():
     """As with ``joint_feedback``: the mass centre of a free robot falls, whatever its motors do."""
     robot = lw.mechanisms.random_tree(4, seed=2, joints=("revolute",), floating_base=True)
     q, v = lw.neutral(robot), np.zeros(robot.nv)
-    motors = lw.joint_feedback(robot, q, kp=1.0).actuated
+    motors = lw.control.joint_feedback(robot, q, kp=1.0).actuated
     assert motors.any() and not motors.all()
     target = lw.integrate(robot, q, 0.3 * np.ones(robot.nv), 1.0)
     one, each = (

@@ -67,7 +67,7 @@ def test_rollouts_and_simulations_agree():
         steps = round(0.5 / dt)
         rolled, _ = lw.rollout(mech, q, v, None, dt, steps, "rk4", every=steps)
         np.testing.assert_allclose(rolled[-1], motion.q[-1], atol=near)
-    assert lw.contact_points(mech, motion.q, motion.v).force.any()
+    assert lw.contact.contact_points(mech, motion.q, motion.v).force.any()
 
 
 def test_boxes_rest_on_stairs():
@@ -77,7 +77,7 @@ def test_boxes_rest_on_stairs():
       <body pos="0 0.5 0.05"><joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
         <geom name="sled" type="box" size=".1 .1 .05"/></body></worldbody></mujoco>"""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(text)
     assert [pair.shape_a for pair in mech.contact_pairs].count("crate") == 2
     v0 = {"x": 3.0}
@@ -121,7 +121,7 @@ def assert_drops_gain_nothing(kind: str, count: int, seed: int) -> None:
     q, v = lw.random_state(mech, rng, (count,))
     q[:, 4:], v = np.column_stack([np.zeros((count, 2)), rng.uniform(0.3, 1.0, count)]), rng.normal(size=(count, 6))
     v[:, :3] *= 3.0
-    assert (lw.contact_points(mech, q, v).gap > 0.0).all()
+    assert (lw.contact.contact_points(mech, q, v).gap > 0.0).all()
     q, v = lw.rollout(mech, q, v, None, 1e-3, 2000, "rk4")
     energies = energy(mech, q, v, explicit=1e-3)
     first = energies[:, :1]
@@ -129,7 +129,7 @@ def assert_drops_gain_nothing(kind: str, count: int, seed: int) -> None:
     later = np.maximum.accumulate(energies[:, ::-1], axis=1)[:, ::-1]
     assert ((later - energies) / first).max() < 2e-4
     assert (energies[:, -1:] < 0.9 * first).all()
-    points = lw.contact_points(mech, q, v)
+    points = lw.contact.contact_points(mech, q, v)
     along = np.sum(points.force * points.normal, axis=-1)
     across = np.linalg.norm(points.force - along[..., None] * points.normal, axis=-1)
     assert (along >= 0.0).all() and (across <= 0.5 * along + 1e-9).all()
@@ -154,7 +154,7 @@ def test_dropped_ants_gain_no_energy():
     q, v = np.tile(mech.initial, (count, 1)), rng.normal(size=(count, mech.nv))
     q[:, 7:], q[:, :4], q[:, 6] = rng.uniform(-1, 1, (count, 8)), rng.normal(size=(count, 4)), 1.8
     q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
-    assert (lw.contact_points(mech, q, v).gap > 0.01).all()
+    assert (lw.contact.contact_points(mech, q, v).gap > 0.01).all()
     q, v = lw.rollout(mech, q, v, None, 1e-3, 2000, "rk4")
     energies = energy(mech, q, v, explicit=1e-3)
     assert ((energies - energies[:, :1]) / energies[:, :1]).max() < 1e-9
@@ -189,8 +189,8 @@ def assert_same_derivatives(found, expected):
 
 def test_derivatives_of_joint_forces_include_contact():
     mech, q, v = pressed_quadruped()
-    found = lw.joint_force_derivatives(mech, q, v)
-    assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.joint_forces(mech, q, v), q, v))
+    found = lw.derivatives.joint_force_derivatives(mech, q, v)
+    assert_same_derivatives(found[:2], differences(mech, lambda q, v: lw.forces.joint_forces(mech, q, v), q, v))
 
 
 def test_linear_models_include_contact():
@@ -204,10 +204,10 @@ def test_linear_models_include_contact():
 def test_derivatives_at_a_kink_are_those_of_the_pressed_side():
     mech, still = puck(**RIGID), np.zeros(2)
     touching = np.array([0.1, 0.0])
-    assert lw.contact_points(mech, touching, still).gap == 0.0
-    assert lw.joint_force_derivatives(mech, touching, still).by_q[0, 0] == -RIGID["stiffness"]
+    assert lw.contact.contact_points(mech, touching, still).gap == 0.0
+    assert lw.derivatives.joint_force_derivatives(mech, touching, still).by_q[0, 0] == -RIGID["stiffness"]
     smooth = mech.with_contact(smoothing=1e-3)
-    assert lw.joint_force_derivatives(smooth, touching, still).by_q[0, 0] == 0.0
+    assert lw.derivatives.joint_force_derivatives(smooth, touching, still).by_q[0, 0] == 0.0
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
@@ -216,9 +216,9 @@ def test_gradients_through_rollouts_include_contact(method):
     q0, v0 = np.array([0.995, 0.0, 0.0998, 0.0, 0.0, 0.0, 0.06]), np.array([0.3, 0.5, 0.1, 0.4, 0.1, -0.3])
     q0[:4] /= np.linalg.norm(q0[:4])
     q, v = lw.rollout(mech, q0, v0, None, dt, steps, method)
-    assert lw.contact_points(mech, q, v).force.any()
+    assert lw.contact.contact_points(mech, q, v).force.any()
     weight = np.arange(1.0, 7.0)
-    found = lw.rollout_vjp(mech, q, v, None, dt, steps, (None, weight), method, wrt=("q0", "v0"))
+    found = lw.derivatives.rollout_vjp(mech, q, v, None, dt, steps, (None, weight), method, wrt=("q0", "v0"))
 
     def last(q0, v0):
         return lw.rollout(mech, q0, v0, None, dt, steps, method, final_only=True)[1] @ weight
@@ -300,7 +300,7 @@ def standing(make):
     mech, q, kp, kd = make()
     root = mech.joint_names[0]
     height = 6 if mech.bodies[0].nq == 7 else mech.q_index("rootz").start
-    q[height] -= lw.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
+    q[height] -= lw.contact.contact_points(mech, q, np.zeros(mech.nv)).gap.min()
     moved = [body.joint for body in mech.bodies if body.joint not in (root, "rootx", "rootz", "rooty")]
     gains = {k: x if isinstance(x, dict) else dict.fromkeys(moved, x) for k, x in (("kp", kp), ("kd", kd))}
     return mech, q, gains, height
@@ -309,7 +309,7 @@ def standing(make):
 def assert_stands(mech, start, height, q, v, explicit=False) -> None:
     assert abs(q[-1][height] - start[height]) < 0.06 and np.abs(v[-1]).max() < 0.05
     weight = -float(mech.masses.sum()) * mech.gravity[2]
-    points = lw.contact_points(mech, q[-1], v[-1], explicit=explicit)
+    points = lw.contact.contact_points(mech, q[-1], v[-1], explicit=explicit)
     np.testing.assert_allclose(points.force[:, 2].sum(), weight, rtol=0.02)
     assert points.gap.min() > -5e-3
 
@@ -329,7 +329,7 @@ def test_robots_stand_for_ten_seconds_of_rollouts(make, method):
 @pytest.mark.parametrize("make", [ant, half_cheetah, quadruped, humanoid, humanoid_of_urdf])
 def test_robots_stand_for_ten_seconds_of_simulation(make):
     mech, start, gains, height = standing(make)
-    control = lw.joint_feedback(mech, start, **gains, gravity=False)
+    control = lw.control.joint_feedback(mech, start, **gains, gravity=False)
     motion = lw.simulate(mech, start, None, 10.0, control=control, rtol=1e-5, atol=1e-5)
     assert_stands(mech, start, height, motion.q, motion.v)
 

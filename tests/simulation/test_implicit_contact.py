@@ -113,7 +113,7 @@ def test_semi_implicit_contact_takes_energy_from_robots_that_fall_at_any_speed(f
     rng, count = np.random.default_rng(0), 2000
     q, v = rng.uniform(-1.5, 1.5, (count, 9)), rng.normal(size=(count, 9)) * [2, 8, 8, 25, 25, 25, 25, 25, 25]
     q[:, 2] *= 2.0
-    gaps = lw.contact_points(mech, q, v).gap.min(axis=-1)
+    gaps = lw.contact.contact_points(mech, q, v).gap.min(axis=-1)
     q[:, 1] += rng.uniform(0.0, 0.1, count) - gaps
     sunk = q - np.eye(9)[1] * rng.uniform(0.0, 0.2, (count, 1))
     stiff = mech.with_contact(stiffness=1e6)
@@ -122,7 +122,7 @@ def test_semi_implicit_contact_takes_energy_from_robots_that_fall_at_any_speed(f
         assert (given <= 1e-9 * energies).all()
         assert one is mech or (given < -0.1 * energies).sum() > 50  # how many lose much in a step grows with stiffness
         given, energies = work_of_contact(one, sunk, v, dt)
-        assert (given <= lw.contact_energy(one, sunk)).all() and (given < 0.05 * energies).all()
+        assert (given <= lw.contact.contact_energy(one, sunk)).all() and (given < 0.05 * energies).all()
 
 
 def test_semi_implicit_contact_kicks_no_half_cheetah_that_mujoco_stops():
@@ -236,10 +236,10 @@ def sides(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, dt: float) -> tuple[
 @pytest.mark.parametrize("kind, size", [("sphere", (0.1,)), ("box", (0.1, 0.15, 0.05)), ("cylinder", (0.1, 0.1))])
 def test_gradients_of_what_rests_have_no_kinks(kind, size, dt):
     mech = free_body(kind, size)
-    q, v = (path[-1] for path in lw.rollout(mech, lw.place_on_ground(mech), None, None, dt, round(4.0 / dt)))
+    q, v = (path[-1] for path in lw.rollout(mech, lw.contact.place_on_ground(mech), None, None, dt, round(4.0 / dt)))
     assert np.abs(v).max() < 1e-9
     before, after = sides(mech, q, v, dt)
-    exact, _ = lw.rollout_derivatives(mech, np.stack([q, q]), np.stack([v, v]), None, dt)
+    exact, _ = lw.derivatives.rollout_derivatives(mech, np.stack([q, q]), np.stack([v, v]), None, dt)
     exact = exact[0, mech.nv :, mech.nv :]
     np.testing.assert_allclose(before, exact, rtol=0, atol=2e-5)
     np.testing.assert_allclose(after, exact, rtol=0, atol=2e-5)

@@ -72,7 +72,7 @@ def test_what_held_in_a_step_holds_in_its_interpolation():
 
 def test_a_continued_motion_is_interpolated_throughout():
     mech, q, v = pendulum()
-    stop = lw.events.when(lambda t, q, v: t - 0.217, "stop", terminal=True)
+    stop = lw.motion.when(lambda t, q, v: t - 0.217, "stop", terminal=True)
     first = lw.simulate(mech, q, v, 0.4, events=stop)
     assert first.end.t == pytest.approx(0.217)
     both = first.resume(0.6 - first.end.t, events=())
@@ -87,12 +87,12 @@ def test_through_samples_of_files_the_orders_are_six_and_five(case, tmp_path):
         run = lw.simulate(mech, q, v, 0.6, rtol=1e-13, atol=1e-13, output_step=step)
         run.save(tmp_path / "run.npz")
         between = np.arange(0.01, 0.59, 0.02) + 0.003
-        found = lw.load_trajectory(tmp_path / "run.npz").at(between)
+        found = lw.files.load_trajectory(tmp_path / "run.npz").at(between)
         exact = exact_states(mech, q, v, between)
         errors.append((np.abs(lw.difference(mech, found[0], exact[0])).max(), np.abs(found[1] - exact[1]).max()))
     for order, coarse, fine in zip((6, 5), *errors, strict=True):
         assert order - 1 < np.log2(coarse / fine) < order + 1.5
-    np.testing.assert_allclose(lw.load_trajectory(tmp_path / "run.npz").at(run.t[3])[0], run.q[3], rtol=0, atol=0)
+    np.testing.assert_allclose(lw.files.load_trajectory(tmp_path / "run.npz").at(run.t[3])[0], run.q[3], rtol=0, atol=0)
 
 
 def test_batches_are_interpolated_through_samples():

@@ -13,7 +13,7 @@ from linkwise.motion import simulation as recording
 
 ARM = lw.mechanisms.planar_arm(2)
 START = np.array([0.4, 0.2]), np.array([1.0, -1.0])
-EVENT = lw.events.when(lambda t, q, v: np.sin(60.0 * t), "wave")
+EVENT = lw.motion.when(lambda t, q, v: np.sin(60.0 * t), "wave")
 
 
 def damped(t, q, v):

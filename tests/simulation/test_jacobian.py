@@ -18,7 +18,9 @@ def test_jacobian_of_the_rates(seed, floating_base):
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng)
     target, _ = lw.random_state(mech, rng)
-    passive = lw.Passive.springs({j: 2.0 for j in mech.joint_names}) + lw.Passive.dampers({mech.joint_names[0]: 0.3})
+    passive = lw.forces.Passive.springs({j: 2.0 for j in mech.joint_names}) + lw.forces.Passive.dampers(
+        {mech.joint_names[0]: 0.3}
+    )
 
     def control(t, q, v):  # like every sensible controller, indifferent to the length of a quaternion
         return 3.0 * lw.difference(mech, q, target) - 0.5 * v * np.abs(v) + np.sin(t)

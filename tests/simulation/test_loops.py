@@ -11,7 +11,9 @@ import linkwise as lw
 
 FOUR_BAR = lw.mechanisms.four_bar()
 CRANK = lw.constraints.null_space(FOUR_BAR, np.zeros(3), independent=("crank_joint",))[:, 0]
-SPRING = lw.Passive.springs({"crank_joint": 40.0}, rest={"crank_joint": 0.7}) + lw.Passive.dampers({"crank_joint": 3.0})
+SPRING = lw.forces.Passive.springs({"crank_joint": 40.0}, rest={"crank_joint": 0.7}) + lw.forces.Passive.dampers(
+    {"crank_joint": 3.0}
+)
 
 
 def push(t, q, v):

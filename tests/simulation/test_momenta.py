@@ -39,7 +39,7 @@ def test_same_trajectory_on_trees_of_all_joints(tree):
 def driven() -> lw.Mechanism:
     """An arm with all that acts: damping, springs of joints, an actuator with dynamics, rotors."""
     arm = lw.mechanisms.planar_arm(3)
-    servo = lw.Actuator(
+    servo = lw.forces.Actuator(
         "servo", "joint2", gain=(8.0, 0.0, 0.0), bias=(0.0, -8.0, -0.6), dynamics="filter", time_constant=0.05
     )
     return arm.with_damping({"joint1": 0.5, "joint3": 0.2}).with_armature({"joint1": 0.1}).with_elements(servo)
@@ -71,7 +71,7 @@ def test_all_that_acts_acts_in_momenta(driven):
 def test_steps_that_hand_on_momenta():
     """More joints, under all that acts, with numbers of the mechanism that differ from state to state."""
     arm, rng = lw.mechanisms.planar_arm(9), np.random.default_rng(2)
-    servo = lw.Actuator("servo", "joint2", dynamics="filter", time_constant=0.05)
+    servo = lw.forces.Actuator("servo", "joint2", dynamics="filter", time_constant=0.05)
     arm = arm.with_damping({"joint1": 0.5, "joint9": 0.2}).with_elements(servo)
     q, v = lw.random_state(arm, rng, (3,))
     options = {
@@ -151,7 +151,7 @@ def test_gradients_of_rollouts_in_momenta():
     q, v, tau = np.array([0.3, 0.5]), np.array([0.1, -0.4]), np.full((steps, 2), 0.2)
     weights = np.array([1.0, -2.0]), np.array([0.5, 0.3])
     by = [
-        lw.rollout_vjp(mech, *path, tau, 1e-2, steps, weights, coordinates=coordinates)
+        lw.derivatives.rollout_vjp(mech, *path, tau, 1e-2, steps, weights, coordinates=coordinates)
         for coordinates in ("joint", "momentum")
         for path in (lw.rollout(mech, q, v, tau, 1e-2, steps, coordinates=coordinates),)
     ]
@@ -202,7 +202,9 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match="did you mean 'momentum'"):
             call(arm, None, None, None, 1e-3, 1, coordinates="momenta")
     q, v = np.zeros(3), np.array([0.3, -0.2, 0.5])
-    np.testing.assert_allclose(lw.momenta.momenta(four_bar, q, v), lw.mass_matrix(four_bar, q) @ v, rtol=1e-12)
+    np.testing.assert_allclose(
+        lw.formulations.momenta.momenta(four_bar, q, v), lw.mass_matrix(four_bar, q) @ v, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("coordinates", ["momentum", "nu", "xi"])

@@ -17,17 +17,17 @@ HINGE = """<mujoco><option timestep="0.004"/><worldbody><body><joint name="hip" 
 @pytest.fixture(scope="module")
 def hinge():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         return lw.load(HINGE)
 
 
 def test_starts_beyond_limits_are_told(hinge):
     told = "starts beyond limits that act, and is pushed back: 'hip' at 1.5, outside -0.5236 .. 1.047; np.clip"
-    with pytest.warns(lw.LimitWarning, match=told):
+    with pytest.warns(lw.motion.LimitWarning, match=told):
         lw.simulate(hinge, [1.5], None, 0.01)
-    with pytest.warns(lw.LimitWarning, match=told):
+    with pytest.warns(lw.motion.LimitWarning, match=told):
         lw.rollout(hinge.with_gravity((0, 0, -9.0)), [[0.0], [1.5]], [0.0], None, 1e-3, 2)
-    with pytest.warns(lw.LimitWarning, match=told):  # whatever was called before
+    with pytest.warns(lw.motion.LimitWarning, match=told):  # whatever was called before
         lw.rollout(hinge, [1.5], [0.0], None, 1e-3, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -41,12 +41,12 @@ def test_the_pose_of_the_file_is_meant():
     text = HINGE.replace('range="-30 60"', 'range="30 70"')
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(text)
         lw.rollout(mech, None, None, None, 1e-3, 2)
         lw.rollout(mech, [[-0.1], [0.1]], None, None, 1e-3, 2)
         lw.simulate(mech, None, None, 0.01)
-    with pytest.warns(lw.LimitWarning, match="'hip' at -0.5, outside 0.5236"):
+    with pytest.warns(lw.motion.LimitWarning, match="'hip' at -0.5, outside 0.5236"):
         lw.rollout(mech, [-0.5], None, None, 1e-3, 2)
 
 
@@ -61,10 +61,12 @@ def test_neutral_of_a_urdf_is_nobodys_choice():
     text = URDF.replace("LOWER", "0.82")
     for q in (None, [0.0], [0.5], [-0.15], [6.0], [-0.3], [-2.0]):
         at = 0.0 if q is None else q[0]
-        with pytest.warns(lw.LimitWarning, match=rf"'hinge' at {at:g}, outside 0.82 .. 5.4; np.clip.*with_initial"):
+        with pytest.warns(
+            lw.motion.LimitWarning, match=rf"'hinge' at {at:g}, outside 0.82 .. 5.4; np.clip.*with_initial"
+        ):
             lw.simulate(lw.load(text), q, None, 0.001)
     arm = lw.load(text)
-    with pytest.warns(lw.LimitWarning) as told:
+    with pytest.warns(lw.motion.LimitWarning) as told:
         lw.rollout(arm, None, None, None, 1e-3, 2)
         lw.rollout(arm, [[0.0], [6.0]], None, None, 1e-3, 2)
     assert len(told) == 2  # one of each call
@@ -74,7 +76,7 @@ def test_neutral_of_a_urdf_is_nobodys_choice():
         for mech, q in ((arm, within), (arm, [0.7]), (arm.with_initial(within), None), (arm.with_initial([0.5]), None)):
             lw.simulate(mech.with_gravity((0, 0, -9.0)), q, None, 0.001)
         lw.simulate(lw.load(URDF.replace("LOWER", "0.009")), None, None, 0.001)  # stops are pressed in as deep
-    with pytest.warns(lw.LimitWarning, match="'hinge' at 0, outside 0.07 .. 5.4"):
+    with pytest.warns(lw.motion.LimitWarning, match="'hinge' at 0, outside 0.07 .. 5.4"):
         lw.simulate(lw.load(URDF.replace("LOWER", "0.07")), None, None, 0.001)
 
 
@@ -90,16 +92,18 @@ def test_a_place_of_the_file_is_meant_for_its_joint_and_side_alone():
         lw.simulate(mech, None, None, 0.001)  # the hip at zero, where the file has it
         lw.simulate(mech, mech.postures["bent"], None, 0.001)
         lw.rollout(mech, [[0.0, 2.0], [0.1, 0.0]], None, None, 1e-3, 2)
-    with pytest.warns(lw.LimitWarning, match="'hip' at 3.1, outside 1.047 .. 2.094, 'knee' at -2, outside"):
+    with pytest.warns(lw.motion.LimitWarning, match="'hip' at 3.1, outside 1.047 .. 2.094, 'knee' at -2, outside"):
         lw.rollout(mech, [[0.0, -2.0], [3.1, 2.0]], None, None, 1e-3, 2)
 
 
 def test_springs_of_joints_leave_limits_as_they_are(hinge):
     still = hinge.with_gravity((0, 0, 0))
     springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})
-    np.testing.assert_allclose(lw.joint_forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
-    np.testing.assert_allclose(lw.joint_forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
-    assert lw.joint_forces(springs, [1.2], [0.0])[0] < lw.joint_forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
+    np.testing.assert_allclose(lw.forces.joint_forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
+    np.testing.assert_allclose(lw.forces.joint_forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
+    assert (
+        lw.forces.joint_forces(springs, [1.2], [0.0])[0] < lw.forces.joint_forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
+    )
     with pytest.raises(lw.MechanismError, match="rest names joint 'hip', which is given no stiffness"):
         hinge.with_springs({}, rest={"hip": 0.4})
     with pytest.raises(lw.MechanismError, match="joint 'hip'.*stiffness"):
@@ -108,31 +112,37 @@ def test_springs_of_joints_leave_limits_as_they_are(hinge):
 
 def test_limits_that_passive_leaves_out_are_reported(hinge):
     mech = hinge.with_gravity((0, 0, -8.0))
-    passive = lw.Passive.of(mech) + lw.Passive.springs({"hip": 3.0})
-    with pytest.warns(lw.LimitWarning, match="passive takes the place of limits too: those of 'hip' of mechanism"):
+    passive = lw.forces.Passive.of(mech) + lw.forces.Passive.springs({"hip": 3.0})
+    with pytest.warns(
+        lw.motion.LimitWarning, match="passive takes the place of limits too: those of 'hip' of mechanism"
+    ):
         lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
-    with pytest.warns(lw.LimitWarning, match=r"lw.Passive.of\(mech, limit_stiffness=...\) has stops"):
+    with pytest.warns(lw.motion.LimitWarning, match=r"lw.forces.Passive.of\(mech, limit_stiffness=...\) has stops"):
         lw.simulate(hinge.with_gravity((0, 0, -7.0)), [0.1], [0.0], 0.01, passive=passive)
-    with pytest.warns(lw.LimitWarning, match="passive takes the place of limits too"):  # whatever was called before
+    with pytest.warns(
+        lw.motion.LimitWarning, match="passive takes the place of limits too"
+    ):  # whatever was called before
         lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         other = hinge.with_gravity((0, 0, -6.0))
-        for silent in (lw.Passive(), passive + lw.Passive.of(other, limit_stiffness=100.0)):
+        for silent in (lw.forces.Passive(), passive + lw.forces.Passive.of(other, limit_stiffness=100.0)):
             lw.rollout(other, [0.1], [0.0], None, 1e-3, 2, passive=silent)
         lw.rollout(other.with_acting(limits=False), [0.1], [0.0], None, 1e-3, 2, passive=passive)
 
 
 def test_tendons_take_dictionaries():
-    assert lw.Tendon("cable", {"shin": 0.1, "foot": -0.1}) == lw.Tendon("cable", (("shin", 0.1), ("foot", -0.1)))
+    assert lw.forces.Tendon("cable", {"shin": 0.1, "foot": -0.1}) == lw.forces.Tendon(
+        "cable", (("shin", 0.1), ("foot", -0.1))
+    )
     for wrong in ("shin", [1.0, 2.0], [("shin",)], 3.0):
         with pytest.raises(lw.MechanismError, match="the joints of tendon 'cable' must be {joint: coefficient}, got"):
-            lw.Tendon("cable", wrong)
+            lw.forces.Tendon("cable", wrong)
 
 
 def test_controls_that_are_functions_are_told_of_held(hinge):
     for given in ({"ctrl": lambda t, q, v: 0.0 * v}, {"tau": lambda t, q, v: 0.0 * v}):
-        with pytest.raises(TypeError, match=r"=lw.held\(control, period\)"):
+        with pytest.raises(TypeError, match=r"=lw.motion.held\(control, period\)"):
             lw.rollout(hinge, None, None, given.get("tau"), 1e-3, 2, ctrl=given.get("ctrl"))
 
 
@@ -158,7 +168,7 @@ def test_the_time_step_of_a_file(hinge):
     silent = HINGE.replace('<option timestep="0.004"/>', "<option/>")
     for text in (silent, silent.replace("<option/>", "")):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.OmissionWarning)
+            warnings.simplefilter("ignore", lw.files.OmissionWarning)
             assert lw.load(text).timestep == 0.002  # the format's default
 
 
@@ -166,22 +176,24 @@ def test_gradients_tell_that_the_motion_is_another(hinge):
     ctrl, options = np.full((20, 1), 0.5), {"wrt": "q0"}
     motion = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 20, ctrl=ctrl)
     weights = (np.ones(1), None)
-    lw.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, ctrl=ctrl, **options)
+    lw.derivatives.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, ctrl=ctrl, **options)
     for wrong in ({"method": "semi_implicit", "ctrl": ctrl}, {"ctrl": 0.8 * ctrl}, {}):
         with pytest.raises(lw.KernelError, match="are not the motion that rollout makes with these arguments"):
-            lw.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, **wrong, **options)
+            lw.derivatives.rollout_vjp(hinge, *motion, None, 1e-3, 20, weights, **wrong, **options)
     kept = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 20, ctrl=ctrl, every=5)
     middle = ctrl.copy()
     middle[8] = 0.9
     with pytest.raises(lw.KernelError, match="at step 10 they are off by"):
-        lw.rollout_vjp(hinge, *kept, None, 1e-3, 20, weights, ctrl=middle, **options)
+        lw.derivatives.rollout_vjp(hinge, *kept, None, 1e-3, 20, weights, ctrl=middle, **options)
 
 
 def test_gradients_by_control_inputs_at_their_bounds_are_zero(hinge):
     for u, moves in ((0.9, True), (1.0, False), (1.3, False)):
         ctrl = np.full((10, 1), u)
         motion = lw.rollout(hinge, [0.1], [0.0], None, 1e-3, 10, ctrl=ctrl)
-        found = lw.rollout_vjp(hinge, *motion, None, 1e-3, 10, (np.ones(1), None), wrt="ctrl", ctrl=ctrl)["ctrl"]
+        found = lw.derivatives.rollout_vjp(hinge, *motion, None, 1e-3, 10, (np.ones(1), None), wrt="ctrl", ctrl=ctrl)[
+            "ctrl"
+        ]
         assert bool(found[:-1].any()) == moves
 
 

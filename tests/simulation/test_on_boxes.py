@@ -30,7 +30,7 @@ AT_REST = {
 def of_text(world: str) -> tuple[lw.Mechanism, str]:
     text = f'<mujoco><option timestep="0.002"/><worldbody>{world}</worldbody></mujoco>'
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         return lw.load(text), text
 
 
@@ -46,7 +46,7 @@ def test_they_come_to_rest_where_they_do_in_mujoco(case):
     np.testing.assert_allclose(there.q(q)[2], data.qpos[2], atol=1e-3)
     np.testing.assert_allclose(there.q(q), data.qpos, atol=2e-2)
     assert np.abs(v).max() < 2e-3
-    np.testing.assert_allclose(lw.contact_points(mech, q, v).force.sum(axis=0), [0, 0, 3 * 9.81], atol=0.05)
+    np.testing.assert_allclose(lw.contact.contact_points(mech, q, v).force.sum(axis=0), [0, 0, 3 * 9.81], atol=0.05)
 
 
 DROPPED = {
@@ -65,7 +65,7 @@ def test_drops_on_narrow_boxes_gain_no_energy(kind):
     q, v = lw.random_state(mech, rng, (count,))
     q[:, 4:] = np.column_stack([rng.uniform(-0.15, 0.15, (count, 2)), rng.uniform(0.45, 0.8, count)])
     v = rng.normal(size=(count, 6)) * [3, 3, 3, 1, 1, 1]
-    assert (lw.contact_points(mech, q, v).gap > 0.0).all()
+    assert (lw.contact.contact_points(mech, q, v).gap > 0.0).all()
     for method in ("rk4", "semi_implicit"):
         path = lw.rollout(mech, q, v, None, 1e-3, 600, method)
         energies = energy(mech, *path, explicit=1e-3 if method == "rk4" else False)
@@ -106,5 +106,5 @@ def test_feet_on_steps_cost_no_more_parts():
     for name in sizes:
         on_it = foot.with_contact(("sole", name), ("rod", name))
         parts[name] = len(on_it.contact_parts)
-        assert len(lw.contact_points(on_it, lw.neutral(foot), np.zeros(6)).gap) == parts[name]
+        assert len(lw.contact.contact_points(on_it, lw.neutral(foot), np.zeros(6)).gap) == parts[name]
     assert parts == {"step": 8 + 2, "beam": 16 + 2, "slab": 8 + 2, "post": 8 + 2}

@@ -83,12 +83,12 @@ def test_passive_robots_against_mujoco(name):
     mech, q, v, stiffness, damping = moving(name)
     peer = Peer(mech)
     peer.model.opt.timestep, peer.model.opt.integrator = 1e-4, mujoco.mjtIntegrator.mjINT_RK4
-    passive = lw.Passive()
+    passive = lw.forces.Passive()
     for body in mech.bodies:
         if body.kind.nv == 1:
             i, joint = mech.v_index(body.joint).start, peer.model.joint(body.joint)
-            passive += lw.Passive.springs({body.joint: stiffness[i]}, {body.joint: 0.2})
-            passive += lw.Passive.dampers({body.joint: damping[i]})
+            passive += lw.forces.Passive.springs({body.joint: stiffness[i]}, {body.joint: 0.2})
+            passive += lw.forces.Passive.dampers({body.joint: damping[i]})
             peer.model.jnt_stiffness[joint.id] = stiffness[i]
             peer.model.qpos_spring[joint.qposadr[0]] = 0.2
             peer.model.dof_damping[joint.dofadr[0]] = damping[i]

@@ -65,7 +65,7 @@ def strut_forces(mech, motion) -> dict[str, np.ndarray]:
 def test_a_closed_motion_with_a_strut_and_a_motor():
     mech = lw.mechanisms.slider_crank()
     (a, point_a), (b, point_b) = STRUT
-    strut = lw.Passive.spring_between(a, point_a, b, point_b, STIFFNESS, FREE, DAMPING)
+    strut = lw.forces.Passive.spring_between(a, point_a, b, point_b, STIFFNESS, FREE, DAMPING)
     start = {"crank_joint": 0.3}, {"crank_joint": 4.0}
     motion = lw.simulate(mech, *start, 0.25, method="rk4", step=STEP, passive=strut, control=[1.5, 0.0, 0.0])
     pulls = strut_forces(mech, motion)
@@ -105,7 +105,7 @@ def test_a_driven_motion():
     """A slide that a drive moves: its joint carries the weight."""
     builder = lw.Builder().link("cart", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
     mech = builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart").build("driven", (0.0, -9.81, 0.0))
-    mech = mech.with_loops(lw.Coupling("motor", {"slide": 1.0}, 0.0, lambda t: 0.1 * np.sin(2.0 * t)))
+    mech = mech.with_loops(lw.constraints.Coupling("motor", {"slide": 1.0}, 0.0, lambda t: 0.1 * np.sin(2.0 * t)))
     motion = lw.simulate(mech, None, None, 0.5, method="rk4", step=0.01)
     np.testing.assert_allclose(motion.joint_wrenches[:, 0, 4], 2.0 * 9.81, rtol=1e-9)
     assert set(motion.reactions) == {"slide"} and set(motion.drive_forces) == {"motor"}

@@ -17,7 +17,9 @@ TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floati
 TIMED = dataclasses.replace(TREE, annotations=dataclasses.replace(TREE.annotations, timestep=DT))
 MUSCLES = (
     lw.mechanisms.planar_arm(2)
-    .with_elements(lw.Actuator("motor", "joint1", gear=(2.0,)), lw.Actuator("slow", "joint2", dynamics="filter"))
+    .with_elements(
+        lw.forces.Actuator("motor", "joint1", gear=(2.0,)), lw.forces.Actuator("slow", "joint2", dynamics="filter")
+    )
     .with_damping({"joint1": 0.1})
 )
 
@@ -129,7 +131,7 @@ def test_other_types_go_the_whole_way(decided):
         lambda: lw.rollout(mech, q.astype(">f8"), v, None, DT, STEPS),
         lambda: lw.rollout(mech, q, v, None, DT, STEPS, parameters={}),
         lambda: lw.rollout(mech, q, v, None, DT, STEPS, feedback={"kd": np.array(0.0)}),
-        lambda: lw.rollout(mech, q, v, None, DT, STEPS, passive=lw.Passive()),
+        lambda: lw.rollout(mech, q, v, None, DT, STEPS, passive=lw.forces.Passive()),
     ]
     for number, ask in enumerate(asked, 2):
         for one, other in zip(ask(), expected, strict=True):
@@ -225,7 +227,7 @@ def test_warnings_are_those_of_a_first_call():
         }
     limited = lw.mechanisms.planar_arm(2).with_limits({"joint1": lw.Limits((-1.0,), (1.0,))})
     lw.rollout(limited, np.zeros(2), np.zeros(2), None, DT, 2)
-    with pytest.warns(lw.LimitWarning, match="'joint1' at 2"):
+    with pytest.warns(lw.motion.LimitWarning, match="'joint1' at 2"):
         lw.rollout(limited, np.array([2.0, 0.0]), np.zeros(2), None, DT, 2)
 
 

@@ -60,7 +60,7 @@ def test_batches_move_like_their_members(case, method):
     elif case == "rows":
         options["control"] = np.random.default_rng(1).normal(size=(4, mech.nv))
     elif case == "springs":
-        options["passive"] = lw.Passive.springs({mech.joint_names[0]: 2.0})
+        options["passive"] = lw.forces.Passive.springs({mech.joint_names[0]: 2.0})
     elif case == "nu":
         options["coordinates"] = "nu"
     together = lw.simulate(mech, q, v, 0.08, **options)
@@ -122,7 +122,7 @@ def test_progress_is_shown_on_stderr(capsys):
 
 
 def test_a_motion_that_runs_away_says_so_and_keeps_what_it_has():
-    stiff = lw.Passive.springs({joint: 1e9 for joint in ARM.joint_names})
+    stiff = lw.forces.Passive.springs({joint: 1e9 for joint in ARM.joint_names})
     with np.errstate(over="ignore", invalid="ignore"):
         with pytest.raises(lw.SimulationError, match="take smaller steps") as failure:
             lw.simulate(ARM, REST, REST + 1.0, 10.0, method="semi_implicit", step=0.05, passive=stiff)
@@ -204,7 +204,7 @@ def test_other_requests_that_make_no_sense():
             lw.simulate(ARM, REST, REST, 1.0, other)
     with pytest.raises(MechanismError, match="wrenches must be an array"):
         lw.simulate(ARM, REST, REST, 1.0, wrenches=np.zeros((2, 6), complex))
-    with pytest.raises(TypeError, match="passive must be a linkwise.Passive"):
+    with pytest.raises(TypeError, match="passive must be a linkwise.forces.Passive"):
         lw.simulate(ARM, REST, REST, 1.0, passive={"joint1": 1.0})
     with pytest.raises(TypeError, match="a Mechanism is needed"):
         lw.simulate("arm", REST, REST, 1.0)
@@ -243,5 +243,5 @@ def test_all_but_the_duration_may_be_left_out(tmp_path):
 
 def test_pushes_by_link_are_named_by_wrenches_at():
     mech = lw.mechanisms.planar_arm(2)
-    with pytest.raises(lw.SimulationError, match="wrenches gives a dictionary.*linkwise.wrenches_at makes one"):
+    with pytest.raises(lw.SimulationError, match="wrenches gives a dictionary.*linkwise.forces.wrenches_at makes one"):
         lw.simulate(mech, duration=0.1, wrenches=lambda t, q, v: {"link2": np.zeros(6)})

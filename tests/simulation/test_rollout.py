@@ -148,7 +148,7 @@ def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_ste
     """Of fourth order as elements, of first order as feedback, which is constant during a step."""
     arm = lw.mechanisms.planar_arm(2)
     arm = arm.with_damping({joint: 0.5 for joint in arm.joint_names})
-    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.Passive.of(arm), rtol=1e-12, atol=1e-12).q[-1]
+    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.forces.Passive.of(arm), rtol=1e-12, atol=1e-12).q[-1]
 
     def error(mech, steps, **options):
         end, _ = lw.rollout(mech, [0.3, 0.2], None, None, 0.5 / steps, steps, final_only=True, **options)
@@ -158,7 +158,7 @@ def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_ste
     bare = arm.with_acting(False)
     assert error(bare, 200, **feedback) / error(bare, 400, **feedback) == pytest.approx(2.0, abs=0.1)
     assert error(arm, 20) / error(arm, 40) == pytest.approx(16.0, rel=0.15)
-    np.testing.assert_array_equal(error(arm, 10), error(bare, 10, passive=lw.Passive.of(arm)))
+    np.testing.assert_array_equal(error(arm, 10), error(bare, 10, passive=lw.forces.Passive.of(arm)))
 
 
 def test_feedback_with_wrenches_and_parameters():
@@ -260,7 +260,7 @@ def test_threads_give_the_same_bits():
     try:
         results = []
         for count in (1, 4):
-            lw.set_num_threads(count)
+            lw.codegen.set_num_threads(count)
             results.append(lw.rollout(TREE, q, v, tau, 1e-3, 40, every=10))
     finally:
         threads._num_threads = before

@@ -19,7 +19,7 @@ def hopper():
     builder.joint("hip", lw.Revolute((0, 1, 0)), "trunk", "leg", damping=0.2)
     mech = builder.build("hopper").with_shape("foot", "leg", "sphere", 0.03, (np.eye(3), (0, 0, -0.3))).with_ground()
     q = lw.configuration(mech, {"base.z": 0.328, "hip": 0.1})
-    return mech.with_elements(lw.Actuator("servo", "hip", gain=(50.0,), bias=(0.0, -50.0, -1.0))), q
+    return mech.with_elements(lw.forces.Actuator("servo", "hip", gain=(50.0,), bias=(0.0, -50.0, -1.0))), q
 
 
 def by_differences(mech, q, v, inputs, step, width):
@@ -41,8 +41,8 @@ def test_steps_with_contact_and_a_servo():
     rng = np.random.default_rng(0)
     tau, ctrl = rng.normal(size=(2, 3, mech.nv)), rng.normal(size=(3, 1))
     path = lw.rollout(mech, q, 0.3 * rng.normal(size=(2, mech.nv)), tau, DT, 3, "semi_implicit", ctrl=ctrl)
-    a, b = lw.rollout_derivatives(mech, *path, tau, DT, "semi_implicit", ctrl=ctrl)
-    again, c = lw.rollout_derivatives(mech, *path, tau, DT, "semi_implicit", ctrl=ctrl, by="ctrl")
+    a, b = lw.derivatives.rollout_derivatives(mech, *path, tau, DT, "semi_implicit", ctrl=ctrl)
+    again, c = lw.derivatives.rollout_derivatives(mech, *path, tau, DT, "semi_implicit", ctrl=ctrl, by="ctrl")
     assert a.shape == (2, 3, 14, 14) and b.shape == (2, 3, 14, 7) and c.shape == (2, 3, 14, 1)
     np.testing.assert_allclose(again, a, atol=1e-13)
 
@@ -53,7 +53,7 @@ def test_steps_with_contact_and_a_servo():
     inputs = np.array([*tau[1, 2], ctrl[2, 0]])
     expected = by_differences(mech, path[0][1, 2], path[1][1, 2], inputs, step, 8)
     np.testing.assert_allclose(np.concatenate([a[1, 2], b[1, 2], c[1, 2]], axis=-1), expected, atol=1e-6)
-    bare = lw.step_derivatives(mech, path[0][:, :-1], path[1][:, :-1], tau, DT, "semi_implicit")[0]
+    bare = lw.derivatives.step_derivatives(mech, path[0][:, :-1], path[1][:, :-1], tau, DT, "semi_implicit")[0]
     assert np.abs(bare - a).max() > 1e-3
 
 
@@ -61,12 +61,12 @@ def test_bare_mechanisms_have_the_matrices_of_step_derivatives():
     arm = lw.mechanisms.planar_arm(2)
     tau, feedback = np.array([0.3, -0.2]), {"target": np.array([0.1, 0.2]), "kp": 5.0, "kd": 0.4}
     path = lw.rollout(arm, [0.3, 0.1], [1.0, -1.0], tau, 0.01, 5)
-    a, b = lw.rollout_derivatives(arm, *path, {"joint1": 0.3, "joint2": -0.2}, 0.01)
-    expected = lw.step_derivatives(arm, path[0][:-1], path[1][:-1], tau, 0.01)
+    a, b = lw.derivatives.rollout_derivatives(arm, *path, {"joint1": 0.3, "joint2": -0.2}, 0.01)
+    expected = lw.derivatives.step_derivatives(arm, path[0][:-1], path[1][:-1], tau, 0.01)
     np.testing.assert_allclose(a, expected[0], atol=1e-12)
     np.testing.assert_allclose(b, expected[1], atol=1e-12)
     led = lw.rollout(arm, [0.3, 0.1], None, None, 0.01, 2, feedback=feedback)
-    a, _ = lw.rollout_derivatives(arm, *led, None, 0.01, feedback=feedback)
+    a, _ = lw.derivatives.rollout_derivatives(arm, *led, None, 0.01, feedback=feedback)
 
     def step(q, v, _):
         return lw.rollout(arm, q, v, None, 0.01, 1, feedback=feedback, final_only=True)
@@ -79,7 +79,7 @@ def test_loops_stay_closed():
     q = lw.constraints.assemble(bars, bars.initial)
     v = lw.constraints.null_space(bars, q)[:, 0]
     path = lw.rollout(bars, q, v, None, DT, 2)
-    a, b = lw.rollout_derivatives(bars, *path, None, DT)
+    a, b = lw.derivatives.rollout_derivatives(bars, *path, None, DT)
     along = lw.constraints.null_space(bars, path[0][0])[:, 0]
     h = 1e-6
     ends = [lw.rollout(bars, path[0][0], path[1][0] + s * h * along, None, DT, 1, final_only=True) for s in (1, -1)]
@@ -91,6 +91,6 @@ def test_loops_stay_closed():
 def test_bad_input():
     arm = lw.mechanisms.planar_arm(2)
     with pytest.raises(lw.MechanismError, match=r"must be those of rollout, \(..., steps \+ 1, 2\)"):
-        lw.rollout_derivatives(arm, np.zeros(2), np.zeros(2), None, 0.01)
+        lw.derivatives.rollout_derivatives(arm, np.zeros(2), np.zeros(2), None, 0.01)
     with pytest.raises(ValueError, match="by must be|unknown by"):
-        lw.rollout_derivatives(arm, np.zeros((2, 2)), np.zeros((2, 2)), None, 0.01, by="dt")
+        lw.derivatives.rollout_derivatives(arm, np.zeros((2, 2)), np.zeros((2, 2)), None, 0.01, by="dt")

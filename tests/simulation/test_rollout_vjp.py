@@ -49,7 +49,7 @@ def test_final_energy_after_a_hundred_steps(mech, method):
     q0, v0 = lw.random_state(mech, rng, (3,))
     tau = rng.normal(size=(3, steps, mech.nv))
     q, v = lw.rollout(mech, q0, v0, tau, DT, steps, method)
-    found = lw.rollout_vjp(mech, q, v, tau, DT, steps, energy_gradient(mech, q[:, -1], v[:, -1]), method)
+    found = lw.derivatives.rollout_vjp(mech, q, v, tau, DT, steps, energy_gradient(mech, q[:, -1], v[:, -1]), method)
     assert {name: x.shape for name, x in found.items()} == {
         "q0": (3, mech.nv),
         "v0": (3, mech.nv),
@@ -74,7 +74,7 @@ def test_against_products_of_derivatives_of_steps(seed):
     tau, wrenches = rng.normal(size=(2, steps, n)), rng.normal(size=(2, steps, mech.n_links, 6))
     q, v = lw.rollout(mech, q0, v0, tau, DT, steps, wrenches=wrenches)
     weights = rng.normal(size=(2, 2, steps + 1, n))  # on every state
-    found = lw.rollout_vjp(
+    found = lw.derivatives.rollout_vjp(
         mech, q, v, tau, DT, steps, tuple(weights), wrenches=wrenches, wrt=("q0", "v0", "tau", "wrenches")
     )
     kernel = lw.compile("rk4_step", mech, ports="wrenches", target="numpy")
@@ -94,9 +94,9 @@ def test_elements_and_control_inputs():
     first, second, third = mech.joint_names
     mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, -2.0, stiffness=30.0, damping=0.1)})
     mech = mech.with_elements(
-        lw.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0)),
-        lw.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3),
-        lw.Actuator("pull", "belt", "tendon", gear=(2.0,), gain=(1.0, 0.3, 0.1)),
+        lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0)),
+        lw.forces.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3),
+        lw.forces.Actuator("pull", "belt", "tendon", gear=(2.0,), gain=(1.0, 0.3, 0.1)),
     )
     q0, v0 = np.array([0.3, 0.5, -0.4]) + 0.1 * rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
     ctrl, direction = rng.normal(size=(2, steps, 2)), rng.normal(size=(2, steps, 2))
@@ -107,7 +107,7 @@ def test_elements_and_control_inputs():
     for every in (1, 5):
         q, v = lw.rollout(mech, q0, v0, None, DT, steps, ctrl=ctrl, every=every)
         weight = energy_gradient(mech, q[:, -1], v[:, -1])
-        found = lw.rollout_vjp(mech, q, v, None, DT, steps, weight, ctrl=ctrl)
+        found = lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, weight, ctrl=ctrl)
         agree(along(found["ctrl"], direction, 1), slope(lambda s: final(ctrl=ctrl + s * direction)))
         agree(along(found["q0"], v0, 1), slope(lambda s: final(q0=q0 + s * v0)))
 
@@ -118,9 +118,9 @@ def test_activations(method):
     mech, rng, steps = lw.mechanisms.planar_arm(2), np.random.default_rng(4), 12
     first, second = mech.joint_names
     mech = mech.with_damping({first: 3.0}).with_elements(
-        lw.Actuator("slow", first, gear=(5.0,), dynamics="filter", time_constant=0.05),
-        lw.Actuator("direct", second, gain=(2.0,), bias=(0.0, -1.0, -0.3)),
-        lw.Actuator("sum", second, gear=(2.0,), dynamics="integrator", activation_range=(-9.0, 9.0)),
+        lw.forces.Actuator("slow", first, gear=(5.0,), dynamics="filter", time_constant=0.05),
+        lw.forces.Actuator("direct", second, gain=(2.0,), bias=(0.0, -1.0, -0.3)),
+        lw.forces.Actuator("sum", second, gear=(2.0,), dynamics="integrator", activation_range=(-9.0, 9.0)),
     )
     q0, v0, w0 = rng.normal(size=(2, 2)), rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
     ctrl, weights = rng.normal(size=(2, steps, 3)), rng.normal(size=(3, 2, 2))
@@ -140,12 +140,12 @@ def test_activations(method):
     for every in (1, 4):
         options = {"ctrl": ctrl, "activation": w0, "return_activation": True, "every": every}
         q, v, w = lw.rollout(mech, q0, v0, None, DT, steps, method, **options)
-        found = lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl, activation=w)
+        found = lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl, activation=w)
         for name, direction in directions.items():
             expected = slope(lambda s, n=name, d=direction: final(**{n: values[n] + s * d}))
             agree(along(found[name], direction, 1), expected)
     with pytest.raises(lw.MechanismError, match="slow, sum of .* give rollout_vjp the activation"):
-        lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl)
+        lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, tuple(weights), method, ctrl=ctrl)
 
 
 def test_parameters_gains_targets_and_the_length_of_steps():
@@ -165,7 +165,7 @@ def test_parameters_gains_targets_and_the_length_of_steps():
         return energy(mech, *run(**changed, final_only=True))
 
     q, v = run()
-    found = lw.rollout_vjp(
+    found = lw.derivatives.rollout_vjp(
         mech, q, v, None, dt, steps, energy_gradient(mech, q[:, -1], v[:, -1]),
         wrt=("target", "kp", "kd", "dt", "mass", last),
         feedback={"target": target, **gains}, parameters={"mass": masses, last: inertia},
@@ -189,8 +189,8 @@ def test_checkpoints_and_all_states_give_the_same():
     spread[:, :, ::6] = weights
     kept = lw.rollout(mech, q0, v0, tau, DT, steps, every=6, **drive)
     whole = lw.rollout(mech, q0, v0, tau, DT, steps, **drive)
-    found = lw.rollout_vjp(mech, *kept, tau, DT, steps, tuple(weights), **drive)
-    expected = lw.rollout_vjp(mech, *whole, tau, DT, steps, tuple(spread), **drive)
+    found = lw.derivatives.rollout_vjp(mech, *kept, tau, DT, steps, tuple(weights), **drive)
+    expected = lw.derivatives.rollout_vjp(mech, *whole, tau, DT, steps, tuple(spread), **drive)
     assert found.keys() == expected.keys() == {"q0", "v0", "tau", "mass"}
     for name in found:
         agree(found[name], expected[name], 1e-12)
@@ -202,9 +202,9 @@ def test_cotangents_of_as_many_motions_as_states_are_kept():
     rng = np.random.default_rng(0)
     q0, v0, w_q, w_v = rng.normal(size=(4, 3, 2))
     q, v = lw.rollout(mech, q0, v0, None, DT, 2)
-    found = lw.rollout_vjp(mech, q, v, None, DT, 2, (w_q, w_v))
+    found = lw.derivatives.rollout_vjp(mech, q, v, None, DT, 2, (w_q, w_v))
     for k in range(3):
-        alone = lw.rollout_vjp(mech, q[k], v[k], None, DT, 2, (w_q[k], w_v[k]))
+        alone = lw.derivatives.rollout_vjp(mech, q[k], v[k], None, DT, 2, (w_q[k], w_v[k]))
         for name in ("q0", "v0", "tau"):
             agree(found[name][k], alone[name])
 
@@ -215,22 +215,22 @@ def test_mimic_joints_float32_and_the_reference():
     q0, v0 = lw.random_state(mech, rng, (3,))
     q, v = lw.rollout(mech, q0, v0, None, DT, steps)
     w = rng.normal(size=(2, 3, mech.nv))
-    found = lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(w))
-    reference = lw.rollout_vjp(mech, q, v, None, DT, steps, tuple(w), target="numpy")
-    single = lw.rollout_vjp(mech, q.astype("f4"), v.astype("f4"), None, DT, steps, tuple(w.astype("f4")))
+    found = lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, tuple(w))
+    reference = lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, tuple(w), target="numpy")
+    single = lw.derivatives.rollout_vjp(mech, q.astype("f4"), v.astype("f4"), None, DT, steps, tuple(w.astype("f4")))
     for name in found:
         agree(found[name], reference[name], 1e-12)
         assert single[name].dtype == np.float32
         agree(single[name], found[name], 1e-4)
     by_v = slope(lambda s: lw.rollout(mech, q0, v0 + s * w[1], None, DT, steps, final_only=True)[1])
-    only_v = lw.rollout_vjp(mech, q, v, None, DT, steps, (None, w[0]), wrt="v0")
+    only_v = lw.derivatives.rollout_vjp(mech, q, v, None, DT, steps, (None, w[0]), wrt="v0")
     agree(along(only_v["v0"], w[1], 1), along(by_v, w[0], 1))
 
 
 def test_no_steps_and_one_state():
     q, v = lw.random_state(ARM, np.random.default_rng(0))
     w = np.arange(6.0), np.ones(6)
-    found = lw.rollout_vjp(ARM, q[None], v[None], None, DT, 0, w)
+    found = lw.derivatives.rollout_vjp(ARM, q[None], v[None], None, DT, 0, w)
     assert found["tau"].shape == (0, 6)
     np.testing.assert_array_equal(found["q0"], w[0])
     np.testing.assert_array_equal(found["v0"], w[1])
@@ -242,7 +242,7 @@ def test_what_is_refused():
     loop = lw.mechanisms.five_bar()
     with pytest.raises(lw.MechanismError, match="has loops, and compiled steps in these coordinates do not keep them"):
         kept = np.zeros((2, loop.nq)), np.zeros((2, loop.nv))
-        lw.rollout_vjp(loop, *kept, None, DT, 1, w, coordinates="momentum")
+        lw.derivatives.rollout_vjp(loop, *kept, None, DT, 1, w, coordinates="momentum")
     for given, steps, message in (
         ((q[0], v[0]), 4, "q must be what rollout returned"),
         ((q[:3], v), 4, "q has 3 states and v 5"),
@@ -250,8 +250,8 @@ def test_what_is_refused():
         ((q[-1:], v[-1:]), 4, "final_only keeps too few"),
     ):
         with pytest.raises(KernelError, match=re.escape(message)):
-            lw.rollout_vjp(ARM, *given, None, DT, steps, w)
+            lw.derivatives.rollout_vjp(ARM, *given, None, DT, steps, w)
     with pytest.raises(KernelError, match=re.escape("the cotangent of v has shape (5,)")):
-        lw.rollout_vjp(ARM, q, v, None, DT, 4, (w[0], np.ones(5)))
+        lw.derivatives.rollout_vjp(ARM, q, v, None, DT, 4, (w[0], np.ones(5)))
     with pytest.raises(ValueError, match="differentiate by"):
-        lw.rollout_vjp(ARM, q, v, None, DT, 4, w, wrt="kp")
+        lw.derivatives.rollout_vjp(ARM, q, v, None, DT, 4, w, wrt="kp")

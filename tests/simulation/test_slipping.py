@@ -88,13 +88,15 @@ def test_explicit_rollouts_say_what_slips(puck):
 def test_forces_on_what_rests_on_a_slope_balance_its_weight(puck):
     weight = 2.0 * np.array(puck.gravity)
     q, v = lw.rollout(puck, resting(puck), None, None, 1e-3, 2000, "semi_implicit", final_only=True)
-    np.testing.assert_allclose(lw.contact_points(puck, q, v).force, [-weight], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(lw.contact.contact_points(puck, q, v).force, [-weight], rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(lw.forward_dynamics(puck, q, v, forces="all"), 0.0, atol=1e-3)
-    np.testing.assert_allclose(lw.contact_wrenches(puck, q, v)[1, 3:], -weight, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(lw.contact.contact_wrenches(puck, q, v)[1, 3:], -weight, rtol=1e-4, atol=1e-9)
     with pytest.warns(lw.MechanismWarning, match="slipped"):
         bounded = puck.with_contact(damping=100.0)
         q, v = lw.rollout(bounded, resting(puck), None, None, 1e-3, 500, "rk4", final_only=True)
-    np.testing.assert_allclose(lw.contact_points(bounded, q, v, explicit=True).force, [-weight], rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(
+        lw.contact.contact_points(bounded, q, v, explicit=True).force, [-weight], rtol=1e-3, atol=1e-9
+    )
 
 
 def test_methods_without_friction_are_as_ever(puck):
@@ -112,7 +114,7 @@ def test_a_robot_that_stands_stands_in_simulations_as_in_implicit_rollouts():
         robot = robot.with_shape(f"{leg}_foot", f"{leg}_toe", "sphere", 0.02)
     robot = robot.with_ground(-0.02, friction=0.8)
     legs = robot.joint_names[1:]
-    hold = lw.joint_feedback(
+    hold = lw.control.joint_feedback(
         robot, lw.neutral(robot), kp=dict.fromkeys(legs, 150.0), kd=dict.fromkeys(legs, 4.0), gravity=False
     )
     rolled, _ = lw.rollout(robot, None, None, None, 1e-3, 1000, "semi_implicit", feedback=hold)

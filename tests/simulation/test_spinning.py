@@ -50,7 +50,7 @@ def test_one_step_from_rates_is_the_compiled_one():
 def test_simulations_step_alike():
     mech = lw.mechanisms.random_tree(3, 4, floating_base=True)
     q0, v0 = lw.random_state(mech, np.random.default_rng(1))
-    leapfrog = lw.Splitting(kicks=(0.5, 0.5), drifts=(1.0, 0.0))
+    leapfrog = lw.extend.Splitting(kicks=(0.5, 0.5), drifts=(1.0, 0.0))
     METHODS["kick_drift_kick"] = leapfrog
     try:
         ends = []

@@ -41,7 +41,7 @@ def test_rows_of_control_inputs_do_not_hide_it(monkeypatch):
 
 def test_what_the_message_advises_goes_through():
     fixed = lw.simulate(PENDULUM, [0.5, 0.2], None, 1.0, switching, method="rk4", step=1e-3)
-    held = lw.simulate(PENDULUM, [0.5, 0.2], None, 1.0, lw.held(switching, 1e-3))
+    held = lw.simulate(PENDULUM, [0.5, 0.2], None, 1.0, lw.motion.held(switching, 1e-3))
     smooth = lw.simulate(PENDULUM, [0.5, 0.2], None, 1.0, lambda t, q, v: -60.0 * np.tanh((q + 0.2 * v) / 0.01))
     for run in (fixed, held, smooth):  # back, but for what an interval of 1 ms lets it swing
         assert run.stopped == "duration" and np.abs(run.q[-1]).max() < 0.06

@@ -33,14 +33,14 @@ def sunk(mech: lw.Mechanism, count: int, seed: int) -> np.ndarray:
             q[:, index] = rng.uniform(low, high, (count, 1))
     depths, height = rng.uniform(0.0, 0.25, count), _height_of_base(mech, q[0])
     if height is not None and mech.contact_pairs:
-        q = lw.place_on_ground(mech, q)
+        q = lw.contact.place_on_ground(mech, q)
         q[:, height] -= depths
     return lw.constraints.assemble(mech, q) if mech.loops else q
 
 
 def _height_of_base(mech: lw.Mechanism, q: np.ndarray) -> int | None:
     """The coordinate that lifts everything: of a free or planar base, or of slides."""
-    upwards = lw.center_of_mass_jacobian(mech, q)[2]
+    upwards = lw.centroidal.center_of_mass_jacobian(mech, q)[2]
     for body in mech.bodies[:3]:
         first = mech.q_index(body.joint).start
         if isinstance(body.kind, lw.Floating):
@@ -103,8 +103,8 @@ def assert_not_thrown(mech: lw.Mechanism, model, count: int, duration: float, st
 
 def _followed(mech: lw.Mechanism, starts: np.ndarray, dt: float | None, steps: int) -> tuple[np.ndarray, np.ndarray]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.PenetrationWarning)
-        warnings.simplefilter("ignore", lw.LimitWarning)
+        warnings.simplefilter("ignore", lw.contact.PenetrationWarning)
+        warnings.simplefilter("ignore", lw.motion.LimitWarning)
         q, v = lw.rollout(mech, starts, None, None, dt, steps)
     assert np.isfinite(q).all()
     return q, v
@@ -149,14 +149,14 @@ def test_models_of_packages_in_the_ground_are_not_thrown_up(package, path):
 def test_explicit_steps_release_no_more_than_springs_hold(kind, size, dt):
     """Bodies 1 to 30 cm in the ground, thrown up by metres before: rises are bounded, energy falls."""
     mech = free_body(kind, size)
-    q = np.tile(lw.place_on_ground(mech), (5, 1))
+    q = np.tile(lw.contact.place_on_ground(mech), (5, 1))
     q[:, 6] -= [0.01, 0.03, 0.05, 0.1, 0.3]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.PenetrationWarning)
+        warnings.simplefilter("ignore", lw.contact.PenetrationWarning)
         path = lw.rollout(mech, q, None, None, dt, round(0.6 / dt), "rk4")
     energies = energy(mech, *path, explicit=dt)
     assert (np.diff(energies, axis=1) < 1e-4 * energies[:, :1]).all()
-    above = path[0][..., 6].max(axis=1) - lw.place_on_ground(mech)[6]
+    above = path[0][..., 6].max(axis=1) - lw.contact.place_on_ground(mech)[6]
     assert (above < 0.12).all()
 
 
@@ -164,34 +164,34 @@ def test_explicit_energy_is_the_integral_of_explicit_forces():
     mech, dt = puck(), 1e-3
     heights = np.linspace(0.1, 0.02, 20001)
     q = np.stack([heights, 0.0 * heights], axis=-1)
-    force = lw.contact_points(mech, q, np.zeros(2), explicit=dt).force[:, 0, 2]
+    force = lw.contact.contact_points(mech, q, np.zeros(2), explicit=dt).force[:, 0, 2]
     work = np.concatenate([[0.0], np.cumsum(0.5 * (force[1:] + force[:-1]) * -np.diff(heights))])
-    np.testing.assert_allclose(lw.contact_energy(mech, q, explicit=dt), work, atol=1e-7 * work[-1])
-    assert force.max() < 0.5 * lw.contact_points(mech, q[-1], np.zeros(2)).force[0, 2]
+    np.testing.assert_allclose(lw.contact.contact_energy(mech, q, explicit=dt), work, atol=1e-7 * work[-1])
+    assert force.max() < 0.5 * lw.contact.contact_points(mech, q[-1], np.zeros(2)).force[0, 2]
     rate = np.array([-1e-5, 1e-5])[:, None] * [1.0, 0.0]  # the slope by the rate is bounded: mass / dt
-    slopes = np.diff(lw.contact_points(mech, q[:, None], rate, explicit=dt).force[..., 0, 2], axis=1) / -2e-5
+    slopes = np.diff(lw.contact.contact_points(mech, q[:, None], rate, explicit=dt).force[..., 0, 2], axis=1) / -2e-5
     assert slopes.max() <= mech.contact_pairs[0].mass / dt * (1.0 + 1e-6)
 
 
 def test_a_start_in_penetration_is_warned_of():
     mech = free_body("sphere", (0.1,))
     deep = [1.0, 0, 0, 0, 0, 0, 0.05]
-    message = r"'skin/floor' by 0.05; lw.place_on_ground\(mech, q\) lifts"
-    with pytest.warns(lw.PenetrationWarning, match=message):
+    message = r"'skin/floor' by 0.05; lw.contact.place_on_ground\(mech, q\) lifts"
+    with pytest.warns(lw.contact.PenetrationWarning, match=message):
         q, v = lw.rollout(mech, deep, None, None, 1e-3, 1000)
     assert 0.0998 < q[-1, 6] < 0.1 and q[:, 6].max() < 0.101 and np.abs(v[:, 5]).max() < 0.25  # it leaves slowly
-    with pytest.warns(lw.PenetrationWarning, match=message):  # whatever was called before
+    with pytest.warns(lw.contact.PenetrationWarning, match=message):  # whatever was called before
         lw.rollout(mech, deep, None, None, 1e-3, 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.rollout(free_body("sphere", (0.1,)), [1.0, 0, 0, 0, 0, 0, 0.099], None, None, 1e-3, 10)
         lw.rollout(free_body("sphere", (0.1,)).with_acting(contact=False), deep, None, None, 1e-3, 10)
-    with pytest.warns(lw.PenetrationWarning, match=message):
+    with pytest.warns(lw.contact.PenetrationWarning, match=message):
         lw.simulate(free_body("sphere", (0.1,)), deep, None, 0.01)
     batch = np.array([[1.0, 0, 0, 0, 0, 0, height] for height in (0.2, 0.07, 0.05)])
-    with pytest.warns(lw.PenetrationWarning, match=message):
+    with pytest.warns(lw.contact.PenetrationWarning, match=message):
         lw.rollout(free_body("sphere", (0.1,)), batch, None, None, 1e-3, 1)
-    assert issubclass(lw.PenetrationWarning, lw.MechanismWarning)
+    assert issubclass(lw.contact.PenetrationWarning, lw.MechanismWarning)
 
 
 def test_repeated_rollouts_warn_of_starts_in_penetration():
@@ -202,5 +202,5 @@ def test_repeated_rollouts_warn_of_starts_in_penetration():
         for _ in range(2):
             lw.rollout(mech, q, v, None, 1e-3, 20)
     q[6] = 0.02
-    with pytest.warns(lw.PenetrationWarning, match="by 0.08"):
+    with pytest.warns(lw.contact.PenetrationWarning, match="by 0.08"):
         lw.rollout(mech, q, v, None, 1e-3, 20)

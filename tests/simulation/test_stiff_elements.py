@@ -22,7 +22,7 @@ def slider(mass: float = 2.0, **joint) -> lw.Mechanism:
 def test_what_starts_beyond_limits_comes_back_as_fast_in_long_steps():
     """As the ankles of gymnasium's ant, which its file puts 0.5 rad beyond them, in steps of 10 ms."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load("""<mujoco><option gravity="0 0 0"/><worldbody><body>
           <joint name="ankle" axis="0 1 0" range="30 70"/>
           <geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></worldbody></mujoco>""")
@@ -40,10 +40,10 @@ def test_semi_implicit_steps_solve_for_forces_of_joints_at_their_end():
     mech = lw.mechanisms.planar_arm(4)
     a, b, c, d = mech.joint_names
     mech = mech.with_damping({a: 40.0}).with_elements(
-        lw.Tendon("brake", ((b, 1.0),), friction=3.0),
-        lw.Actuator("servo", c, gear=(2.0,), gain=(9.0,), bias=(0.0, -9.0, -5.0), force_range=(-20.0, 20.0)),
-        lw.Actuator("cut off", d, gain=(1.0,), bias=(0.0, 0.0, -50.0), force_range=(-1.0, 1.0)),
-        lw.Tendon("belt", ((a, 1.0), (d, -0.5)), damping=8.0),
+        lw.forces.Tendon("brake", ((b, 1.0),), friction=3.0),
+        lw.forces.Actuator("servo", c, gear=(2.0,), gain=(9.0,), bias=(0.0, -9.0, -5.0), force_range=(-20.0, 20.0)),
+        lw.forces.Actuator("cut off", d, gain=(1.0,), bias=(0.0, 0.0, -50.0), force_range=(-1.0, 1.0)),
+        lw.forces.Tendon("belt", ((a, 1.0), (d, -0.5)), damping=8.0),
     )
     rng, h = np.random.default_rng(0), 2e-3
     q, v = (0.3 * x for x in lw.random_state(mech, rng))
@@ -98,7 +98,7 @@ def test_a_controller_against_dry_friction_of_a_file():
     """Sliding at a tenth of a radian per second friction is that of the law in steps of 1 ms; held by it, a joint that
     creeps faster than it should is told of, and of what follows it."""
     wrist = lw.load(WRIST)
-    control = lw.computed_torque(
+    control = lw.control.computed_torque(
         wrist, lambda t: (np.array([0.1 * t]), np.array([0.1]), np.zeros(1)), kp=200.0, kd=28.0
     )
     exact = lw.simulate(wrist, [0.0], None, 2.0, control=control, tolerance=1e-9).q[-1]
@@ -169,7 +169,7 @@ def test_steps_that_are_too_long_for_dampers_and_servos_are_warned_of():
     damped = slider(damping=4000.0)  # a rate of 2000 per second, of which RK4 follows 2.785 per step
     with pytest.warns(lw.MechanismWarning, match=r"0.0015 s are too long for damping.*'rk4': take steps of 0.001 s"):
         lw.rollout(damped, None, [1.0], None, 1.5e-3, 1)
-    servo = slider().with_elements(lw.Actuator("servo", "slide", gain=(8e6,), bias=(0.0, -8e6, 0.0)))
+    servo = slider().with_elements(lw.forces.Actuator("servo", "slide", gain=(8e6,), bias=(0.0, -8e6, 0.0)))
     with pytest.warns(lw.MechanismWarning, match=r"too long for springs or servos.*'semi_implicit': take steps of"):
         lw.rollout(servo, None, [1.0], None, 1.5e-3, 1, "semi_implicit")  # 2000 rad/s, of which it follows 2 per step
     with pytest.warns(lw.MechanismWarning, match="too long for damping"):
@@ -185,7 +185,7 @@ def test_steps_that_are_too_long_for_dampers_and_servos_are_warned_of():
 def test_stops_hold_what_motors_press_against_them():
     """Of files that give motors and no effort limits."""
     mech = slider(0.01, limits=lw.Limits(-1.0, 0.1))
-    driven = mech.with_elements(lw.Actuator("motor", "slide", gear=(5.0,), ctrl_range=(-2.0, 1.0)))
+    driven = mech.with_elements(lw.forces.Actuator("motor", "slide", gear=(5.0,), ctrl_range=(-2.0, 1.0)))
     for one, deepest in ((mech, 0.01), (driven, 0.001)):
         q, _ = lw.rollout(one, None, None, [10.0], 1e-3, 1000, "semi_implicit", final_only=True)
         assert 0.1 * deepest < q[0] - 0.1 < deepest
@@ -200,7 +200,9 @@ def test_stops_of_semi_implicit_steps_in_single_precision():
     for kind in (np.float64, np.float32):
         q, v = lw.rollout(mech, q0.astype(kind), v0.astype(kind), None, kind(0.01), 5, "semi_implicit")
         one = np.ones(1, kind)
-        found = lw.rollout_vjp(mech, q, v, None, kind(0.01), 5, (one, one), "semi_implicit", wrt=("q0", "v0", "tau"))
+        found = lw.derivatives.rollout_vjp(
+            mech, q, v, None, kind(0.01), 5, (one, one), "semi_implicit", wrt=("q0", "v0", "tau")
+        )
         motion.append(np.concatenate([q, v], axis=1))
         gradient.append(np.concatenate([found["q0"], found["v0"], found["tau"][..., 0]], axis=1))
     assert motion[1].dtype == gradient[1].dtype == np.float32

@@ -56,7 +56,8 @@ def test_numbers_act_where_the_mechanism_has_none_and_have_gradients():
 
     (q, v), parameters = end(damping, friction)
     passive = [
-        lw.Passive.dampers(dict(zip(arm.joint_names, row, strict=True))) + lw.Passive.friction({"joint2": f})
+        lw.forces.Passive.dampers(dict(zip(arm.joint_names, row, strict=True)))
+        + lw.forces.Passive.friction({"joint2": f})
         for row, f in zip(damping, friction, strict=True)
     ]
     for k in range(2):
@@ -64,7 +65,7 @@ def test_numbers_act_where_the_mechanism_has_none_and_have_gradients():
         np.testing.assert_allclose(q[k], expected, atol=1e-9)
 
     weights = np.array([1.0, -2.0, 0.5, 1.0, 0.3, 0.1])
-    found = lw.rollout_vjp(arm, q, v, None, 1e-3, 200, (weights, None), parameters=parameters)
+    found = lw.derivatives.rollout_vjp(arm, q, v, None, 1e-3, 200, (weights, None), parameters=parameters)
     step = 1e-5
     for joint in (1, 4):
         moved = damping.copy()
@@ -81,7 +82,7 @@ def test_a_closed_mechanism():
     joint = mech.joint_names[0]
     q, _ = lw.rollout(mech, q0, None, None, 1e-3, 300, parameters={f"{joint}.damping": np.array([0.0, 0.3])})
     for k, damping in enumerate((0.0, 0.3)):
-        passive = lw.Passive.dampers({joint: damping})
+        passive = lw.forces.Passive.dampers({joint: damping})
         np.testing.assert_allclose(q[k], lw.rollout(mech, q0, None, None, 1e-3, 300, passive=passive)[0], atol=1e-12)
 
 
@@ -90,7 +91,7 @@ REFUSED = {
     "shape": ({"damping": np.ones(5)}, {}, r"damping has shape \(5,\), expected \(..., 6\)"),
     "twice": ({"damping": np.ones(6), "joint2.damping": 1.0}, {}, "repeats numbers"),
     "no such joint": ({"joint9.damping": 1.0}, {}, "joint9"),
-    "beside passive": ({"damping": np.ones(6)}, {"passive": lw.Passive()}, "in whose place passive acts"),
+    "beside passive": ({"damping": np.ones(6)}, {"passive": lw.forces.Passive()}, "in whose place passive acts"),
     "no contact": ({"contact_friction": 1.0}, {}, "touches nothing"),
 }
 

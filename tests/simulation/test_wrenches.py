@@ -108,7 +108,7 @@ def test_wrenches_go_on_and_are_kept_in_files(constant, tmp_path):
     wrenches = fixed if constant else weights(mech, (0.0, 3.0, 0.0))
     through = lw.simulate(mech, q, v, 0.05, method="rk4", wrenches=wrenches)
     lw.simulate(mech, q, v, 0.03, method="rk4", wrenches=wrenches).save(tmp_path / "first.npz")
-    first = lw.load_trajectory(tmp_path / "first.npz")
+    first = lw.files.load_trajectory(tmp_path / "first.npz")
     if not constant:
         with pytest.raises(MechanismError, match="wrenches was a function"):
             first.resume(0.02)

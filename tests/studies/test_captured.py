@@ -96,8 +96,10 @@ WAYS += [by_default, by_partial, by_object, by_method]
 @pytest.mark.parametrize("policy", WAYS)
 def test_a_policy_with_another_number_is_another_study(policy, monkeypatch, tmp_path):
     def study(gain):
-        tau = lw.held(policy(gain, monkeypatch), 0.01)
-        return st.Study(ARM, st.Rollout(0.01, 5, tau=tau, final_only=True), {"q0": st.Uniform(0.1, 0.2)}, cases=2)
+        tau = lw.motion.held(policy(gain, monkeypatch), 0.01)
+        return st.Study(
+            ARM, st.Rollout(0.01, 5, tau=tau, final_only=True), {"q0": st.distributions.Uniform(0.1, 0.2)}, cases=2
+        )
 
     store = tmp_path / "a.parquet"
     first = study(1.0).run(store=store)
@@ -105,8 +107,8 @@ def test_a_policy_with_another_number_is_another_study(policy, monkeypatch, tmp_
     with pytest.raises(st.StudyError, match="another study: compute.tau.function.* 1.0.* 50.0"):
         study(50.0).run(store=store)
     with pytest.raises(st.StudyError, match="another study: compute.tau"):
-        st.Study(ARM, study(1.0).compute, {"q0": st.Uniform(0.1, 0.2)}, cases=2).with_(
-            compute=st.Rollout(0.01, 5, tau=lw.held(lambda t, q, v: 0.0 * q, 0.01), final_only=True)
+        st.Study(ARM, study(1.0).compute, {"q0": st.distributions.Uniform(0.1, 0.2)}, cases=2).with_(
+            compute=st.Rollout(0.01, 5, tau=lw.motion.held(lambda t, q, v: 0.0 * q, 0.01), final_only=True)
         ).run(store=store)
 
 
@@ -115,7 +117,7 @@ def test_measures_are_compared_too(tmp_path):
         def measure(cases, t, q, v):
             return {"end": q[:, -1, 0] + offset}
 
-        return st.Study(ARM, st.Rollout(0.01, 5, measure=measure), {"q0": st.Uniform(0.1, 0.2)}, cases=2)
+        return st.Study(ARM, st.Rollout(0.01, 5, measure=measure), {"q0": st.distributions.Uniform(0.1, 0.2)}, cases=2)
 
     study(0.0).run(store=tmp_path / "a.parquet")
     with pytest.raises(st.StudyError, match="compute.measure.captured.offset was 0.0, is 5.0"):
@@ -150,7 +152,7 @@ def test_what_cannot_be_compared_is_told(tmp_path):
         with lock:
             return -q
 
-    one = st.Study(ARM, st.Rollout(0.01, 5, tau=lw.held(policy, 0.01), final_only=True), cases=2)
+    one = st.Study(ARM, st.Rollout(0.01, 5, tau=lw.motion.held(policy, 0.01), final_only=True), cases=2)
     one.run(store=tmp_path / "a.parquet")
     with pytest.warns(UserWarning, match=r"captured.lock \(lock\) changed since is not known") as caught:
         one.run(store=tmp_path / "a.parquet")
@@ -164,4 +166,4 @@ def test_functions_that_look_at_themselves_and_libraries_are_described_by_name()
     found = described(down)
     assert found["captured"]["np"] == "numpy" and found["captured"]["down"]["type"] == "what it is a part of"
     assert described(np.linalg.norm) == "numpy.linalg.norm" and described(np.tanh).endswith("tanh")
-    assert described(lw.held).startswith("linkwise.")
+    assert described(lw.motion.held).startswith("linkwise.")

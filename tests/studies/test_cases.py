@@ -21,24 +21,24 @@ def test_payloads_are_those_of_with_payload():
     rotation = np.array([[0.0, -1.0, 0.0], [0.6, 0.0, -0.8], [0.8, 0.0, 0.6]])
     arm = arm.with_frame("tool", "link6", (rotation, (0.1, -0.2, 0.3)))
     vary = {
-        "payload.tool.mass": st.Uniform(0.5, 2.0),
-        "payload.tool.com": st.Normal(0.0, 0.1),
+        "payload.tool.mass": st.distributions.Uniform(0.5, 2.0),
+        "payload.tool.com": st.distributions.Normal(0.0, 0.1),
         "payload.tool.inertia": np.diag([0.01, 0.02, 0.025]),
-        "mass": st.Relative(st.Uniform(0.9, 1.1)),
-        "link2.com": st.Offset(st.Normal(0.0, 0.01)),
+        "mass": st.distributions.Relative(st.distributions.Uniform(0.9, 1.1)),
+        "link2.com": st.distributions.Offset(st.distributions.Normal(0.0, 0.01)),
     }
     cases = made(arm, vary).sample()
     parameters = cases.parameters
     assert set(parameters) == {"mass", "link2.com", "link6.com", "link6.inertia"}
     for k, case in enumerate(cases):
-        numbers = lw.inertial_parameters(arm).reshape(6, 10).copy()
+        numbers = lw.estimation.inertial_parameters(arm).reshape(6, 10).copy()
         for i in range(6):
             mass, com = cases["mass"][k, i], cases["link2.com"][k] if i == 1 else arm.coms[i]
             about = arm.inertias[i] + mass * (com @ com * np.eye(3) - np.outer(com, com))
             numbers[i] = [mass, *(mass * com), *about[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
         inertia = np.diag([0.01, 0.02, 0.025])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.InertiaWarning)  # the published inertia of its third link
+            warnings.simplefilter("ignore", lw.files.InertiaWarning)  # the published inertia of its third link
             expected = arm.with_inertial_parameters(numbers.ravel(), strict=False)
         expected = expected.with_payload("tool", cases["payload.tool.mass"][k], cases["payload.tool.com"][k], inertia)
         assert np.allclose(case.mechanism.masses, expected.masses, rtol=1e-13)
@@ -52,11 +52,11 @@ def test_payloads_are_those_of_with_payload():
 def test_other_numbers_of_mechanisms():
     arm = lw.mechanisms.planar_arm(2)
     vary = {
-        "gravity": st.Offset(st.Normal(0.0, 1.0)),
-        "damping.joint1": st.Uniform(0.1, 0.2),
-        "armature": st.Uniform(0.01, 0.02),
-        "tau.joint2": st.Uniform(1.0, 2.0),
-        "my.gain": st.Uniform([0.0, 10.0], [1.0, 11.0]),
+        "gravity": st.distributions.Offset(st.distributions.Normal(0.0, 1.0)),
+        "damping.joint1": st.distributions.Uniform(0.1, 0.2),
+        "armature": st.distributions.Uniform(0.01, 0.02),
+        "tau.joint2": st.distributions.Uniform(1.0, 2.0),
+        "my.gain": st.distributions.Uniform([0.0, 10.0], [1.0, 11.0]),
     }
     for k, case in enumerate(made(arm, vary).sample()):
         assert np.array_equal(case.mechanism.gravity, case["gravity"])
@@ -69,7 +69,7 @@ def test_other_numbers_of_mechanisms():
 def test_closed_mechanisms_start_closed():
     mech = lw.mechanisms.four_bar()
     joint = mech.joint_names[0]
-    study = made(mech, {f"q0.{joint}": st.Uniform(0.9, 1.2), f"v0.{joint}": 1.0}, cases=3)
+    study = made(mech, {f"q0.{joint}": st.distributions.Uniform(0.9, 1.2), f"v0.{joint}": 1.0}, cases=3)
     cases = study.sample()
     assert np.abs(lw.constraints.position_error(mech, cases.q)).max() < 1e-9
     assert np.allclose(cases.q[:, 0], cases[f"q0.{joint}"])
@@ -79,7 +79,7 @@ def test_closed_mechanisms_start_closed():
 
 def test_named_joints_of_closed_mechanisms_have_their_speeds():
     mech = lw.mechanisms.four_bar()
-    vary = {"q0.crank_joint": 0.9, "v0.crank_joint": st.Uniform(1, 2)}
+    vary = {"q0.crank_joint": 0.9, "v0.crank_joint": st.distributions.Uniform(1, 2)}
     found = made(mech, vary, cases=3, compute=st.Rollout(0.001, 1)).run()
     assert np.allclose(found["velocities"][:, 0, 0], found["v0.crank_joint"], rtol=0, atol=1e-12)
     for k, speed in enumerate(found["v0.crank_joint"]):
@@ -101,12 +101,12 @@ def test_named_joints_of_closed_mechanisms_have_their_speeds():
         ({"link9.mass": 1.0}, "link9.mass: unknown moving link"),
         ({"gravty": 1.0}, "did you mean 'gravity'"),
         ({"ctrl.motor": 1.0}, "no actuator 'motor'"),
-        ({"gravity": st.Normal([0.0, 1.0], 1.0)}, r"gravity has shape \(3,\)"),
-        ({"mass": st.Grid([[1.0, 2.0, 3.0]])}, r"Grid has values of shape \(1, 3\)"),
-        ({"mass": st.Given([1.0, 2.0])}, "2 given values for 7 cases"),
+        ({"gravity": st.distributions.Normal([0.0, 1.0], 1.0)}, r"gravity has shape \(3,\)"),
+        ({"mass": st.distributions.Grid([[1.0, 2.0, 3.0]])}, r"Grid has values of shape \(1, 3\)"),
+        ({"mass": st.distributions.Given([1.0, 2.0])}, "2 given values for 7 cases"),
         ({"mass": "heavy"}, "no distribution"),
-        ({"v0": st.WithinLimits()}, "WithinLimits is for q0"),
-        ({"mass": st.Relative(st.Grid([1, 2]))}, "take distributions"),
+        ({"v0": st.distributions.WithinLimits()}, "WithinLimits is for q0"),
+        ({"mass": st.distributions.Relative(st.distributions.Grid([1, 2]))}, "take distributions"),
     ],
 )
 def test_what_cannot_vary(vary, message):
@@ -117,12 +117,20 @@ def test_what_cannot_vary(vary, message):
 def test_what_a_computation_cannot_take():
     arm = lw.mechanisms.planar_arm(2)
     with pytest.raises(st.StudyError, match="cannot vary here"):
-        made(arm, {"link1.pose": st.Relative(st.Uniform(0.9, 1.1))}, compute=st.LinearModels())
+        made(
+            arm,
+            {"link1.pose": st.distributions.Relative(st.distributions.Uniform(0.9, 1.1))},
+            compute=st.LinearModels(),
+        )
 
 
 def test_rollouts_with_damping_and_armature_of_each_case():
     arm = lw.mechanisms.planar_arm(2)
-    vary = {"damping.joint1": st.Uniform(0.1, 2.0), "armature": st.Uniform(0.01, 0.2), "q0": st.Uniform(-1.0, 1.0)}
+    vary = {
+        "damping.joint1": st.distributions.Uniform(0.1, 2.0),
+        "armature": st.distributions.Uniform(0.01, 0.2),
+        "q0": st.distributions.Uniform(-1.0, 1.0),
+    }
     study = made(arm, vary, compute=st.Rollout(0.01, 20))
     found = study.run()
     for k, case in enumerate(study.sample()):
@@ -132,7 +140,11 @@ def test_rollouts_with_damping_and_armature_of_each_case():
 
 def test_rollouts_with_friction_and_springs_of_each_case():
     arm = lw.mechanisms.planar_arm(2)
-    vary = {"friction": st.Uniform(0.1, 2.0), "stiffness.joint2": st.Uniform(1.0, 20.0), "q0": st.Uniform(-1.0, 1.0)}
+    vary = {
+        "friction": st.distributions.Uniform(0.1, 2.0),
+        "stiffness.joint2": st.distributions.Uniform(1.0, 20.0),
+        "q0": st.distributions.Uniform(-1.0, 1.0),
+    }
     study = made(arm, vary, cases=3, compute=st.Rollout(0.01, 20))
     found, cases = study.run(), study.sample()
     for k, spring in enumerate(found["stiffness.joint2"]):
@@ -151,11 +163,16 @@ def test_rollouts_with_contact_friction_of_each_case():
     sled = built.build("sled").with_shape("skids", "sled", "box", (0.2, 0.2, 0.01)).with_ground()
     start = {"q0.root": [1, 0, 0, 0, 0, 0, 0.01], "v0.root": [0, 0, 0, 1.0, 0, 0]}
     roll = st.Rollout(1e-3, 1500, "semi_implicit", final_only=True)
-    vary = start | {"floor.contact_friction": st.Uniform(0.1, 1.2)}
+    vary = start | {"floor.contact_friction": st.distributions.Uniform(0.1, 1.2)}
     found = made(sled, vary, cases=20, compute=roll).run()
     way = 1.0 / (2.0 * 9.81 * found["floor.contact_friction"])
     np.testing.assert_allclose(found["positions"][:, 4], way, atol=0.01)
-    half = made(sled, start | {"contact_friction": st.Relative(st.Uniform(0.5, 0.5))}, cases=1, compute=roll)
+    half = made(
+        sled,
+        start | {"contact_friction": st.distributions.Relative(st.distributions.Uniform(0.5, 0.5))},
+        cases=1,
+        compute=roll,
+    )
     assert half.sample()["contact_friction"] == [0.5 * sled.contact_pairs[0].law.friction]
     for name, message in (
         ("foot.contact_friction", "'foot' of mechanism 'sled' touches nothing; available: floor, skids"),

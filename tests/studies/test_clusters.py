@@ -17,7 +17,10 @@ from linkwise import studies as st
 distributed = pytest.importorskip("distributed")
 
 ARM = lw.mechanisms.planar_arm(2)
-VARY = {"payload.link2.mass": st.Uniform(0.0, 2.0), "q0": st.Offset(st.Normal(0.0, 0.2))}
+VARY = {
+    "payload.link2.mass": st.distributions.Uniform(0.0, 2.0),
+    "q0": st.distributions.Offset(st.distributions.Normal(0.0, 0.2)),
+}
 
 
 def study(measure=None):
@@ -49,12 +52,12 @@ def cluster(**options):
 
 
 def test_a_cluster_in_this_process(tmp_path):
-    threads = lw.get_num_threads()
+    threads = lw.codegen.get_num_threads()
     here = study().run(store=tmp_path / "here.zarr")
     with cluster(processes=False, n_workers=1, threads_per_worker=2) as workers, distributed.Client(workers) as client:
         there = study().run(client, tmp_path / "there.zarr")
     assert same(here, there) and files(tmp_path / "here.zarr") == files(tmp_path / "there.zarr")
-    assert lw.get_num_threads() == threads
+    assert lw.codegen.get_num_threads() == threads
 
 
 @pytest.mark.slow

@@ -41,10 +41,10 @@ def written(folder, text=TEXT):
 def test_a_file_says_what_python_says(tmp_path):
     found = st.load_study(written(tmp_path))
     vary = {
-        "payload.link2.mass": st.Uniform(0.0, 2.0),
-        "mass": st.Relative(st.Normal(1.0, 0.02)),
-        "q0": st.Offset(st.Normal(0.0, 0.1)),
-        "v0.joint1": st.Choice([0.0, 1.0]),
+        "payload.link2.mass": st.distributions.Uniform(0.0, 2.0),
+        "mass": st.distributions.Relative(st.distributions.Normal(1.0, 0.02)),
+        "q0": st.distributions.Offset(st.distributions.Normal(0.0, 0.1)),
+        "v0.joint1": st.distributions.Choice([0.0, 1.0]),
         "kd": 0.5,
     }
     same = st.Study(lw.mechanisms.planar_arm(2), st.Rollout(0.01, 10, every=5), vary, cases=40, seed=3, chunk=16)

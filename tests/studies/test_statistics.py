@@ -27,7 +27,7 @@ def indices():
 
 
 def study(**options):
-    vary = {"my.x": st.Uniform([-np.pi] * 3, [np.pi] * 3)}
+    vary = {"my.x": st.distributions.Uniform([-np.pi] * 3, [np.pi] * 3)}
     compute = st.Function(ishigami, all_at_once=True, named_axes={"y": ("sign",)}, named_units={"y": "m"})
     return st.Study(ARM, compute, vary, **options)
 
@@ -54,7 +54,7 @@ def test_sensitivity_from_given_data(sampling):
 
 def test_sensitivity_of_single_numbers(tmp_path):
     compute = st.Function(lambda case: {"h": float(case.q[0] + 0.1 * case.q[1])})
-    results = st.Study(ARM, compute, {"q0": st.Offset(st.Normal(0, 0.1))}, cases=1000).run()
+    results = st.Study(ARM, compute, {"q0": st.distributions.Offset(st.distributions.Normal(0, 0.1))}, cases=1000).run()
     found = results.sensitivity("h")["first"]
     assert found.dims == ("factor",) and np.abs(found.values - np.array([1.0, 0.01]) / 1.01).max() < 0.05
     results.plot_sensitivity("h", tmp_path / "h.png")
@@ -63,16 +63,16 @@ def test_sensitivity_of_single_numbers(tmp_path):
 @pytest.mark.parametrize("sampling", ["random", "saltelli"])
 def test_no_factor_is_the_reason_for_round_off(sampling):
     compute = st.Function(lambda case: {"same": 0.1 + 1e-16 * case["my.x"], "varies": 1e-9 * case["my.x"]})
-    results = st.Study(ARM, compute, {"my.x": st.Uniform(0, 1)}, cases=64, sampling=sampling).run()
+    results = st.Study(ARM, compute, {"my.x": st.distributions.Uniform(0, 1)}, cases=64, sampling=sampling).run()
     assert np.isnan(results.sensitivity("same")["first"]).all()
     assert results.sensitivity("varies")["first"].values[0] > 0.8
 
 
 def test_legends_fit_into_the_picture():
     """Long names of many factors, beside one panel."""
-    vary = {f"my.a_number_with_a_long_name_{k}": st.Uniform(0, 1) for k in range(8)}
+    vary = {f"my.a_number_with_a_long_name_{k}": st.distributions.Uniform(0, 1) for k in range(8)}
     compute = st.Rollout(0.01, 2, measure=lambda cases, t, q, v: {"y": q[..., 0]}, named_axes={"y": ("t",)})
-    results = st.Study(ARM, compute, vary | {"q0": st.Uniform(0, 1)}, cases=64).run()
+    results = st.Study(ARM, compute, vary | {"q0": st.distributions.Uniform(0, 1)}, cases=64).run()
     figure = results.plot_sensitivity("y", most=8)
     figure.draw_without_rendering()
     shown = figure.legends[0].get_window_extent()
@@ -101,7 +101,7 @@ def test_quantiles_summary_and_histogram():
 
 
 def test_tables_say_what_they_leave_out():
-    results = st.Study(ARM, st.Rollout(0.01, 2), {"q0": st.Uniform(0, 1)}, cases=3).run()
+    results = st.Study(ARM, st.Rollout(0.01, 2), {"q0": st.distributions.Uniform(0, 1)}, cases=3).run()
     with pytest.warns(UserWarning, match="leaves out positions, velocities, which have an axis of time"):
         assert list(results.table()) == ["q0[joint1]", "q0[joint2]"]
     assert results.table("positions").shape == (3, 6)
@@ -111,7 +111,7 @@ def test_what_is_not_finite_is_left_out():
     def some(case):
         return {"x": case["my.x"] if case.number % 2 else np.nan, "never": np.inf, "turning": 1j}
 
-    results = st.Study(ARM, st.Function(some), {"my.x": st.Uniform(0, 1)}, cases=20).run()
+    results = st.Study(ARM, st.Function(some), {"my.x": st.distributions.Uniform(0, 1)}, cases=20).run()
     odd = results["my.x"][1::2]
     assert np.isclose(results.quantiles("x", [0.5]).values[0], np.median(odd))
     assert results.summary("x").sel(statistic="count") == 10 and np.isnan(results.summary("never").values).all()
@@ -124,7 +124,10 @@ def test_what_is_not_finite_is_left_out():
 
 
 def test_tables_and_datasets(tmp_path):
-    vary = {"gravity": st.Offset(st.Normal(0, 0.1)), "q0.joint1": st.Uniform(0, 1)}
+    vary = {
+        "gravity": st.distributions.Offset(st.distributions.Normal(0, 0.1)),
+        "q0.joint1": st.distributions.Uniform(0, 1),
+    }
     results = st.Study(ARM, st.Rollout(0.01, 4, final_only=True), vary, cases=9, chunk=4).run(store=tmp_path / "a.zarr")
     table = results.table()
     assert table.index.name == "case" and "gravity[z]" in table and "positions[joint2]" in table
@@ -140,7 +143,12 @@ def test_tables_and_datasets(tmp_path):
     import xarray
 
     assert np.array_equal(xarray.open_zarr(tmp_path / "a.zarr", consolidated=False)["positions"], data["positions"])
-    cart = st.Study(lw.mechanisms.cart_pole(), st.Rollout(0.01, 2), {"q0": st.Offset(st.Normal(0, 0.1))}, cases=3).run()
+    cart = st.Study(
+        lw.mechanisms.cart_pole(),
+        st.Rollout(0.01, 2),
+        {"q0": st.distributions.Offset(st.distributions.Normal(0, 0.1))},
+        cases=3,
+    ).run()
     assert cart.unit("positions") == "" and cart.dataset()["positions_unit"].values.tolist() == ["m", "rad"]
     assert cart.plot_quantiles("velocities").axes[0].get_title().endswith("(m/s)")
     import pandas
@@ -154,7 +162,9 @@ def test_tables_and_datasets(tmp_path):
 
 
 def test_pictures(tmp_path):
-    results = st.Study(ARM, st.Rollout(0.01, 20, every=2), {"q0": st.Offset(st.Normal(0, 0.1))}, cases=100).run()
+    results = st.Study(
+        ARM, st.Rollout(0.01, 20, every=2), {"q0": st.distributions.Offset(st.distributions.Normal(0, 0.1))}, cases=100
+    ).run()
     figure = results.plot_quantiles("positions", tmp_path / "a.png")
     assert figure.axes[0].get_ylabel() == "positions (rad)" and figure.axes[1].get_title() == "joint2"
     assert results.plot_histogram("velocities", entries="joint1").axes[0].get_xlabel() == "velocities (rad/s)"

@@ -38,24 +38,35 @@ STUDIES = {
     "states": (
         CART,
         st.Rollout(0.01, 4),
-        {"q0": st.Offset(st.Normal(0, 0.1)), "gravity": st.Offset(st.Normal(0, 0.1))},
+        {
+            "q0": st.distributions.Offset(st.distributions.Normal(0, 0.1)),
+            "gravity": st.distributions.Offset(st.distributions.Normal(0, 0.1)),
+        },
     ),
     "measures": (
         ARM,
         st.Rollout(0.01, 4, measure=measures, named_axes={"folder/name": ("t", "q", "xyz")}),
         {"q0": 0.2},
     ),
-    "linear models": (ARM, st.LinearModels("equilibrium"), {"mass": st.Relative(st.Uniform(0.5, 2.0))}),
-    "equilibria": (ARM, st.Equilibria(), {"link2.mass": st.Uniform(0.5, 2.0)}),
-    "singularities": (ARM, st.Singularities("link2", "linear"), {"q0": st.Uniform(-1.0, 1.0)}),
-    "function": (ARM, st.Function(lambda case: {"z": case["my.x"], "a": [1, case.number]}), {"my.x": st.Uniform(0, 1)}),
+    "linear models": (
+        ARM,
+        st.LinearModels("equilibrium"),
+        {"mass": st.distributions.Relative(st.distributions.Uniform(0.5, 2.0))},
+    ),
+    "equilibria": (ARM, st.Equilibria(), {"link2.mass": st.distributions.Uniform(0.5, 2.0)}),
+    "singularities": (ARM, st.Singularities("link2", "linear"), {"q0": st.distributions.Uniform(-1.0, 1.0)}),
+    "function": (
+        ARM,
+        st.Function(lambda case: {"z": case["my.x"], "a": [1, case.number]}),
+        {"my.x": st.distributions.Uniform(0, 1)},
+    ),
 }
 STORES = ("a.zarr", "a.parquet")
 
 
 def study(name, **options):
     mech, compute, vary = STUDIES[name]
-    vary = {key: st.Uniform(0.0, x) if isinstance(x, float) else x for key, x in vary.items()}
+    vary = {key: st.distributions.Uniform(0.0, x) if isinstance(x, float) else x for key, x in vary.items()}
     return st.Study(mech, compute, vary, **{"cases": 23, "chunk": 5, **options})
 
 

@@ -14,12 +14,12 @@ from linkwise.studies.runners import Here
 
 ARM = lw.mechanisms.planar_arm(2)
 VARY = {
-    "payload.link2.mass": st.Uniform(0.0, 2.0),
-    "payload.link2.com": st.Normal([0.5, 0.0, 0.0], 0.05),
-    "gravity": st.Offset(st.Normal(0.0, 0.3)),
-    "q0": st.Offset(st.Normal(0.0, 0.2)),
-    "kd": st.LogNormal(0.3, 0.2),
-    "tau.joint1": st.Choice([0.0, 1.0]),
+    "payload.link2.mass": st.distributions.Uniform(0.0, 2.0),
+    "payload.link2.com": st.distributions.Normal([0.5, 0.0, 0.0], 0.05),
+    "gravity": st.distributions.Offset(st.distributions.Normal(0.0, 0.3)),
+    "q0": st.distributions.Offset(st.distributions.Normal(0.0, 0.2)),
+    "kd": st.distributions.LogNormal(0.3, 0.2),
+    "tau.joint1": st.distributions.Choice([0.0, 1.0]),
 }
 ROLLOUT = st.Rollout(0.01, 10, every=5, frames=("link2",))
 
@@ -94,17 +94,19 @@ def test_nor_does_the_order_of_mechanisms(compute):
 
 def test_singularities_against_manipulability():
     arm = lw.mechanisms.puma560()
-    one = st.Study(arm, st.Singularities("link6"), {"q0": st.WithinLimits()}, cases=40, chunk=7)
+    one = st.Study(arm, st.Singularities("link6"), {"q0": st.distributions.WithinLimits()}, cases=40, chunk=7)
     results = one.run()
     assert same(results, one.with_(chunk=40).run())
-    assert np.allclose(results["manipulability"], lw.manipulability(arm, results["q0"], "link6"), rtol=1e-9)
+    assert np.allclose(results["manipulability"], lw.kinematics.manipulability(arm, results["q0"], "link6"), rtol=1e-9)
     assert (np.diff(results["singular_values"], axis=1) <= 0.0).all()
 
 
 def test_singularities_of_loops():
     """A four-bar linkage is singular with all of its links in one line."""
     mech = lw.mechanisms.four_bar()
-    one = st.Study(mech, st.Singularities(), {f"q0.{mech.joint_names[0]}": st.Grid([0.5, 1.0, 1.5])}, cases=1).run()
+    one = st.Study(
+        mech, st.Singularities(), {f"q0.{mech.joint_names[0]}": st.distributions.Grid([0.5, 1.0, 1.5])}, cases=1
+    ).run()
     assert (one["degrees_of_freedom"] == 1).all() and (one["conditioning"] > 1e-3).all()
 
 
@@ -115,7 +117,10 @@ def test_functions_of_the_user():
     def energies(cases):
         return {"energy": lw.potential_energy(cases.mechanism, cases.q)}
 
-    vary = {"q0": st.Offset(st.Normal(0.0, 0.2)), "my.gain": st.Uniform(1.0, 2.0)}
+    vary = {
+        "q0": st.distributions.Offset(st.distributions.Normal(0.0, 0.2)),
+        "my.gain": st.distributions.Uniform(1.0, 2.0),
+    }
     one = study(compute=st.Function(energy), vary=vary).run()
     expected = lw.potential_energy(ARM, one["q0"])
     assert np.allclose(one["energy"], expected, atol=1e-13) and np.array_equal(one["gain"], one["my.gain"])
@@ -131,14 +136,18 @@ def test_functions_of_the_user():
 
 
 def test_grids_are_crossed_and_have_the_same_random_numbers():
-    vary = {"kp": st.Grid([0.0, 10.0, 20.0]), "gravity": st.Grid([[0, 0, -1.6], [0, 0, -9.8]]), "q0": VARY["q0"]}
+    vary = {
+        "kp": st.distributions.Grid([0.0, 10.0, 20.0]),
+        "gravity": st.distributions.Grid([[0, 0, -1.6], [0, 0, -9.8]]),
+        "q0": VARY["q0"],
+    }
     one = study(vary=vary, cases=4)
     assert one.n_cases == 24
     cases = one.sample()
     pairs = {(kp[0], g[2]) for kp, g in zip(cases["kp"], cases["gravity"], strict=True)}
     assert len(pairs) == 6
     assert np.array_equal(cases["q0"].reshape(4, 6, 2), np.repeat(cases["q0"][::6, None], 6, axis=1))
-    given = study(vary={"kp": st.Given(np.arange(53.0))}).sample()
+    given = study(vary={"kp": st.distributions.Given(np.arange(53.0))}).sample()
     assert np.array_equal(given["kp"][:, 0], np.arange(53.0))
 
 
@@ -182,7 +191,7 @@ def test_a_chunk_that_was_half_written_is_written_again(tmp_path):
     [
         ({"seed": 4}, "seed was 0, is 4"),
         ({"chunk": 5}, "chunk was 10, is 5"),
-        ({"vary": {**VARY, "kd": st.LogNormal(0.4, 0.2)}}, "vary.kd.median was 0.3, is 0.4"),
+        ({"vary": {**VARY, "kd": st.distributions.LogNormal(0.4, 0.2)}}, "vary.kd.median was 0.3, is 0.4"),
         ({"vary": {**VARY, "v0": 1.0}}, r"vary.v0 was absent, is Given\(table=1.0, same=True\)"),
         ({"compute": st.Rollout(0.01, 20, every=5, frames=("link2",))}, "compute.steps was 10, is 20"),
         ({"mechanism": ARM.with_actuated("joint1")}, "mechanism.actuated_joints was absent, is .'joint1'."),
@@ -196,7 +205,7 @@ def test_another_study_is_not_mixed_in(changes, message, tmp_path):
 
 
 def test_functions_are_told_apart_by_what_they_do(tmp_path):
-    vary = {"my.x": st.Uniform(0.0, 1.0)}
+    vary = {"my.x": st.distributions.Uniform(0.0, 1.0)}
     first = study(compute=st.Function(lambda case: case["my.x"] + 1.0), vary=vary)
     first.run(store=tmp_path / "a.zarr")
     same_again = study(compute=st.Function(lambda case: case["my.x"] + 1.0), vary=vary)
@@ -224,7 +233,7 @@ def test_few_chunks_are_under_way(tmp_path):
             super().write(chunk, arrays)
             under_way.discard(chunk.start)
 
-    one, threads = study(chunk=2), lw.get_num_threads()
+    one, threads = study(chunk=2), lw.codegen.get_num_threads()
     store = Slow(one.record())
     recipe = st.study._dumps(one)
     chunks = [one.chunk_of(k) for k in range(one.n_chunks)]
@@ -232,7 +241,7 @@ def test_few_chunks_are_under_way(tmp_path):
         store.write(chunk, arrays)
     assert max(most) <= 4 and store.done.all()
     Counted.pool.shutdown()
-    assert lw.get_num_threads() == threads  # of this process, which has the threads of the pool
+    assert lw.codegen.get_num_threads() == threads  # of this process, which has the threads of the pool
     assert same(store.results(), one.run())
 
 
@@ -281,7 +290,7 @@ def test_errors_name_the_case(tmp_path):
     with pytest.raises(st.StudyError, match=r"case 23 gives 'x' of shape \(3,\), case 20 of \(2,\)"):
         study(compute=st.Function(failing), vary={}).arrays(20, 10)
     with pytest.raises(st.StudyError, match="cases 0 to 9: MechanismError: rollout: the mass"):
-        study(vary={"link1.mass": st.Normal(0.0, 1.0)}).run()
+        study(vary={"link1.mass": st.distributions.Normal(0.0, 1.0)}).run()
     wide = study(compute=st.Rollout(0.01, 200))
     with pytest.raises(st.StudyError, match="columns is too wide"):
         wide.run(store=tmp_path / "a.parquet")

@@ -64,7 +64,7 @@ def test_what_acts():
     for name in ("forces", "activation_rates", "actuator_forces"):
         found = getattr(lwt.acting, name)(ACTING, *state)
         q, v, ctrl, activation = (x.detach().numpy() for x in state)
-        in_numpy = lw.joint_forces if name == "forces" else getattr(lw, name)
+        in_numpy = lw.forces.joint_forces if name == "forces" else getattr(lw, name)
         expected = in_numpy(ACTING, q, v, ctrl=ctrl, activation=activation)
         np.testing.assert_allclose(found.detach(), expected, rtol=1e-12)
     assert lwt.acting.forward_dynamics(ACTING, given[0].float()).dtype == torch.float32
@@ -152,7 +152,7 @@ def test_rollouts_from_rest_and_what_they_refuse():
     with pytest.raises(TypeError, match="several precisions"):
         lwt.rollout(ARM, q, v.float(), None, 0.01, 2)
     with pytest.raises(TypeError, match="feedback is a dictionary"):
-        lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=lw.computed_torque(ARM, q.detach().numpy()))
+        lwt.rollout(ARM, q, v, None, 0.01, 2, feedback=lw.control.computed_torque(ARM, q.detach().numpy()))
 
 
 def test_no_gradient_of_a_rollout_is_lost():
@@ -174,12 +174,12 @@ def test_no_gradient_of_a_rollout_is_lost():
 def test_policies_are_refused_at_once_and_the_loop_that_is_advised_has_their_gradients():
     mech, dt, steps = lw.mechanisms.planar_arm(1), 0.01, 5
     weight = torch.tensor([[-3.0]], dtype=torch.float64, requires_grad=True)
-    policy = lw.held(lambda t, q, v: torch.as_tensor(q) @ weight.detach().T, dt)
+    policy = lw.motion.held(lambda t, q, v: torch.as_tensor(q) @ weight.detach().T, dt)
     start = torch.tensor([[0.3]], dtype=torch.float64, requires_grad=True)
     for given in ({"tau": policy}, {"tau": None, "ctrl": policy}):
         with pytest.raises(TypeError, match="(tau|ctrl) must be a tensor.*differentiable.linkwise.step_kernel"):
             lwt.rollout(mech, start, None, given.pop("tau"), dt, steps, **given)
-    step = lwt.differentiable(lw.step_kernel(mech, dt, "rk4"), "state")
+    step = lwt.differentiable(lw.motion.step_kernel(mech, dt, "rk4"), "state")
 
     def end(weight):
         q, v = start, torch.zeros_like(start)
@@ -241,7 +241,7 @@ def test_gradients_of_rollouts_move_within_configurations():
     step = torch.tensor(np.random.default_rng(1).normal(size=TREE.nv))
     start, h = q.detach().numpy(), 1e-6
     ends = [height(torch.tensor(lw.integrate(TREE, start, step.numpy(), s))) for s in (h, -h)]
-    along = torch.tensor(lw.coordinate_rates(TREE, start, step.numpy()))
+    along = torch.tensor(lw.kinematics.coordinate_rates(TREE, start, step.numpy()))
     assert float(gradient @ along) == pytest.approx(float(ends[0] - ends[1]) / (2 * h), rel=1e-6)
 
 

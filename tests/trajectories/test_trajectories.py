@@ -135,12 +135,12 @@ def test_bad_input(call, message):
 def test_paths_beyond_limits_are_told():
     """Their ends, and what a spline does between waypoints that are within."""
     arm = lw.mechanisms.planar_arm(2).with_limits(joint1=lw.Limits(-2.9, 2.9))
-    with pytest.warns(lw.LimitWarning, match=r"'joint1' to 3.5, outside -2.9 .. 2.9;") as told:
+    with pytest.warns(lw.motion.LimitWarning, match=r"'joint1' to 3.5, outside -2.9 .. 2.9;") as told:
         motion = lw.trajectories.point_to_point(arm, np.zeros(2), [3.5, 4.0], duration=2.0)
         lw.trajectories.time_optimal(motion, effort=100.0)
     assert len(told) == 1 and told[0].filename == __file__
     np.testing.assert_allclose(motion(2.0)[0], [3.5, 4.0])
-    with pytest.warns(lw.LimitWarning, match="'joint1' to 3"):
+    with pytest.warns(lw.motion.LimitWarning, match="'joint1' to 3"):
         lw.trajectories.spline(arm, [[0.0, 0.0], [2.8, 0.0], [2.8, 0.0], [0.0, 0.0]], at=[0.0, 1.0, 2.0, 3.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -195,29 +195,29 @@ def test_motions_as_tables(tmp_path):
     with np.load(tmp_path / "motion.npz") as file:
         for one, other in zip((t, q, v, a), (file[name] for name in "tqva"), strict=True):
             np.testing.assert_array_equal(one, other)
-    for again in (lw.load_motion(tmp_path / "motion.npz"), lw.load_motion(tmp_path / "motion.csv", body)):
+    for again in (lw.files.load_motion(tmp_path / "motion.npz"), lw.files.load_motion(tmp_path / "motion.csv", body)):
         assert again.mechanism.joint_names == body.joint_names and again.duration == motion.duration
         for one, other in zip(again(t), (q, v, a), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-9)
     with pytest.raises(lw.MechanismError, match="no ending"):
         motion.save("motion.txt")
     with pytest.raises(lw.MechanismError, match=r"does not say what moves: load_motion\(path, mech\)"):
-        lw.load_motion(tmp_path / "motion.csv")
+        lw.files.load_motion(tmp_path / "motion.csv")
     with pytest.raises(lw.MechanismError, match="is no coordinate of mechanism 'puma560'"):
-        lw.load_motion(tmp_path / "motion.csv", lw.mechanisms.puma560())
-    with pytest.raises(lw.MechanismError, match="a planned motion, which linkwise.load_motion reads"):
-        lw.load_trajectory(tmp_path / "motion.npz")
+        lw.files.load_motion(tmp_path / "motion.csv", lw.mechanisms.puma560())
+    with pytest.raises(lw.MechanismError, match="a planned motion, which linkwise.files.load_motion reads"):
+        lw.files.load_trajectory(tmp_path / "motion.npz")
 
 
 def test_motions_of_the_command_line_and_of_simulations_are_loaded(tmp_path):
     """Columns in any order, in degrees, with forces and energies besides."""
     arm, table = lw.mechanisms.planar_arm(2), tmp_path / "log.csv"
     table.write_text("kinetic_energy,q.joint2,t,q.joint1\n1,10,5.0,0\n2,20,5.5,45\n3,60,6.0,90\n")
-    motion = lw.load_motion(table, arm, degrees=True)
+    motion = lw.files.load_motion(table, arm, degrees=True)
     np.testing.assert_allclose(np.degrees(motion([0.0, 0.5, 1.0])[0]), [[0, 10], [45, 20], [90, 60]], atol=1e-12)
     moved = lw.simulate(arm, [0.3, 0.2], None, 0.2)
     moved.save(tmp_path / "fall.npz")
-    again = lw.load_motion(tmp_path / "fall.npz")
+    again = lw.files.load_motion(tmp_path / "fall.npz")
     for one, other in zip(again(moved.t), (moved.q, moved.v, moved.a), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
     with pytest.raises(lw.MechanismError, match="two times or more"):

@@ -402,7 +402,9 @@ def test_mistakes_are_named(tmp_path):
         lw.viewer.draw(welded)
     with pytest.raises(ValueError, match="size of symbols must be positive"):
         lw.viewer.draw(mech, q, symbols=0.0)
-    never = mech.with_loops(lw.Loop("far", lw.Spherical(), "ground", (None, (50, 0, 0)), "crank", (None, (0, 0, 0))))
+    never = mech.with_loops(
+        lw.constraints.Loop("far", lw.Spherical(), "ground", (None, (50, 0, 0)), "crank", (None, (0, 0, 0)))
+    )
     with pytest.raises(ValueError, match="no configuration was found in which the loops"):
         lw.viewer.draw(never)
 

@@ -27,9 +27,9 @@ def machine() -> lw.Mechanism:
 
 
 STRUTS = (
-    lw.Passive.spring_between("ground", (0.6, -0.6, 0), "bar", (0.6, 0, 0), 100.0, 0.5, damping=2.0)
-    + lw.Passive.damper_between("ground", (1.6, -0.6, 0), "bar", (0.9, 0, 0), 3.0)
-    + lw.Passive.cylinder_between("ground", (0, 0.9, 0), "bar", (0.9, 0, 0), force=10.0)
+    lw.forces.Passive.spring_between("ground", (0.6, -0.6, 0), "bar", (0.6, 0, 0), 100.0, 0.5, damping=2.0)
+    + lw.forces.Passive.damper_between("ground", (1.6, -0.6, 0), "bar", (0.9, 0, 0), 3.0)
+    + lw.forces.Passive.cylinder_between("ground", (0, 0.9, 0), "bar", (0.9, 0, 0), force=10.0)
 )
 
 
@@ -78,7 +78,7 @@ def test_pictures(tmp_path):
 
 def test_springs_of_joints_that_slide_are_on_their_guides():
     mech = lw.mechanisms.cart_pole()
-    (spring,) = Skeleton(mech, lw.Passive.springs({"rail": 10.0})).at(np.array([0.1, 0.0])).elements
+    (spring,) = Skeleton(mech, lw.forces.Passive.springs({"rail": 10.0})).at(np.array([0.1, 0.0])).elements
     assert spring.kinds == ("spring",)
     np.testing.assert_allclose([spring.a, spring.b], [(-0.25, 0.0, 0.0), (0.1, 0.0, 0.0)])
 

@@ -13,7 +13,7 @@ from tests.viewer.to_draw import built
 pytest.importorskip("matplotlib")
 
 
-def pendulum(angle: float = 0.0) -> lw.linearization.StateSpace:
+def pendulum(angle: float = 0.0) -> lw.control.StateSpace:
     """A uniform rod of 1 m and 1 kg: d2q/dt2 = -1.5 g q + 3 tau."""
     builder = lw.Builder().link("rod", 1.0, (0.0, 0.0, -0.5), (1 / 12, 1 / 12, 0.0))
     mech = builder.joint("hinge", lw.Revolute((0, 1, 0)), "ground", "rod").build("pendulum")

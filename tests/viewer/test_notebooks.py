@@ -45,7 +45,7 @@ CELLS = {
     "a motion itself": ("motion = lw.simulate(lw.mechanisms.planar_arm(2), [0.3, 0.2], [0.0, 0.0], 0.2)\nmotion", 1),
     "a model": ("lw.linearize(lw.mechanisms.planar_arm(2), [-1.5707963267948966, 0.0])", 1),
     "an expression has no picture": ("lw.operators.H @ lw.operators.phi", 0),
-    "work with a bar": ("with lw.progress():\n    motion.resume(0.1)", 0),
+    "work with a bar": ("with lw.codegen.progress():\n    motion.resume(0.1)", 0),
     "a page to turn around": ("motion.show()", 0),
     "after the magic": ("""
         %matplotlib inline

@@ -283,7 +283,7 @@ def test_what_cannot_be_shown_is_refused(arguments, message):
 def test_springs_rods_and_paths_of_points_are_in_pages():
     """Between the points that they hold, stretched as these move; the path where the motion goes."""
     mech = lw.mechanisms.four_bar()
-    passive = lw.Passive.springs({"crank_joint": 3.0}) + lw.Passive.spring_between(
+    passive = lw.forces.Passive.springs({"crank_joint": 3.0}) + lw.forces.Passive.spring_between(
         "coupler", (0.1, 0, 0), "ground", (0, 0.5, 0), 50.0
     )
     motion = lw.simulate(mech, {"crank_joint": 0.5}, None, 0.2, passive=passive)

@@ -94,7 +94,7 @@ def every_joint() -> lw.Mechanism:
     ]
     build, parent = lw.Builder(), "ground"
     for number, kind in enumerate(kinds):
-        rotation = lw.so3.exp([0.3 * number, -0.2, 0.5])
+        rotation = lw.kinematics.so3.exp([0.3 * number, -0.2, 0.5])
         build.link(f"link{number}", 1.0, com=(0.1, 0.2, 0.0), inertia=0.1 * np.eye(3))
         mimic = lw.Mimic("joint0", -0.5, 0.2) if number == len(kinds) - 1 else None
         build.joint(f"joint{number}", kind, parent, f"link{number}", (rotation, (0.3, 0.1, -0.2)), mimic=mimic)

@@ -40,7 +40,7 @@ def test_floors_go_as_far_as_what_stands_on_them():
       <body name="ball" pos="0 0 .2"><freejoint/><geom size=".2"/></body></worldbody></mujoco>""")
     far = mech.initial.copy()
     far[4:6] = -7.0, 3.0
-    assert lw.contact_points(mech, far, np.zeros(6)).gap == pytest.approx([0.0], abs=1e-15)
+    assert lw.contact.contact_points(mech, far, np.zeros(6)).gap == pytest.approx([0.0], abs=1e-15)
     for moments, reached in ((None, (-1.0, 1.0)), (np.array([mech.initial, far]), (-7.0, 3.0))):
         planes = [part for part in scene(mech, moments=moments).parts if isinstance(part.shape, Plane)]
         corners = [part.shape.mesh().vertices @ part.pose[:3, :3].T + part.pose[:3, 3] for part in planes]
@@ -186,7 +186,7 @@ SDF = """<sdf version="1.9"><model name="m"><static>true</static><link name="l">
 
 
 def test_what_an_sdf_file_shows():
-    with pytest.warns(lw.OmissionWarning):
+    with pytest.warns(lw.files.OmissionWarning):
         mech = lw.load(SDF)
     seen = scene(mech)
     (box,), (ball,) = seen.of_kind("visual"), seen.of_kind("collision")

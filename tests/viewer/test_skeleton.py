@@ -28,7 +28,7 @@ def test_there_is_a_shape_per_link_and_a_mark_per_joint(name):
     sketch = Skeleton(mech).at(np.array(q))
     assert len(sketch.links) == mech.n_links
     assert [mark.name for mark in sketch.joints] == list(mech.joint_names)
-    assert len(sketch.loops) == len([loop for loop in mech.loops if isinstance(loop.kind, lw.Joint)])
+    assert len(sketch.loops) == len([loop for loop in mech.loops if isinstance(loop.kind, lw.extend.Joint)])
     poses = [lw.frame_pose(mech, np.array(q), link) for link in mech.link_names]
     np.testing.assert_allclose([mark.origin for mark in sketch.joints], np.array(poses)[:, :3, 3], atol=1e-12)
     centres = [pose[:3, :3] @ com + pose[:3, 3] for pose, com in zip(poses, mech.coms, strict=True)]
@@ -53,7 +53,7 @@ def test_bars_reach_every_joint_that_a_link_carries(name):
                 assert contains(np.vstack([ends(link), sketch.poses[side.body][:3, 3]]), side.origin) or len(link.plate)
 
 
-CLOSED = [name for name in BUILT_IN if any(isinstance(loop.kind, lw.Joint) for loop in built(name)[0].loops)]
+CLOSED = [name for name in BUILT_IN if any(isinstance(loop.kind, lw.extend.Joint) for loop in built(name)[0].loops)]
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -147,7 +147,7 @@ def test_a_simulated_motion_with_springs(tmp_path):
 
 def test_energy_in_springs_is_smooth_too():
     pendulum = lw.mechanisms.double_pendulum()
-    springs = lw.Passive.springs({"elbow": 200.0})
+    springs = lw.forces.Passive.springs({"elbow": 200.0})
     motion = lw.simulate(pendulum, [0.0, 0.3], [0.0, 0.0], 1.0, passive=springs)
     energies = {name: y for name, _, y in curves(motion.plot())["energy (J)"]}
     assert len(energies["total"]) > len(motion.t) and np.ptp(energies["springs, stops"]) > 1.0
@@ -184,11 +184,11 @@ def test_driven_motions_show_forces_and_their_power_instead_of_a_drift():
 @pytest.mark.parametrize(
     "options, conserves",
     [
-        ({"passive": lw.Passive.dampers({"elbow": 0.5})}, False),
-        ({"passive": lw.Passive.friction({"elbow": 0.5})}, False),
-        ({"passive": lw.Passive.springs({"elbow": 0.5})}, True),
-        ({"passive": lw.Passive.stops({"elbow": (-1, 1)}, 100.0)}, True),
-        ({"passive": lw.Passive.stops({"elbow": (-1, 1)}, 100.0, damping=1.0)}, False),
+        ({"passive": lw.forces.Passive.dampers({"elbow": 0.5})}, False),
+        ({"passive": lw.forces.Passive.friction({"elbow": 0.5})}, False),
+        ({"passive": lw.forces.Passive.springs({"elbow": 0.5})}, True),
+        ({"passive": lw.forces.Passive.stops({"elbow": (-1, 1)}, 100.0)}, True),
+        ({"passive": lw.forces.Passive.stops({"elbow": (-1, 1)}, 100.0, damping=1.0)}, False),
         ({"wrenches": np.full((2, 6), 0.1)}, False),
     ],
     ids=str,
@@ -204,7 +204,7 @@ def test_a_drift_is_shown_only_where_energy_should_stay(options, conserves):
 
 def test_events_are_marked_and_named():
     mech = lw.mechanisms.double_pendulum()
-    events = [lw.events.joint_passes(mech, "shoulder", 0.0), lw.events.velocity_zero(mech, "elbow")]
+    events = [lw.motion.joint_passes(mech, "shoulder", 0.0), lw.motion.velocity_zero(mech, "elbow")]
     motion = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 2.0, events=events)
     assert len({event.name for event in motion.events}) == 2 and len(motion.events) > 3
     figure = motion.plot()

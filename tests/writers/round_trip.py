@@ -63,6 +63,6 @@ def _without_noise(elements) -> list:
             return float(f"{value:.12g}")
         return tuple(map(rounded, value)) if isinstance(value, tuple) else value
 
-    written = (one for one in elements if not isinstance(one, lw.FluidForce))
+    written = (one for one in elements if not isinstance(one, lw.forces.FluidForce))
     made = (replace(one, **{k: rounded(v) for k, v in vars(one).items()}) for one in written)
     return sorted(map(repr, made))

@@ -43,7 +43,7 @@ def test_mechanisms_are_read_as_they_were(make, tmp_path):
     saved(mech, tmp_path / "robot.urdf")
     assert {file.name for file in tmp_path.iterdir()} == {"robot.urdf", "robot.loops.toml"}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.OmissionWarning)
+        warnings.simplefilter("ignore", lw.files.OmissionWarning)
         read = lw.load(tmp_path / "robot.urdf")
         by_path = lw.load(tmp_path / "robot.urdf", loops=tmp_path / "robot.loops.toml")
     assert set(map(repr, read.loops)) == set(map(repr, mech.loops)) == set(map(repr, by_path.loops))
@@ -78,7 +78,9 @@ def test_companions_elsewhere_are_not_opened(tmp_path):
 def test_what_mjcf_cannot_say_is_answered_with_what_can(tmp_path):
     with pytest.raises(lw.MechanismError, match="no equality for the loop .*, which PinInSlot.*; save it as URDF"):
         quick_return().save(tmp_path / "lever.xml")
-    driven = quick_return().with_loops(lw.Coupling("motor", {"turn": 1.0}, drive=lw.Drive(lambda t: t)))
+    driven = quick_return().with_loops(
+        lw.constraints.Coupling("motor", {"turn": 1.0}, drive=lw.constraints.Drive(lambda t: t))
+    )
     for ending in ("xml", "urdf"):
         with pytest.raises(lw.MechanismError, match="'motor' follows time"):
             driven.save(tmp_path / f"lever.{ending}")

@@ -19,13 +19,13 @@ ELLIPSOIDS = 'fluidshape="ellipsoid" fluidcoef="0.6 0.3 1.2 0.9 0.8"'
 
 def saved_again(mech, file) -> lw.Mechanism:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", lw.OmissionWarning)
+        warnings.simplefilter("error", lw.files.OmissionWarning)
         mech.save(file)
         return lw.load(file)
 
 
 def parts(mech):
-    return [one for one in mech.elements if isinstance(one, lw.FluidForce)]
+    return [one for one in mech.elements if isinstance(one, lw.forces.FluidForce)]
 
 
 @pytest.mark.skipif(find_spec("gymnasium") is None, reason="a file of gymnasium")
@@ -71,14 +71,14 @@ def test_fluid_forces_are_those_that_mujoco_has_of_the_written_file(fluid, tmp_p
 )
 def test_fluids_that_mjcf_has_no_words_for_are_told(change, why):
     mech = lw.load(WET.format(fluid=""))
-    others = tuple(one for one in mech.elements if not isinstance(one, lw.FluidForce))
-    with pytest.warns(lw.OmissionWarning, match=why):
+    others = tuple(one for one in mech.elements if not isinstance(one, lw.forces.FluidForce))
+    with pytest.warns(lw.files.OmissionWarning, match=why):
         text = lw.interop.mjcf_text(replace(mech, elements=(*others, *change(*parts(mech)))))
     assert "density" not in text
 
 
 def test_ellipsoids_without_a_shape_become_geoms_of_their_own():
     mech = lw.mechanisms.chain(1)
-    fluid = lw.FluidForce(mech.bodies[0].link, "ellipsoid", (0.1, 0.2, 0.3), 1000.0, position=(0.0, 0.1, 0.2))
+    fluid = lw.forces.FluidForce(mech.bodies[0].link, "ellipsoid", (0.1, 0.2, 0.3), 1000.0, position=(0.0, 0.1, 0.2))
     read = lw.load(lw.interop.mjcf_text(replace(mech, elements=(*mech.elements, fluid))))
     assert parts(read) == [fluid]

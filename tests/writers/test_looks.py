@@ -30,7 +30,7 @@ def crane(tmp_path):
     (tmp_path / "meshes").mkdir()
     (tmp_path / "meshes" / "pyramid.obj").write_text(PYRAMID)
     (tmp_path / "crane.urdf").write_text(CRANE)
-    with pytest.warns(lw.OmissionWarning, match="collision mesh"):
+    with pytest.warns(lw.files.OmissionWarning, match="collision mesh"):
         return lw.load(tmp_path / "crane.urdf")
 
 

@@ -27,12 +27,12 @@ def machine() -> lw.Builder:
 
 
 ELEMENTS = (
-    lw.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, 0.2, (-1.0, 2.0), offset=0.25),
-    lw.Actuator("puller", "rope", "tendon", (2.0,), (3.0, 0.5, 0.0), (1.0, -4.0, -0.3), ctrl_range=(-1.0, 1.0)),
-    lw.Actuator("servo", "gear", gain=(30.0,), bias=(0.0, -30.0, -2.0), dynamics="filter", time_constant=0.1),
-    lw.Actuator("jet", "tool", "site", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), force_range=(-2.0, 5.0)),
-    lw.GravityCompensation("slide", 0.4, (0.1, 0.02, 0.03)),
-    lw.EffortRange("turn", -3.0, 4.0),
+    lw.forces.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, 0.2, (-1.0, 2.0), offset=0.25),
+    lw.forces.Actuator("puller", "rope", "tendon", (2.0,), (3.0, 0.5, 0.0), (1.0, -4.0, -0.3), ctrl_range=(-1.0, 1.0)),
+    lw.forces.Actuator("servo", "gear", gain=(30.0,), bias=(0.0, -30.0, -2.0), dynamics="filter", time_constant=0.1),
+    lw.forces.Actuator("jet", "tool", "site", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), force_range=(-2.0, 5.0)),
+    lw.forces.GravityCompensation("slide", 0.4, (0.1, 0.02, 0.03)),
+    lw.forces.EffortRange("turn", -3.0, 4.0),
 )
 
 
@@ -41,7 +41,9 @@ def test_all_that_mjcf_can_say():
     """Springs, tendons with constant parts, actuators of all kinds, a coupling, a screw; forces at random states."""
     mech = machine().coupling("belt", {"turn": 2.0, "gear": -1.0, "rail": 0.5}, 0.3).build("machine")
     mech = mech.with_elements(*ELEMENTS).with_postures({"up": {"turn": 0.4, "rail": 0.2}})
-    with pytest.warns(lw.OmissionWarning, match="MJCF cannot say, and leaves out: velocity limit of rail") as told:
+    with pytest.warns(
+        lw.files.OmissionWarning, match="MJCF cannot say, and leaves out: velocity limit of rail"
+    ) as told:
         text = lw.interop.mjcf_text(mech)
     assert "joints composed of several: screw (screw, screw.advance)" in str(told[0].message) and len(told) == 1
     read = again(mech, "mjcf")
@@ -52,8 +54,8 @@ def test_all_that_mjcf_can_say():
     q, v = lw.random_state(mech.spanning_tree, rng)
     there, ctrl, activation = lw.interop.to_mechanism(mech, read), rng.normal(size=3), np.array([0.3])
     state = there.state(q, v)
-    forces = there.inverse.tau(state[0], lw.joint_forces(read, *state, ctrl=ctrl, activation=activation))
-    np.testing.assert_allclose(forces, lw.joint_forces(mech, q, v, ctrl=ctrl, activation=activation), atol=1e-12)
+    forces = there.inverse.tau(state[0], lw.forces.joint_forces(read, *state, ctrl=ctrl, activation=activation))
+    np.testing.assert_allclose(forces, lw.forces.joint_forces(mech, q, v, ctrl=ctrl, activation=activation), atol=1e-12)
     np.testing.assert_allclose(read.postures["up"], there.q(mech.postures["up"]), atol=1e-15)
     # MuJoCo takes it, and has the same forces of springs, dampers, tendons and actuators.
     model = mujoco.MjModel.from_xml_string(text)
@@ -63,11 +65,14 @@ def test_all_that_mjcf_can_say():
     found = there.inverse.tau(data.qpos, data.qfrc_passive + data.qfrc_actuator)
     smooth = mech.with_acting("springs", "damping", "actuators", "gravity_compensation", "tendons")
     smooth = smooth.without_elements("rope", "puller").with_elements(  # friction and limits are constraints there
-        lw.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, offset=0.25), ELEMENTS[1]
+        lw.forces.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, offset=0.25), ELEMENTS[1]
     )
     order = [smooth.actuator_names.index(name) for name in mech.actuator_names]
     np.testing.assert_allclose(
-        found, lw.joint_forces(smooth, q, v, ctrl=ctrl[np.argsort(order)], activation=activation), rtol=0, atol=1e-10
+        found,
+        lw.forces.joint_forces(smooth, q, v, ctrl=ctrl[np.argsort(order)], activation=activation),
+        rtol=0,
+        atol=1e-10,
     )
 
 
@@ -75,7 +80,7 @@ def test_all_that_mjcf_can_say():
 def test_all_that_urdf_can_say():
     mech = machine().joint("ball", lw.Spherical(), "slide", "hand").link("hand", 0.3, inertia=(0.1, 0.1, 0.1))
     mech = mech.shape("palm", "hand", "box", (0.1, 0.2, 0.3), (0, 0, 0.1)).build("machine", (0.0, 0.0, -1.62))
-    mech = mech.with_elements(lw.Actuator("motor", "rail", gear=(7.0,)))
+    mech = mech.with_elements(lw.forces.Actuator("motor", "rail", gear=(7.0,)))
     with pytest.warns(lw.MechanismWarning) as told:
         text = lw.interop.urdf_text(mech)
     (message,) = (str(one.message) for one in told)
@@ -86,10 +91,12 @@ def test_all_that_urdf_can_say():
     ):
         assert part in message
     assert "leaves out" not in message and "<transmission" in text
-    with pytest.warns(lw.OmissionWarning):
+    with pytest.warns(lw.files.OmissionWarning):
         read = lw.load(text)
     assert_same_dynamics(mech, read)
-    assert [one for one in read.elements if isinstance(one, lw.Actuator)] == [lw.Actuator("motor", "rail", gear=(7.0,))]
+    assert [one for one in read.elements if isinstance(one, lw.forces.Actuator)] == [
+        lw.forces.Actuator("motor", "rail", gear=(7.0,))
+    ]
     for name in ("armature", "damping", "friction", "stiffness", "limits"):
         assert getattr(read.bodies[read.body_index("rail")], name) == getattr(mech.bodies[3], name)
     assert read.bodies[0].stiffness == (3.0,) and read.bodies[0].rest == (0.4,)
@@ -103,7 +110,7 @@ def test_a_time_step_is_lost_where_the_file_gives_one_of_its_own():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.interop.urdf_text(lw.load(text.format("")))
-    with pytest.warns(lw.OmissionWarning, match="leaves out: time step of 0.01 s$"):
+    with pytest.warns(lw.files.OmissionWarning, match="leaves out: time step of 0.01 s$"):
         lw.interop.urdf_text(lw.load(text.format('<option timestep="0.01"/>')))
 
 
@@ -122,7 +129,9 @@ def test_on_the_ground():
     mujoco.mj_forward(model, data)
     touching = {frozenset(model.geom(g).name for g in contact.geom) for contact in data.contact}
     assert touching == {frozenset(("skin", "floor"))}
-    with pytest.warns(lw.OmissionWarning, match=r"numbers of contact \(stiffness, dissipation, ...\) of skin/floor"):
+    with pytest.warns(
+        lw.files.OmissionWarning, match=r"numbers of contact \(stiffness, dissipation, ...\) of skin/floor"
+    ):
         lw.interop.mjcf_text(mech.with_contact(stiffness=123.0))
 
 

@@ -14,30 +14,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import linkwise as lw
 from linkwise.mechanics.operators import Expression, Space
 from papers import PAPERS
 from tools.api_page import groups
+from tools.public_api import is_module, public_modules
 from tools.stub import _home as home
 from tools.uses import makers, uses
 
 ROOT = Path(__file__).parents[2]
-TITLES = {  # of groups of functions, by the modules they live in; others have the name of the module
+TITLES = {  # of groups of functions, by the modules they live in
     "dynamics.trees": "Dynamics and kinematics",
-    "dynamics.centroidal": "Centroidal momentum and the centre of mass",
-    "dynamics.frames": "One frame",
+    "dynamics.frames": "Dynamics and kinematics",
+    "dynamics.by_joint": "Dynamics and kinematics",
     "dynamics.derivatives": "Derivatives",
-    "dynamics.identification": "Identification",
-    "dynamics.compliant_contact": "Compliant contact",
-    "dynamics.held_contacts": "Compliant contact",
-    "dynamics.by_joint": "Configurations by joint",
-    "dynamics.formulas": "Closed formulas",
     "compiler": "Compiling",
-    "control": "Controllers",
+    "mechanics": "Compiling",
     "kinematics": "Inverse kinematics",
     "linearization": "Linear models",
-    "mechanics": "Extending",
-    "mechanism": "Poses",
+    "mechanism": "Poses and tables",
     "readers": "Reading files",
     "motion": "Motion in time",
     "simulation": "Motion in time",
@@ -99,7 +93,6 @@ def reference_pages() -> Iterator[tuple[str, str]]:
         yield f"reference/{listed[-1]}.rst", _page(title, "", functions)
     kinds = {
         "Kinds of joints": public.joints,
-        "Kinds of contacts": public.contacts,
         "Errors and warnings": public.errors,
     }
     for title, classes in kinds.items():
@@ -108,18 +101,13 @@ def reference_pages() -> Iterator[tuple[str, str]]:
     for name, one in public.classes.items():
         listed.append(name)
         yield f"reference/{name}.rst", _page(name, "", {name: one})
-    for name, module in public.modules.items():
+    for name, module in public_modules().items():
         listed.append(f"lw_{name}")
-        inner = {f"{name}.{key}": getattr(module, key) for key in module.__all__}
+        inner = {f"{name}.{key}": getattr(module, key) for key in module.__all__ if not is_module(module, key)}
         text = f".. py:module:: linkwise.{name}\n\n.. automodule:: linkwise.{name}\n   :no-index:\n\n{_used(name)}"
         text += "\n.. py:currentmodule:: None\n"  # names of data below are whole
         yield f"reference/lw_{name}.rst", _page(f"lw.{name}", text, inner)
-    choices = "\n".join(
-        f".. py:data:: linkwise.{name}\n\n   {', '.join(f'``{value!r}``' for value in values)}\n\n{_used(name, '   ')}"
-        for name, values in public.choices.items()
-    )
-    yield "reference/choices.rst", f"{_heading('Choices')}\n{choices}\n"
-    contents = "".join(f"   {page}\n" for page in (*listed, "choices"))
+    contents = "".join(f"   {page}\n" for page in listed)
     yield "reference/index.rst", f"{_heading('Reference')}\n{INTRODUCTION}\n.. toctree::\n   :maxdepth: 1\n\n{contents}"
 
 
@@ -149,9 +137,6 @@ def _slug(title: str) -> str:
 def _entry(name: str, value: Any) -> str:
     """The directive of one name, and where it is used."""
     full = f"linkwise.{name}"
-    last = name.rpartition(".")[2]
-    if last != name and getattr(lw, last, None) is value:  # public in the package too
-        return f":py:obj:`linkwise.{last}` is here too, as ``lw.{name}``.\n"
     if isinstance(value, Expression | Space):
         where = str(value) if isinstance(value, Space) else f"{value.domain} to {value.codomain}"
         what = where if not isinstance(value, Expression) or value.domain else "the identity, on any space"

@@ -56,7 +56,7 @@ def _from_numbers(mujoco: Any, mech: lw.Mechanism) -> Any:
     spec.option.gravity = mech.gravity
     for body in mech.bodies:
         parent = made[body.parent] if body.parent >= 0 else spec.worldbody
-        place = {"pos": body.position, "quat": lw.so3.to_quaternion(body.rotation)}
+        place = {"pos": body.position, "quat": lw.kinematics.so3.to_quaternion(body.rotation)}
         own = parent.add_body(name=body.link, explicitinertial=True, mass=body.mass, ipos=body.com, **place)
         own.fullinertia = [body.inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         hinge = mujoco.mjtJoint.mjJNT_HINGE if body.kind.hinge else mujoco.mjtJoint.mjJNT_SLIDE

@@ -72,7 +72,7 @@ def _has_joints_of(mech: lw.Mechanism) -> bool:
         pair = [step.turns for step in body.kind.steps] == [True, True]
         return is_plain(body, "ball", "free") or (pair and body.mimic is None)
 
-    return all(isinstance(loop, lw.Loop) for loop in mech.loops) and all(map(fits, mech.bodies))
+    return all(isinstance(loop, lw.constraints.Loop) for loop in mech.loops) and all(map(fits, mech.bodies))
 
 
 def _single(own: Model, task: str) -> Callable[..., Calls]:
@@ -129,7 +129,7 @@ def _closed(own: Model, mech: lw.Mechanism) -> Callable[..., Calls]:
     pin, model, data = own.pin, own.model, own.data
     loops, of_loops = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for loop in mech.loops:
-        assert isinstance(loop, lw.Loop)
+        assert isinstance(loop, lw.constraints.Loop)
         sides: list[Any] = []
         for link, pose in ((loop.link_a, loop.pose_a), (loop.link_b, loop.pose_b)):
             frame = mech.frame(link)

@@ -1,4 +1,4 @@
-"""The formulas of a kernel: what ``Kernel.formulas`` and ``linkwise.symbolic`` give."""
+"""The formulas of a kernel: what ``Kernel.formulas`` and ``linkwise.codegen.symbolic`` give."""
 
 from __future__ import annotations
 

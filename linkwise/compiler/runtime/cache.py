@@ -41,6 +41,11 @@ _ABANDONED = 3600.0  # s: a file that has been written to for so long belongs to
 
 __all__ = ["Info", "clear", "directory", "info", "limit", "set_limit"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _limit: int | None = None  # as this process was told
 _unwatched = 0.0  # bytes that this process may still write before it looks through the directory again
 _warned_of: set[Path] = set()  # directories that are not used

@@ -219,7 +219,9 @@ def native() -> _Native | None:
 def _semaphore(functions: _Native) -> array[int]:
     memory = array("q", bytes(SEMAPHORE))
     if functions.sem_init(_address(memory), 0, 0) != 0:
-        raise OSError("the system gave no semaphore for another thread: use fewer threads (linkwise.set_num_threads)")
+        raise OSError(
+            "the system gave no semaphore for another thread: use fewer threads (linkwise.codegen.set_num_threads)"
+        )
     return memory
 
 

@@ -101,10 +101,10 @@ class Symbol:
     def __bool__(self) -> bool:
         raise TypeError(
             "a traced value has no truth value: the program must not depend on the state; "
-            "use linkwise.scalar.select(condition, then, otherwise)"
+            "use linkwise.extend.scalar.select(condition, then, otherwise)"
         )
 
-    # The functions behind linkwise.scalar.
+    # The functions behind linkwise.extend.scalar.
 
     def sqrt(self) -> Symbol | float:
         return self._wrap(self.builder.sqrt(self.node))

@@ -154,7 +154,8 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
         if frame != loop and frame in mech.frames:
             warn_caller(
                 f"{frame!r} of mechanism {mech.name!r} is held {gap:.3g} (metres or radians) from where it is at q: "
-                f"hold it there, linkwise.hold_frames(..., {frame!r}, q), let it go with active=..., or bring q to "
+                f"hold it there, linkwise.contact.hold_frames(..., {frame!r}, q), let it go with active=..., or bring "
+                "q to "
                 "where it is held with constraints.assemble",
                 MechanismWarning,
             )

@@ -191,7 +191,7 @@ def implicit_coordinates(
     """Independent coordinates y given by equations R(q, y) = 0, linear or not (2.20, 2.25).
 
     relation   ``relation(q, y)`` gives as many numbers as there are coordinates.  Written on scalars (+ - * / ** and
-               sin, cos, sqrt, atan2, select of ``linkwise.scalar``) it is compiled with its exact derivatives
+               sin, cos, sqrt, atan2, select of ``linkwise.extend.scalar``) it is compiled with its exact derivatives
     guess      (p,): y near which solutions are looked for
     frames     links whose poses the relation needs: it is called as ``relation(q, y, *poses)``, each pose an array
                (4, 4) of scalars in the world
@@ -262,7 +262,7 @@ def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequ
         except (TypeError, AttributeError) as error:
             raise MechanismError(
                 f"the relation cannot be differentiated ({error}): write it with + - * / ** and the functions of "
-                "linkwise.scalar, or give by_q and by_y"
+                "linkwise.extend.scalar, or give by_q and by_y"
             ) from error
         if found.size != count or found.ndim > 1:
             raise MechanismError(

@@ -82,7 +82,7 @@ def loop_reactions(
     joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
 
     frame   the axes of the wrenches: "loop", those of ``pose_b``, or "world_aligned", those of the world: forces of the
-            ground on feet that stand (``lw.hold_frames``)
+            ground on feet that stand (``lw.contact.hold_frames``)
 
     Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
     multipliers of least norm, forces counting as moments (``multipliers``).  Links without mass are no

@@ -142,7 +142,7 @@ def state_of(
     given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
     if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.Passive, got {type(passive).__name__}")
+        raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     if furthest is not None:
         arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
     elements = passive.on(mech) if passive is not None else elements

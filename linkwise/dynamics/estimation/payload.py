@@ -37,7 +37,7 @@ class PayloadEstimate:
     link                 the link, or the frame welded to one, in whose frame the numbers are
     names                of the parameters: "m", "mx", ...
     parameters           (k,): mass, mass times centre of mass, rotational inertia about the link's origin, in the
-                         order of ``linkwise.inertial_parameters``
+                         order of ``linkwise.estimation.inertial_parameters``
     covariance           (k, k): of their errors
     mechanism            the mechanism that holds it
     a                    (..., nv): the joint accelerations, smoothed

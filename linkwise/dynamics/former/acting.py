@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ...mechanism import Mechanism, warn_caller
+from ...former import moved
+from ...mechanism import Mechanism
 from .. import force_elements, trees
 from ..passive import Passive
 from ..resolved import ForceDerivatives
@@ -90,24 +91,21 @@ def _chosen(mech: Mechanism, passive: Passive | None) -> Any:
     return "all" if passive is None else (*force_elements.OF_RECORDS, passive)
 
 
-#: Name -> the function with its former arguments, and what to write now.
-_NOW = {
-    "forces": (_forces, "joint_forces"),
-    "activation_rates": (_activation_rates, "activation_rates"),
-    "actuator_forces": (_actuator_forces, "actuator_forces"),
-    "derivatives": (_derivatives, "joint_force_derivatives"),
-    "forward_dynamics": (_forward_dynamics, 'forward_dynamics(..., forces="all")'),
-    "inverse_dynamics": (_inverse_dynamics, 'inverse_dynamics(..., forces="all")'),
+_BY_OTHER_ARGUMENTS = {
+    "forces": _forces,
+    "activation_rates": _activation_rates,
+    "actuator_forces": _actuator_forces,
+    "derivatives": _derivatives,
+    "forward_dynamics": _forward_dynamics,
+    "inverse_dynamics": _inverse_dynamics,
 }
-__all__ = sorted(_NOW)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NOW:
+    if name not in _BY_OTHER_ARGUMENTS:
         raise AttributeError(f"module 'linkwise.acting' has no attribute {name!r}")
-    function, now = _NOW[name]
-    warn_caller(f"linkwise.acting.{name} is linkwise.{now} now; the old name goes with version 0.3", DeprecationWarning)
-    return function
+    moved(f"acting.{name}")
+    return _BY_OTHER_ARGUMENTS[name]
 
 
 def __dir__() -> list[str]:

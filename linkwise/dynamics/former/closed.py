@@ -9,8 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...former import MOVED, moved
 from ...mechanism import Mechanism, MechanismError, warn_caller
-from .. import closed, constraints, linkages, trees
+from .. import closed, trees
 from ..passive import Passive
 from ..states import ByJoint, Float64Array
 
@@ -67,20 +68,13 @@ def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[P
     return None, passive
 
 
-#: Names -> where they are now, if not in ``linkwise.constraints``.
-_SOLVED = ("forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "joint_wrenches", "static_forces")
 _BY_OTHER_ARGUMENTS = {"inverse_dynamics": _inverse_dynamics, "static_forces": _static_forces}
-
-__all__ = sorted({*constraints.__all__, *linkages.__all__, *_SOLVED})
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if f"closed.{name}" not in MOVED:
         raise AttributeError(f"module 'linkwise.closed' has no attribute {name!r}")
-    module = "linkages." if name in linkages.__all__ else "" if name in _SOLVED else "constraints."
-    warn_caller(
-        f"linkwise.closed.{name} is linkwise.{module}{name} now; the old name goes with version 0.3", DeprecationWarning
-    )
+    moved(f"closed.{name}")
     return _BY_OTHER_ARGUMENTS.get(name) or getattr(closed, name)
 
 

@@ -460,7 +460,7 @@ class Algorithm:
 # Why recursions are written by hand, and what answers for mechanisms with constraints.
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 CLOSED = "linkwise.constraints"
-LINEARIZATION = "linkwise.linearize or linkwise.linearization.rate_jacobian"
+LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
 
 
 # -- registration --------------------------------------------------------------------------------------

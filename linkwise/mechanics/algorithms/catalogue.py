@@ -72,7 +72,9 @@ def register_integrator(name: str, method: integration.Method) -> None:
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
     if not isinstance(method, (integration.Tableau, integration.Splitting)):
-        raise TypeError(f"a method of fixed steps is a linkwise.Tableau or a linkwise.Splitting, not {method!r}")
+        raise TypeError(
+            f"a method of fixed steps is a linkwise.extend.Tableau or a linkwise.extend.Splitting, not {method!r}"
+        )
     if name in integration.METHODS:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method

@@ -162,4 +162,4 @@ def by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-#: By the names of ``linkwise.diagonal``.
+#: By the names of ``linkwise.formulations.diagonal``.

@@ -161,7 +161,7 @@ def joint_moments(mechanism: Mechanism, normalized: bool = True) -> Expression:
     return factor(mechanism, normalized) @ eps
 
 
-#: By the names of ``linkwise.diagonal``.
+#: By the names of ``linkwise.formulations.diagonal``.
 DIAGONALIZING = {
     "rates": total_rates,
     "velocities": relative_rates,

@@ -1,7 +1,7 @@
 """Springs, dampers, dry friction and stops at joints.
 
 Each has numbers for all coordinates of its joint or one each.  Compiled code takes them as inputs where they are given
-by hand (``lw.Passive``), so that elements that differ in numbers share it, and as constants in rollouts.
+by hand (``lw.forces.Passive``), so that elements that differ in numbers share it, and as constants in rollouts.
 """
 
 from __future__ import annotations

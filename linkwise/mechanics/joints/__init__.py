@@ -13,7 +13,7 @@ from .protocol import LENGTH as LENGTH
 from .protocol import OTHER as OTHER
 from .protocol import QUATERNION as QUATERNION
 from .protocol import FormatEntry as FormatEntry
-from .protocol import Joint
+from .protocol import Joint as Joint
 from .protocol import LoopKind as LoopKind
 from .protocol import Measure as Measure
 from .protocol import Step as Step
@@ -27,7 +27,6 @@ __all__ = [
     "Fixed",
     "Floating",
     "Helical",
-    "Joint",
     "PinInSlot",
     "Planar",
     "Prismatic",

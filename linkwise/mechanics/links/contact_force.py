@@ -32,7 +32,7 @@ KNEE = 2.0  # weights: the spring of explicit steps is linear up to this force
 
 
 class Law(Protocol):
-    """Numbers of a contact: see ``linkwise.ContactLaw``."""
+    """Numbers of a contact: see ``linkwise.contact.ContactLaw``."""
 
     @property
     def stiffness(self) -> float: ...

@@ -27,7 +27,8 @@ _SKIPPED = ("size", "statistic", "visual", "extension", "sensor", "custom", "key
 OF_SOLVER = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)}
 _TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
 _OF_A_ROPE = (
-    "what hangs on it falls: mech.with_loops(lw.Loop(name, lw.Distance(length), site_a, None, site_b, None)), or "
+    "what hangs on it falls: mech.with_loops(lw.constraints.Loop(name, lw.contact.Distance(length), site_a, None, "
+    "site_b, None)), or "
     "Builder.distance, keeps two points a length apart, as a rod or a taut rope does (docs/closed.md); the pull of a "
     "rope that goes slack is to be given as wrenches"
 )

@@ -302,7 +302,7 @@ def test_public_functions_choose_the_dtype():
 
 def test_failed_compilations_leave_no_trace_of_the_lookup():
     with pytest.raises(lw.MechanismError) as caught:
-        lw.operational_inertia(lw.mechanisms.planar_arm(2), np.zeros(2), "ground")
+        lw.control.operational_inertia(lw.mechanisms.planar_arm(2), np.zeros(2), "ground")
     assert caught.value.__context__ is None
 
 
@@ -387,18 +387,18 @@ def test_the_short_cut_can_be_switched_off_and_on():
 
     function, state = loop.before(general), (two(), two((1.0, 8.0)))
     by_short_cut = function(*state)
-    assert not seen and lw.get_single_call_shortcut()
-    lw.set_single_call_shortcut(False)
+    assert not seen and lw.codegen.get_single_call_shortcut()
+    lw.codegen.set_single_call_shortcut(False)
     try:
-        assert not lw.get_single_call_shortcut()
+        assert not lw.codegen.get_single_call_shortcut()
         assert_same(function(*state), by_short_cut)
         assert len(seen) == 1
     finally:
-        lw.set_single_call_shortcut(True)
+        lw.codegen.set_single_call_shortcut(True)
     function(*state)
-    assert len(seen) == 1 and lw.get_single_call_shortcut()
+    assert len(seen) == 1 and lw.codegen.get_single_call_shortcut()
     with pytest.raises(ValueError, match="enabled must be True or False, not 'off'"):
-        lw.set_single_call_shortcut("off")
+        lw.codegen.set_single_call_shortcut("off")
 
 
 # -- where there is no short cut ----------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_rotations_feedback_and_parameters(cupy_on_host, monkeypatch, how):
 
 def test_activations_and_the_last_state(cupy_on_host):
     """What changes in time beside q and v has slopes too."""
-    drive = lw.Actuator("drive", "joint1", dynamics="filter", time_constant=0.2)
+    drive = lw.forces.Actuator("drive", "joint1", dynamics="filter", time_constant=0.2)
     mech, rng = lw.mechanisms.planar_arm(2).with_elements(drive), np.random.default_rng(4)
     q, v = (x.astype("float32") for x in lw.random_state(mech, rng, (5,)))
     options = {"ctrl": np.float32([0.7]), "activation": np.float32([0.1]), "return_activation": True}

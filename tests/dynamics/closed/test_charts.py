@@ -24,7 +24,7 @@ from .built_in import FREEDOMS, built, every_mechanism, random_state
 def test_psi_and_its_inverse_and_derivative(name):
     mech = built(name)
     q, v = random_state(name, 1)
-    chart = lw.constraints.local_parametrization(mech, q)
+    chart = lw.kinematics.local_parametrization(mech, q)
     rng = np.random.default_rng(0)
     y = 0.05 * rng.normal(size=FREEDOMS[name])
     there = chart.configuration(y)
@@ -50,7 +50,7 @@ def test_psi_and_its_inverse_and_derivative(name):
 def test_the_local_state_space_form_gives_the_same_accelerations(name):
     mech = built(name)
     origin, _ = random_state(name, 1)
-    chart = lw.constraints.local_parametrization(mech, origin)
+    chart = lw.kinematics.local_parametrization(mech, origin)
     q = chart.configuration(np.full(FREEDOMS[name], 0.03))  # away from the origin, where the chart is curved
     v = lw.constraints.project(mech, q, np.random.default_rng(1).normal(size=mech.nv))[1]
     tau = np.random.default_rng(2).normal(size=mech.nv)
@@ -77,7 +77,7 @@ def test_charts_of_joints_rows_and_functions():
 
     expected = lw.forward_dynamics(mech, q, v, tau)
     for independent in (("joint1", "joint2"), rows, Coordinates(apex, apex_rows, apex_bias)):
-        chart = lw.constraints.local_parametrization(mech, q, independent)
+        chart = lw.kinematics.local_parametrization(mech, q, independent)
         y, _ = chart.independent_state(q, v)
         moved = chart.configuration(y + [0.02, -0.03])
         np.testing.assert_allclose(chart.independent_state(moved, v)[0], y + [0.02, -0.03], atol=1e-12)
@@ -127,7 +127,7 @@ def whole_state(mech: lw.Mechanism, relation: ImplicitCoordinates, q, v, y, y_ra
 def test_the_condition_on_the_whole_state_is_that_on_positions():
     """|D1 R; H| of positions and velocities is the square of |D1 R_q; G|, whatever the velocity: (2.28)."""
     mech = pendulum()
-    chart = lw.constraints.local_parametrization(mech, hanging(-1.0), ("q1",))
+    chart = lw.kinematics.local_parametrization(mech, hanging(-1.0), ("q1",))
     for angle in np.linspace(-np.pi, np.pi, 13):
         q, v = hanging(angle), 1.7 * np.array([-np.sin(angle), np.cos(angle), 1.0])
         np.testing.assert_allclose(lw.constraints.constraint_jacobian(mech, q) @ v, 0.0, atol=1e-15)
@@ -158,12 +158,12 @@ def test_coordinates_that_the_relation_does_not_determine():
         near = replace(relation, guess=y)
         if y[0]:
             assert np.linalg.matrix_rank(slopes, tol=1e-6) == 2
-            chart = lw.constraints.local_parametrization(mech, q, near)
+            chart = lw.kinematics.local_parametrization(mech, q, near)
             np.testing.assert_allclose(slopes[:3, :1], chart.derivative(q, y), atol=1e-8)
         else:
             assert np.linalg.matrix_rank(slopes, tol=1e-6) < 2
             with pytest.raises(ChartError, match="does not determine y.*2.27 is violated"):
-                lw.constraints.local_parametrization(mech, q, near)
+                lw.kinematics.local_parametrization(mech, q, near)
 
 
 @pytest.mark.seed("spencer2004", "Section 2.3", by="library")
@@ -173,7 +173,7 @@ def test_coordinates_that_the_relation_does_not_determine():
 def test_pendulum_conditions_fail_exactly_at_the_two_points():
     """y = q1 describes the motion wherever q2 is not zero, and fails at (1, 0) and (-1, 0) only."""
     mech, at = pendulum(), hanging
-    chart = lw.constraints.local_parametrization(mech, at(-1.0), ("q1",))
+    chart = lw.kinematics.local_parametrization(mech, at(-1.0), ("q1",))
     for angle in np.linspace(-np.pi, np.pi, 41):
         q = at(angle)
         np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-15)
@@ -183,8 +183,8 @@ def test_pendulum_conditions_fail_exactly_at_the_two_points():
         assert (smallest < 1e-12) == (abs(printed) < 1e-12) == (abs(q[1]) < 1e-12)
     for angle in (0.0, np.pi):
         with pytest.raises(ChartError, match="do not describe the motion"):
-            lw.constraints.local_parametrization(mech, at(angle), ("q1",))
-        lw.constraints.local_parametrization(mech, at(angle), ("q2",))
+            lw.kinematics.local_parametrization(mech, at(angle), ("q1",))
+        lw.kinematics.local_parametrization(mech, at(angle), ("q2",))
     # One-to-one around other points: q1 gives back q2.
     q = chart.configuration([0.2])
     np.testing.assert_allclose(q[1], -np.sqrt(1.0 - (np.cos(-1.0) + 0.2) ** 2), atol=1e-12)
@@ -195,7 +195,7 @@ def test_pendulum_conditions_fail_exactly_at_the_two_points():
 def test_newton_stops_by_its_contraction_estimate():
     """The returned point is as near to Psi(y) as the estimate promises, and a loose tolerance saves iterations."""
     mech = built("four_bar")
-    chart = lw.constraints.local_parametrization(mech, np.zeros(3), ("crank_joint",))
+    chart = lw.kinematics.local_parametrization(mech, np.zeros(3), ("crank_joint",))
     exact = chart.configuration([0.6], tolerance=1e-14)
     for tolerance in (1e-3, 1e-6, 1e-9):
         found = chart.configuration([0.6], tolerance=tolerance)
@@ -232,4 +232,4 @@ def test_derivatives_of_differences():
 
 def test_a_chart_of_open_loops_is_answered_with_a_warning():
     with pytest.warns(lw.MechanismWarning, match="loop 'pin' of mechanism 'four_bar' is open by"):
-        lw.constraints.local_parametrization(built("four_bar"), [0.1, 0.0, 0.0])
+        lw.kinematics.local_parametrization(built("four_bar"), [0.1, 0.0, 0.0])

@@ -82,7 +82,7 @@ def test_mimic_joints_and_couplings_around_a_loop():
     pose = random_closed.oracle.Pose(np.eye(3), np.array([0.1, 0.2, 0.3]))
     kind = lw.Spherical()
     loop = random_closed.closing(mech, q, "loop", kind, kind.random(rng, ()), -1, pose, mech.n_links - 1)
-    mech = mech.with_loops(loop, lw.Coupling("gears", gears, turned))
+    mech = mech.with_loops(loop, lw.constraints.Coupling("gears", gears, turned))
     jacobian = lw.constraints.constraint_jacobian(mech, q)
     v = rng.normal(size=mech.nv)
     v -= np.linalg.pinv(jacobian) @ jacobian @ v
@@ -276,7 +276,7 @@ def test_multipliers_and_reactions(which):
         mech, q = chain(14)
         if which != "chain":
             gears = {"hinge2": 1.0, "hinge9": 1.0}
-            mech = mech.with_loops(lw.Coupling("gears", gears, float(q[2] + q[9])))
+            mech = mech.with_loops(lw.constraints.Coupling("gears", gears, float(q[2] + q[9])))
     assert any(fronts(mech).sweeps)
     v, tau, wrenches = moving(mech, q, rng), rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
     for name in ("multipliers", "constraint_forces", "loop_reactions", "joint_wrenches"):

@@ -111,7 +111,7 @@ def test_a_mechanism_without_loops_has_no_constraints():
 def test_loops_are_added_to_mechanisms_from_elsewhere():
     """As for one that was read from a file, which has no loops."""
     built = lw.mechanisms.four_bar()
-    loop = lw.Loop("pin", lw.Revolute(), "coupler", built.loops[0].pose_a, "rocker", built.loops[0].pose_b)
+    loop = lw.constraints.Loop("pin", lw.Revolute(), "coupler", built.loops[0].pose_a, "rocker", built.loops[0].pose_b)
     mech = built.spanning_tree.with_loops(loop)
     assert mech == built and not built.spanning_tree.loops
     with pytest.raises(lw.MechanismError, match="two loops are named"):

@@ -58,13 +58,13 @@ def test_a_mask_is_the_mechanism_with_just_those_loops(name):
     masks = masks[rng.permutation(len(masks))]
     q, before = standing(mech, feet, masks, rng)
     tau, wrenches = rng.normal(size=before.shape), rng.normal(size=(len(masks), mech.n_links, 6))
-    v = constraints.impact(mech, q, before, masks)
+    v = lw.contact.impact(mech, q, before, masks)
     found = {
         "accelerations": lw.forward_dynamics(mech, q, v, tau, active=masks),
         "pushed": lw.forward_dynamics(mech, q, v, tau, wrenches=wrenches, active=masks),
         "reactions": constraints.loop_reactions(mech, q, v, tau, active=masks),
         "joints": lw.joint_wrenches(mech, q, v, tau=tau, wrenches=wrenches, active=masks),
-        "impulses": constraints.impact_impulses(mech, q, before, masks),
+        "impulses": lw.contact.impact_impulses(mech, q, before, masks),
     }
     for bits in chosen:
         mask = np.array([bool(bits >> k & 1) for k in range(len(feet))])
@@ -167,7 +167,7 @@ def test_random_mechanisms_with_some_of_their_loops(family, seed):
         held = [loop for loop, on in zip(mech.loops, mask, strict=True) if on]
         alone = mech.spanning_tree.with_loops(*held)
         close(a[k], oracle.forward_dynamics(alone, state.q, state.v, state.tau).accelerations)
-        if all(isinstance(loop, lw.Loop) for loop in mech.loops):
+        if all(isinstance(loop, lw.constraints.Loop) for loop in mech.loops):
             balance(mech, state.q, state.v, state.tau, a[k], joints[k], reactions[k])
         if mask.all():
             expected = constraints.loop_reactions(mech, state.q, state.v, state.tau, method="svd")
@@ -184,7 +184,7 @@ def corners(held=((1, 1), (1, -1), (-1, 1), (-1, -1))) -> Mechanism:
     for x, y in held:
         corner = np.array([0.1 * x, 0.05 * y, 0.0])
         ends = (np.eye(3), place + corner), (sole.rotation.T, sole.position + corner)
-        loops.append(lw.Loop(f"corner{x}{y}", lw.Spherical(), "ground", ends[0], "left_sole_link", ends[1]))
+        loops.append(lw.constraints.Loop(f"corner{x}{y}", lw.Spherical(), "ground", ends[0], "left_sole_link", ends[1]))
     return mech.with_loops(*loops)
 
 
@@ -196,7 +196,7 @@ def test_redundant_contacts():
     freedoms = mech.nv - np.array([0, 3, 5, 6, 6])[masks.sum(axis=-1)]
     np.testing.assert_array_equal(constraints.degrees_of_freedom(mech, q, active=masks), freedoms)
     tau = rng.normal(size=(16, mech.nv))
-    v = constraints.impact(mech, q, rng.normal(size=(16, mech.nv)), masks)
+    v = lw.contact.impact(mech, q, rng.normal(size=(16, mech.nv)), masks)
     found = lw.compile("closed_multipliers", mech, ports="active")(q, v, tau, masks.astype(float))
     assert np.isfinite(found).all()
     for k, mask in enumerate(masks):
@@ -254,13 +254,13 @@ def test_impacts_obey_the_laws():
     mech, rng = lw.mechanisms.quadruped(), np.random.default_rng(5)
     masks = rng.random((20, 4)) < 0.6
     q, v = standing(mech, QUADRUPED_FEET, masks, rng)
-    after, impulses = constraints.impact(mech, q, v, masks), constraints.impact_impulses(mech, q, v, masks)
+    after, impulses = lw.contact.impact(mech, q, v, masks), lw.contact.impact_impulses(mech, q, v, masks)
     lost = lw.kinetic_energy(mech, q, v) - lw.kinetic_energy(mech, q, after)
     np.testing.assert_allclose(lost, lw.kinetic_energy(mech, q, v - after), rtol=1e-9, atol=1e-12)  # so it never grows
     assert (lost[masks.any(axis=-1)] > 0.0).all()
     slipping = np.einsum("...ij,...j->...i", constraints.constraint_jacobian(mech, q), after)
     np.testing.assert_allclose(slipping[np.repeat(masks, 3, axis=-1)], 0.0, atol=1e-11)
-    np.testing.assert_allclose(constraints.impact(mech, q, after, masks), after, atol=1e-11)
+    np.testing.assert_allclose(lw.contact.impact(mech, q, after, masks), after, atol=1e-11)
     np.testing.assert_array_equal(after[~masks.any(axis=-1)], v[~masks.any(axis=-1)])
     for k in range(len(q)):  # the ground gives the momentum
         given = np.zeros(6)
@@ -276,9 +276,9 @@ def test_all_loops_close_by_default():
     mech = lw.mechanisms.quadruped()
     q, v = lw.neutral(mech), np.random.default_rng(1).normal(size=mech.nv)
     every = np.ones(4, dtype=bool)
-    np.testing.assert_allclose(constraints.impact(mech, q, v), constraints.impact(mech, q, v, every), atol=1e-12)
+    np.testing.assert_allclose(lw.contact.impact(mech, q, v), lw.contact.impact(mech, q, v, every), atol=1e-12)
     np.testing.assert_allclose(
-        constraints.impact_impulses(mech, q, v), constraints.impact_impulses(mech, q, v, every), atol=1e-11
+        lw.contact.impact_impulses(mech, q, v), lw.contact.impact_impulses(mech, q, v, every), atol=1e-11
     )
 
 
@@ -291,7 +291,7 @@ def test_inverse_dynamics_of_a_standing_robot():
     motors = mech.joint_names[1:]
     masks = np.array([[True] * 4, [True, True, True, False], [True, False, True, True]])
     q, v = standing(mech, QUADRUPED_FEET, masks, rng)
-    v = constraints.impact(mech, q, v, masks)
+    v = lw.contact.impact(mech, q, v, masks)
     driven = np.concatenate([np.zeros((3, 6)), rng.normal(size=(3, 12))], axis=-1)
     a = lw.forward_dynamics(mech, q, v, driven, active=masks)
     tau = lw.inverse_dynamics(mech, q, v, a, actuated=motors, active=masks)
@@ -340,7 +340,7 @@ def test_kernels_by_their_names():
         masked = lw.compile(f"closed_{function.__name__}", mech, ports="active", target="numpy")(q, zero, tau, on)
         np.testing.assert_allclose(masked, expected, atol=1e-12)
     kernel = lw.compile("closed_impact", mech, ports="active")
-    np.testing.assert_allclose(kernel(q, tau, on), constraints.impact(mech, q, tau), atol=1e-12)
+    np.testing.assert_allclose(kernel(q, tau, on), lw.contact.impact(mech, q, tau), atol=1e-12)
     np.testing.assert_array_equal(kernel(q, tau, 0.0 * on), tau)
 
 
@@ -364,7 +364,7 @@ def test_bad_masks_are_named(case):
     for function in (lw.forward_dynamics, constraints.multipliers, constraints.loop_reactions, lw.joint_wrenches):
         with pytest.raises(lw.MechanismError, match=message):
             function(mech, q, v, v, active=active)
-    for function in (constraints.impact, constraints.impact_impulses):
+    for function in (lw.contact.impact, lw.contact.impact_impulses):
         with pytest.raises(lw.MechanismError, match=message):
             function(mech, q, v, active)
     for function in (constraints.null_space, constraints.degrees_of_freedom):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.control import rate_jacobian
 from linkwise.dynamics.closed.derivatives import compiled_dofs
 from linkwise.dynamics.closed.sizes import sizes
 from linkwise.dynamics.closed.variations import state_of, variations
-from linkwise.linearization import rate_jacobian
 from linkwise.linearization.local_form import _compiled_form, _reference
 from linkwise.mechanism import MechanismError
 
@@ -123,7 +123,9 @@ def test_random_mechanisms_on_floating_bases_by_differences(family, seed):
 def test_compiled_and_reference_models_agree_with_all_options():
     mech, rng = built("loader"), np.random.default_rng(0)
     q, v = random_state("loader", 1)
-    passive = lw.Passive.dampers({mech.joint_names[0]: 2.0}) + lw.Passive.springs({mech.joint_names[1]: 30.0})
+    passive = lw.forces.Passive.dampers({mech.joint_names[0]: 2.0}) + lw.forces.Passive.springs(
+        {mech.joint_names[1]: 30.0}
+    )
     at = state_of(mech, q, v, rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6)), passive)
     for wanted in (None, rng.normal(size=(2, mech.nv)), [mech.joint_names[0], mech.joint_names[4]]):
         compiled, reference = _compiled_form(at, wanted), _reference(at, wanted)

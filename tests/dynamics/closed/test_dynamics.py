@@ -95,7 +95,7 @@ def test_lagrange_multipliers_as_printed():
         rtol=1e-10,
     )
     # (2.5a), (2.5b): along a motion that is integrated in this form, dq/dt is v and dv/dt the printed right-hand side.
-    np.testing.assert_array_equal(lw.coordinate_rates(mech, q, v), v)
+    np.testing.assert_array_equal(lw.kinematics.coordinate_rates(mech, q, v), v)
     h = 1e-3
     options = {"formulation": "lagrange", "stabilization": None, "method": "dop853", "rtol": 1e-12, "atol": 1e-12}
     motion = lw.simulate(mech, q, v, 4 * h, tau, t_eval=h * np.arange(5), **options)
@@ -347,13 +347,13 @@ def test_a_mechanism_that_cannot_move():
     mech = built("four_bar")
     q = np.zeros(3)
     pose = lw.frame_pose(mech, q, mech.link_names[0])
-    locked = mech.with_loops(lw.Loop("lock", lw.Fixed(), "ground", pose, mech.link_names[0], None))
+    locked = mech.with_loops(lw.constraints.Loop("lock", lw.Fixed(), "ground", pose, mech.link_names[0], None))
     assert lw.constraints.degrees_of_freedom(locked, q) == 0
     for options in ({}, {"independent": ()}):
         a = lw.forward_dynamics(locked, q, 0.0 * q, np.ones(3), **options)
         np.testing.assert_allclose(a, 0.0, atol=1e-12)
     np.testing.assert_array_equal(lw.inverse_dynamics(locked, q, 0.0 * q, [], independent=(), actuated=()), 0.0)
-    chart = lw.constraints.local_parametrization(locked, q)
+    chart = lw.kinematics.local_parametrization(locked, q)
     np.testing.assert_allclose(chart.configuration([]), q, atol=1e-12)
     assert chart.derivative(q).shape == (3, 0) and chart.forward_dynamics(q, 0.0 * q, np.ones(3)).shape == (0,)
 

@@ -7,10 +7,10 @@ import linkwise as lw
 from linkwise.dynamics.closed import force_derivatives
 
 ALL = (
-    lw.constraints.multipliers_derivatives,
-    lw.constraints.constraint_forces_derivatives,
-    lw.constraints.loop_reactions_derivatives,
-    lw.joint_wrenches_derivatives,
+    lw.derivatives.multipliers_derivatives,
+    lw.derivatives.constraint_forces_derivatives,
+    lw.derivatives.loop_reactions_derivatives,
+    lw.derivatives.joint_wrenches_derivatives,
 )
 
 
@@ -28,7 +28,7 @@ def held_arm() -> tuple[lw.Mechanism, np.ndarray]:
     """An arm of skew joints that holds a point in space."""
     mech = lw.mechanisms.random_tree(4, 2, ("revolute", "universal"))
     q = lw.random_state(mech, np.random.default_rng(1))[0]
-    return lw.hold_frames(mech, [mech.link_names[-1]], q, points=True), q
+    return lw.contact.hold_frames(mech, [mech.link_names[-1]], q, points=True), q
 
 
 def delta_robot() -> tuple[lw.Mechanism, np.ndarray]:
@@ -62,7 +62,7 @@ def test_batches(function):
         assert some.shape == (3, *one.shape)
     for part, one in zip(masked, function(mech, q[2], v[2], tau[2]), strict=True):
         np.testing.assert_allclose(part[2], one, atol=1e-9 * max(1.0, np.abs(one).max()))
-    if function is not lw.joint_wrenches_derivatives:
+    if function is not lw.derivatives.joint_wrenches_derivatives:
         assert not any(part[1].any() for part in masked)
     empty = function(mech, np.tile(q[0], (2, 0, 3, 1)), v[0], tau[0])
     assert [x.shape for x in empty] == [(2, 0, 3, *x.shape) for x in single]
@@ -74,8 +74,8 @@ def test_constraint_forces_follow_multipliers():
     mech = lw.mechanisms.stewart_platform()
     q, v, tau = (x[0] for x in states(mech, 1))
     jacobian = lw.constraints.constraint_jacobian(mech, q)
-    by_tau = lw.constraints.multipliers_derivatives(mech, q, v, tau)[2]
-    forces = lw.constraints.constraint_forces_derivatives(mech, q, v, tau)
+    by_tau = lw.derivatives.multipliers_derivatives(mech, q, v, tau)[2]
+    forces = lw.derivatives.constraint_forces_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(forces[2], -jacobian.T @ by_tau, atol=1e-9)
     d_a = lw.forward_dynamics_derivatives(mech, q, v, tau)
     np.testing.assert_allclose(lw.mass_matrix(mech, q) @ d_a[2], np.eye(mech.nv) + forces[2], atol=1e-8)
@@ -94,7 +94,7 @@ def test_wrenches_on_links_stay_in_link_axes():
             return lw.joint_wrenches(mech, *near, wrenches=wrenches, tau=tau)
 
         expected = (8 * (value(1e-4) - value(-1e-4)) - (value(2e-4) - value(-2e-4))) / 12e-4
-        found = lw.joint_wrenches_derivatives(mech, q, v, tau, wrenches)[0] @ step
+        found = lw.derivatives.joint_wrenches_derivatives(mech, q, v, tau, wrenches)[0] @ step
         np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
@@ -102,10 +102,10 @@ def test_closed_form_of_a_pendulum_on_a_rod():
     """A bead on a circle, x^2 + y^2 = 1, by a distance: lambda = v^2 - g y, and its derivatives."""
     builder = lw.Builder().link("cart").link("bead", 1.0, (0, 0, 0), (1, 1, 1))
     builder.joint("x", lw.Prismatic((1, 0, 0)), "ground", "cart").joint("y", lw.Prismatic((0, 1, 0)), "cart", "bead")
-    mech = builder.loop("rod", lw.Distance(1.0), "ground", None, "bead", None).build("pendulum", (0, -9.81, 0))
+    mech = builder.loop("rod", lw.contact.Distance(1.0), "ground", None, "bead", None).build("pendulum", (0, -9.81, 0))
     q, speed = np.array([0.6, -0.8]), 1.3
     v = speed * np.array([0.8, 0.6])
-    by_q, by_v, by_tau = lw.constraints.constraint_forces_derivatives(mech, q, v, np.zeros(2))
+    by_q, by_v, by_tau = lw.derivatives.constraint_forces_derivatives(mech, q, v, np.zeros(2))
     radial, along = q, np.array([0.8, 0.6])
     tension = speed**2 + 9.81 * 0.8  # towards the centre
     np.testing.assert_allclose(lw.constraints.constraint_forces(mech, q, v), -tension * radial, atol=1e-9)
@@ -119,10 +119,10 @@ def test_what_is_refused():
     mech = lw.mechanisms.four_bar()
     q, v, tau = (x[0] for x in states(mech, 1))
     with pytest.raises(lw.MechanismError, match="is open by"):
-        lw.constraints.multipliers_derivatives(mech, q + 0.1, v, tau)
+        lw.derivatives.multipliers_derivatives(mech, q + 0.1, v, tau)
     with pytest.raises(lw.MechanismError, match="velocities violate"):
-        lw.constraints.constraint_forces_derivatives(mech, q, v + 1.0, tau)
+        lw.derivatives.constraint_forces_derivatives(mech, q, v + 1.0, tau)
     with pytest.raises(ValueError, match="unknown frame 'link'"):
-        lw.constraints.loop_reactions_derivatives(mech, q, v, tau, frame="link")
+        lw.derivatives.loop_reactions_derivatives(mech, q, v, tau, frame="link")
     with pytest.raises(lw.MechanismError, match="active"):
-        lw.joint_wrenches_derivatives(mech, q, v, tau, active=[1, 0])
+        lw.derivatives.joint_wrenches_derivatives(mech, q, v, tau, active=[1, 0])

@@ -25,7 +25,7 @@ def iterated(mech, moving, speed):
     q = moving.q
     spin = {"ground": 0.0} | {link: moving.angular_velocity(link)[2] for link in mech.link_names}
     sliding = moving.velocity("B")[0]
-    gas = lw.wrenches_at(mech, {"piston.B": [0, 0, 0, -GAS, 0, 0]}, q, frame="world_aligned")
+    gas = lw.forces.wrenches_at(mech, {"piston.B": [0, 0, 0, -GAS, 0, 0]}, q, frame="world_aligned")
     rubbing, v = np.zeros_like(gas), speed * moving.v
     for _ in range(20):
         acting = {"wrenches": gas + rubbing}
@@ -43,7 +43,7 @@ def iterated(mech, moving, speed):
             pushes[b][2] += moment
             if a != "ground":
                 pushes[a][2] -= moment
-        rubbing = lw.wrenches_at(mech, pushes, q, frame="world_aligned")
+        rubbing = lw.forces.wrenches_at(mech, pushes, q, frame="world_aligned")
     return torque[0], lost
 
 

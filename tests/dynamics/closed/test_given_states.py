@@ -28,9 +28,9 @@ FUNCTIONS = {
     constraints.multipliers: ("q", "v", "tau"),
     constraints.loop_reactions: ("q", "v", "tau"),
     lw.joint_wrenches: ("q", "v", "a"),
-    constraints.impact: ("q", "v"),
-    constraints.impact_impulses: ("q", "v"),
-    constraints.local_parametrization: ("q",),
+    lw.contact.impact: ("q", "v"),
+    lw.contact.impact_impulses: ("q", "v"),
+    lw.kinematics.local_parametrization: ("q",),
 }
 SPOILT = {
     "complex": (lambda x: x + 0j, "{name} has dtype complex128"),
@@ -123,9 +123,9 @@ def test_lists_whole_numbers_and_single_precision_are_states():
         (lambda q, v: linkages.follow(MECH, q + 0j, {}), "q has dtype complex128"),
         (lambda q, v: linkages.follow(MECH, [q, q], {}), "follow takes one state"),
         (lambda q, v: linkages.follow(MECH, q, {"joint1": 1j}), "the target of 'joint1' has dtype complex128"),
-        (lambda q, v: constraints.local_parametrization(MECH, [q, q]), "local_parametrization takes one state"),
+        (lambda q, v: lw.kinematics.local_parametrization(MECH, [q, q]), "local_parametrization takes one state"),
         (
-            lambda q, v: constraints.implicit_coordinates(MECH, lambda q, y: q[:2] - y, [0j, 0j]),
+            lambda q, v: lw.kinematics.implicit_coordinates(MECH, lambda q, y: q[:2] - y, [0j, 0j]),
             "guess has dtype complex",
         ),
     ],
@@ -154,4 +154,4 @@ def test_other_numbers(call, message):
 )
 def test_charts_take_one_state_of_real_numbers(call, message):
     with pytest.raises(MechanismError, match=message):
-        call(constraints.local_parametrization(MECH, STATE["q"]), STATE["q"], STATE["v"])
+        call(lw.kinematics.local_parametrization(MECH, STATE["q"]), STATE["q"], STATE["v"])

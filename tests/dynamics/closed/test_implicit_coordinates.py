@@ -312,7 +312,7 @@ def test_conditions_are_checked():
 
 def test_relations_that_cannot_be_used():
     mech = PENDULUM
-    with pytest.raises(MechanismError, match="linkwise.scalar"):
+    with pytest.raises(MechanismError, match="linkwise.extend.scalar"):
         implicit_coordinates(mech, lambda q, y: [np.sin(q[0]) - y[0]], [0.0])
     with pytest.raises(MechanismError, match="gives 1 numbers, not an array of shape"):
         implicit_coordinates(mech, lambda q, y: [q[0], q[1]], [0.0])

@@ -67,7 +67,7 @@ def test_static_forces_do_not_depend_on_the_unit_of_length(actuated, unit):
     mech = scissors()
     other, q_there = state(mech, unit)
     q = lw.constraints.assemble(mech, mech.initial)
-    for more in ({}, {"forces": lw.Passive()}):  # by kernels and by NumPy
+    for more in ({}, {"forces": lw.forces.Passive()}):  # by kernels and by NumPy
         expected = quiet(lw.static_forces, mech, q, actuated=actuated, **more)
         found = quiet(lw.static_forces, other, q_there, actuated=actuated, **more)
         np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
@@ -132,7 +132,7 @@ def test_inputs_of_motors_do_not_depend_on_the_unit_of_length(unit):
         builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "slider", (0.5 / scale, 0, 0))
         builder.loop("C", z, "rod", (0.7 / scale, 0, 0), "slider", None)
         mech = builder.build("slider_crank", (-3.0 / scale, -9.81 / scale, 0))
-        return mech.with_elements(lw.Actuator("crank", "A"), lw.Actuator("ram", "slide"))
+        return mech.with_elements(lw.forces.Actuator("crank", "A"), lw.forces.Actuator("ram", "slide"))
 
     mech, other = slider_crank(1.0), slider_crank(unit)
     q = lw.constraints.assemble(mech, {"A": 0.8, "B": -1.2}, hold="A")

@@ -43,7 +43,7 @@ def test_it_is_a_parameter_of_kernels(mech: lw.Mechanism):
 
 
 def test_it_is_a_symbol_of_formulas(mech: lw.Mechanism):
-    formulas = lw.symbolic(mech, "position_error")
+    formulas = lw.codegen.symbolic(mech, "position_error")
     assert "d1" in formulas.symbols and formulas.values["d1"] == 0.9
 
 

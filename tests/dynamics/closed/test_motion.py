@@ -120,7 +120,7 @@ def test_states_within_the_passage_of_a_singular_position():
     mech = lw.mechanisms.n_four_bar(1)
     q = np.zeros(mech.nq)
     v = -2.0 * lw.constraints.null_space(mech, q, independent=("post0_joint",))[:, 0]
-    flat = lw.events.joint_passes(mech, "post0_joint", -np.pi / 2)
+    flat = lw.motion.joint_passes(mech, "post0_joint", -np.pi / 2)
     whole = lw.simulate(mech, q, v, 0.6, events=flat)
     (crossing,) = whole.events
     which = np.argmax((whole.t[:-1] < crossing.t) & (crossing.t <= whole.t[1:]))
@@ -194,7 +194,7 @@ def how_near(unit):
     q = np.array([values[name] for name in mech.joint_names])
     v = lw.constraints.null_space(mech, q, independent=("crank",))[:, 0]
     conditioning = lw.constraints.conditioning(mech, q, lw.constraints.generic_rank(mech, q))
-    return [conditioning, *lw.constraints.time_to_singular(mech, q, v), lw.constraints.usual_conditioning(mech, q)]
+    return [conditioning, *lw.kinematics.time_to_singular(mech, q, v), lw.constraints.usual_conditioning(mech, q)]
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
@@ -206,13 +206,13 @@ def test_units_do_not_decide_how_near_a_singular_position_is(unit):
 
 def test_questions_about_singular_positions_check_their_states():
     mech = lw.mechanisms.five_bar()
-    for ask in (lw.constraints.time_to_singular, lambda mech, q, v: lw.constraints.conditioning(mech, q, 2)):
+    for ask in (lw.kinematics.time_to_singular, lambda mech, q, v: lw.constraints.conditioning(mech, q, 2)):
         with pytest.raises(MechanismError, match="q has shape"):
             ask(mech, [1.0], np.zeros(4))
         with pytest.raises((TypeError, MechanismError), match="complex"):
             ask(mech, np.zeros(4, dtype=complex), np.zeros(4))
     with pytest.raises(MechanismError, match="one state"):
-        lw.constraints.time_to_singular(mech, np.zeros((2, 4)), np.zeros(4))
+        lw.kinematics.time_to_singular(mech, np.zeros((2, 4)), np.zeros(4))
 
 
 def test_time_to_a_singular_position():
@@ -223,14 +223,14 @@ def test_time_to_a_singular_position():
         turn = -(np.pi / 2 - x) * np.array([1, 1, 1, -1, -1])
         v = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
         assert np.linalg.norm(lw.constraints.position_error(mech, turn)) < 1e-14
-        time, conditioning = lw.constraints.time_to_singular(mech, turn, v, rank)
+        time, conditioning = lw.kinematics.time_to_singular(mech, turn, v, rank)
         assert abs(time - x) < 2.0 * x**3 + 1e-6 * x
         scaled = sizes(mech).rows[:, None] * lw.constraints.constraint_jacobian(mech, turn)
         s = np.linalg.svd(scaled, compute_uv=False)
         assert np.abs(conditioning - s[rank - 2 : rank] / s[0]).min() < 1e-12  # both fall to zero at the same time
-        assert lw.constraints.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
-    assert lw.constraints.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
-    assert lw.constraints.time_to_singular(mech, turn, 0.0 * v) == (np.inf, 1.0)
+        assert lw.kinematics.time_to_singular(mech, turn, -v)[0] > 1.0  # away from it
+    assert lw.kinematics.time_to_singular(mech, -(np.pi / 2) * np.array([1, 1, 1, -1, -1]), v) == (np.inf, 0.0)
+    assert lw.kinematics.time_to_singular(mech, turn, 0.0 * v) == (np.inf, 1.0)
 
 
 @pytest.mark.slow

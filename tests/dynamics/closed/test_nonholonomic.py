@@ -151,7 +151,7 @@ def test_reactions_are_what_newton_asks_for():
     assert lw.constraints.null_space(mech, q).T @ (least - tau) == pytest.approx(np.zeros(3), abs=1e-12)
     assert lw.forward_dynamics(mech, q, v, least) == pytest.approx(a)
     # A disk that slips and then grips: the velocities that are left roll.
-    after = lw.constraints.impact(mech, q, v + [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    after = lw.contact.impact(mech, q, v + [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
     assert lw.constraints.constraint_jacobian(mech, q) @ after == pytest.approx(np.zeros(3), abs=1e-12)
 
 
@@ -163,7 +163,7 @@ def test_a_round_tyre_is_a_ball_and_wheels_drive_a_cart():
         builder.joint("base", lw.Floating(), "ground", "body", (0.0, 0.0, 0.2))
         return builder.loop("contact", kind, "ground", None, "body", None).build()
 
-    tyre, ball = rolling(lw.Wheel(0.2, crown=0.2)), rolling(lw.Ball(0.2))
+    tyre, ball = rolling(lw.contact.Wheel(0.2, crown=0.2)), rolling(lw.contact.Ball(0.2))
     q = lw.constraints.assemble(tyre, lw.integrate(tyre, lw.neutral(tyre), [0.3, 0.2, 0.5, 1.0, 2.0, 0.1], 1.0))
     _, v = lw.constraints.project(tyre, q, np.arange(6.0))
     a = lw.forward_dynamics(tyre, q, v, np.ones(6))
@@ -205,7 +205,7 @@ def test_rows_of_ones_own():
     with pytest.raises(lw.MechanismError, match="none of them can be locked"):
         own.with_locked(angle=0.3)
     with pytest.raises(lw.MechanismError, match="ratios that change"):
-        lw.Coupling("c", {"x": lambda q: 1.0}, drive=lambda t: t)
+        lw.constraints.Coupling("c", {"x": lambda q: 1.0}, drive=lambda t: t)
     drifting = sleigh().coupling("blade", across, velocity=lambda t: 0.3 * t).build()
     motion = lw.simulate(drifting, None, None, 1.0, output_step=0.25)
     sideways = -np.sin(motion.q[:, 2]) * motion.v[:, 0] + np.cos(motion.q[:, 2]) * motion.v[:, 1]
@@ -233,8 +233,8 @@ def test_assembly_moves_wheels_sideways_too():
         (lambda b: b.ball("w", "body", "large"), "the radius of a ball must be a number"),
         (lambda b: b.knife_edge("w", "body", (0, 0, 0)), "the direction of a knife edge must be finite and not zero"),
         (lambda b: b.wheel("w", "bodi", 0.2).build(), "no link or frame 'bodi'"),
-        (lambda b: b.link("c", 1.0).joint("j", lw.Wheel(0.2), "body", "c"), "hang the link on a joint"),
-        (lambda b: b.loop("w", lw.Wheel, "body"), "make a joint of it: Wheel"),
+        (lambda b: b.link("c", 1.0).joint("j", lw.contact.Wheel(0.2), "body", "c"), "hang the link on a joint"),
+        (lambda b: b.loop("w", lw.contact.Wheel, "body"), "make a joint of it: Wheel"),
     ],
 )
 def test_what_is_wrong_is_said(make, said):
@@ -246,7 +246,7 @@ def test_what_is_wrong_is_said(make, said):
 def test_questions_about_positions_are_refused():
     mech = lw.mechanisms.snakeboard()
     for ask in (
-        lambda: lw.constraints.local_parametrization(mech, np.zeros(6)),
+        lambda: lw.kinematics.local_parametrization(mech, np.zeros(6)),
         lambda: lw.linkages.range_of_motion(mech, "rotor"),
         lambda: lw.simulate(mech, None, None, 1.0, coordinates="independent"),
     ):

@@ -125,8 +125,8 @@ def test_the_cases_are_as_varied_as_they_should_be():
     drawn = [case(family, seed) for family in FAMILIES for seed in range(PER_FAMILY)]
     mechanisms = [each.mech for each in drawn]
     loops = [loop for mech in mechanisms for loop in mech.loops]
-    kinds = {type(loop.kind) for loop in loops if isinstance(loop, lw.Loop)}
-    assert sum(isinstance(loop, lw.Coupling) for loop in loops) >= 2
+    kinds = {type(loop.kind) for loop in loops if isinstance(loop, lw.constraints.Loop)}
+    assert sum(isinstance(loop, lw.constraints.Coupling) for loop in loops) >= 2
     assert kinds == {type(kind) for kind in (*(each for each, _ in PLANAR_LOOPS.values()), lw.Helical(), lw.Planar())}
     assert {state.label for each in drawn for state in each.states} == {REGULAR, SINGULAR, NEARLY}
     floating = [isinstance(mech.bodies[0].kind, lw.Floating) for mech in mechanisms]

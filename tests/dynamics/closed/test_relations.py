@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwise.scalar import cos
+from linkwise.extend.scalar import cos
 
 import linkwise as lw
 from linkwise import constraints, linkages
@@ -80,7 +80,7 @@ def test_motions_stay_on_the_cam(cam):
 def test_drives_and_locked_joints(cam):
     """A relation may follow time, and a joint of it may be locked."""
     shifted = cam.spanning_tree.with_loops(
-        lw.Coupling("profile", ("cam", "lift"), 0.0, lw.Drive(lambda t: 0.1 * t), relation=lift)
+        lw.constraints.Coupling("profile", ("cam", "lift"), 0.0, lw.constraints.Drive(lambda t: 0.1 * t), relation=lift)
     ).at_time(0.2)
     q = constraints.assemble(shifted, {"cam": 0.4}, hold="cam")
     assert q[1] == pytest.approx(HEIGHT * (1 - np.cos(0.8)) + 0.02)
@@ -90,13 +90,13 @@ def test_drives_and_locked_joints(cam):
 
 def test_what_is_refused(cam, tmp_path):
     broken = built(lambda q: np.interp(q["cam"], [0.0, 1.0], [0.0, 1.0])).build("broken")
-    with pytest.raises(lw.MechanismError, match="could not be evaluated .*linkwise.scalar"):
+    with pytest.raises(lw.MechanismError, match="could not be evaluated .*linkwise.extend.scalar"):
         constraints.position_error(broken, [0.0, 0.0])
     with pytest.raises(lw.MechanismError, match="a relation is a function"):
-        lw.Coupling("profile", ("cam",), relation=3.0)
+        lw.constraints.Coupling("profile", ("cam",), relation=3.0)
     with pytest.raises(lw.MechanismError, match="no moving joint 'lifter'"):
         built().relation("other", ("cam", "lifter"), lift).build("x")
-    with pytest.raises(lw.MechanismError, match="could not be evaluated .*linkwise.scalar"):
+    with pytest.raises(lw.MechanismError, match="could not be evaluated .*linkwise.extend.scalar"):
         broken.save(tmp_path / "cam.urdf")
     with pytest.raises(lw.MechanismError, match="MJCF has no equality for the relation 'profile'"):
         cam.save(tmp_path / "cam.xml")

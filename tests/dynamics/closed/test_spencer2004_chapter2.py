@@ -49,7 +49,7 @@ def derivative(function, at, step=1e-5):
     return np.array(columns).T
 
 
-CHART = lw.constraints.local_parametrization(MECH, Q, ROWS)
+CHART = lw.kinematics.local_parametrization(MECH, Q, ROWS)
 
 
 def psi(y):
@@ -111,7 +111,7 @@ def test_a_nonlinear_change_of_coordinates():
     def phi(x, y):
         return np.concatenate([residual(x, y), h(x)])
 
-    chart = lw.constraints.local_parametrization(
+    chart = lw.kinematics.local_parametrization(
         MECH,
         Q,
         Coordinates(c, lambda q: derivative(c, q), lambda q, v: derivative(lambda p: derivative(c, p) @ v, q) @ v),
@@ -205,7 +205,7 @@ def test_null_space_methods():
         smallest = min(1.0, np.linalg.svd(jacobian(q))[1][-1])
         assert np.linalg.svd(stacked)[1][-1] == pytest.approx(smallest, rel=1e-9)  # no worse than G is
         np.testing.assert_allclose(np.linalg.inv(stacked)[:, :2], basis, atol=1e-11)
-        chart = lw.constraints.local_parametrization(MECH, q, basis.T)
+        chart = lw.kinematics.local_parametrization(MECH, q, basis.T)
         np.testing.assert_allclose(chart.derivative(q), basis, atol=1e-11)
         np.testing.assert_allclose(chart.configuration([0.0, 0.0]), q, atol=1e-12)
     # With dK/dt = -Q1 R^-T dG/dt K, the null space along the motion is spanned by K + t dK/dt to first order.
@@ -229,7 +229,7 @@ def test_the_parallel_four_bar_robot_has_a_constant_basis():
         np.testing.assert_allclose(lw.constraints.position_error(mech, q), 0.0, atol=1e-14)
         basis = lw.constraints.null_space(mech, q, independent=("joint1", "joint2"))
         np.testing.assert_allclose(basis, printed, atol=1e-9 / abs(np.sin(q1 - q2)))
-        chart = lw.constraints.local_parametrization(mech, q, ("joint1", "joint2"))
+        chart = lw.kinematics.local_parametrization(mech, q, ("joint1", "joint2"))
         moved = chart.configuration([0.1, -0.2])
         np.testing.assert_allclose(moved, q + printed @ [0.1, -0.2], atol=1e-10)
         # The general formula printed before it is simplified.

@@ -43,7 +43,7 @@ def test_the_singular_value_decomposition_does_both():
     same = lw.constraints.null_space(MECH, Q)
     np.testing.assert_allclose(same @ same.T, v2 @ v2.T, atol=1e-12)
     # The same by the chart that has V2* q for coordinates: K = V2 (3.2), dK/dt dy/dt (3.3), (3.6), (3.7).
-    chart = lw.constraints.local_parametrization(MECH, Q, v2.T)  # (3.1)
+    chart = lw.kinematics.local_parametrization(MECH, Q, v2.T)  # (3.1)
     np.testing.assert_allclose(chart.derivative(Q), v2, atol=1e-12)
     np.testing.assert_allclose(chart.offset(Q, V), summed, atol=1e-11)
     y_acceleration = reduced @ v2.T @ (force - mass @ offset)

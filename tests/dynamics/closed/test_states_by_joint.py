@@ -35,7 +35,7 @@ def test_states_by_joint_are_the_same_everywhere():
         (lw.forward_dynamics(mech, q, SPEED, FORCE), lw.forward_dynamics(mech, q, v, tau)),
         (lw.constraints.multipliers(mech, ANGLE, SPEED, FORCE), lw.constraints.multipliers(mech, q, v, tau)),
         (lw.joint_wrenches(mech, ANGLE, SPEED, tau=FORCE), lw.joint_wrenches(mech, q, v, tau=tau)),
-        (lw.constraints.impact(mech, ANGLE, SPEED), v),
+        (lw.contact.impact(mech, ANGLE, SPEED), v),
         (lw.constraints.project(mech, ANGLE, SPEED)[1], v),
         (lw.constraints.constraint_jacobian(mech, ANGLE), lw.constraints.constraint_jacobian(mech, q)),
         (lw.constraints.constraint_bias(mech, ANGLE, v=SPEED), lw.constraints.constraint_bias(mech, q, v)),
@@ -43,12 +43,12 @@ def test_states_by_joint_are_the_same_everywhere():
         (np.abs(lw.constraints.null_space(mech, ANGLE)), np.abs(lw.constraints.null_space(mech, q))),
         (lw.linkages.follow(mech, ANGLE, {"crank_joint": 0.9}), lw.linkages.follow(mech, q, {"crank_joint": 0.9})),
         (lw.constraints.conditioning(mech, ANGLE, 2), lw.constraints.conditioning(mech, q, 2)),
-        (lw.constraints.local_parametrization(mech, ANGLE).origin, q),
+        (lw.kinematics.local_parametrization(mech, ANGLE).origin, q),
         (lw.forward_dynamics_derivatives(mech, ANGLE, SPEED, FORCE)[0], None),
         (lw.forward_dynamics(mech, ANGLE, SPEED, FORCE, forces="all"), lw.forward_dynamics(mech, q, v, tau)),
     ]
     # Where a position becomes singular, times are known to the root of rounding.
-    times = lw.constraints.time_to_singular(mech, ANGLE, SPEED), lw.constraints.time_to_singular(mech, q, v)
+    times = lw.kinematics.time_to_singular(mech, ANGLE, SPEED), lw.kinematics.time_to_singular(mech, q, v)
     np.testing.assert_allclose(*times, rtol=1e-7)
     expected = lw.forward_dynamics_derivatives(mech, q, v, tau)[0]
     for found, other in pairs:
@@ -129,7 +129,7 @@ def test_unactuated_joints_are_those_that_are_not_actuated():
 
 def test_passive_are_springs_and_joint_names_as_passive_are_told():
     mech, q, v, _ = arrays()
-    springs = lw.Passive.springs({"rocker_joint": 30.0}) + lw.Passive.dampers({"crank_joint": 2.0})
+    springs = lw.forces.Passive.springs({"rocker_joint": 30.0}) + lw.forces.Passive.dampers({"crank_joint": 2.0})
     wanted = {"independent": "crank_joint", "actuated": "crank_joint"}
     beside = lw.inverse_dynamics(mech, q, v, [2.0], forces=springs, **wanted)
     assert abs(beside[0] - lw.inverse_dynamics(mech, q, v, [2.0], **wanted)[0]) > 0.1

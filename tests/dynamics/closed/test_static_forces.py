@@ -19,7 +19,7 @@ def test_weight_and_load_of_a_slider_crank(motor):
         work.append((lw.potential_energy(mech, q) - ends @ push[3:], q[:, mech.q_index(motor)][:, 0]))
     (before, at), (after, there) = work
     q = lw.linkages.follow_path(mech, lw.neutral(mech), {"crank_joint": angles})
-    load = lw.wrenches_at(mech, {"slider": push}, q, frame="world_aligned")
+    load = lw.forces.wrenches_at(mech, {"slider": push}, q, frame="world_aligned")
     found = lw.static_forces(mech, q, actuated=motor, wrenches=load)
     own = mech.v_index(motor)
     np.testing.assert_allclose(found[:, own][:, 0], (after - before) / (there - at), rtol=1e-6)
@@ -41,7 +41,7 @@ def test_effort_is_shared_by_weights():
 
 def test_pushes_by_link_are_named_by_wrenches_at():
     mech = lw.mechanisms.slider_crank()
-    with pytest.raises(lw.MechanismError, match="wrenches is a dictionary.*linkwise.wrenches_at makes one"):
+    with pytest.raises(lw.MechanismError, match="wrenches is a dictionary.*linkwise.forces.wrenches_at makes one"):
         lw.static_forces(mech, lw.neutral(mech), wrenches={"slider": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]})
 
 
@@ -53,7 +53,7 @@ def test_reactions_of_links_without_mass():
     with pytest.warns(lw.MechanismWarning):
         mech = builder.build("weightless", strict=False)
     q = lw.constraints.assemble(mech, {"A": 1.0, "D": 1.6}, hold="A")
-    pushes = lw.wrenches_at(mech, {"rocker": [0, 0, 10.0, 0, 0, 0]})
+    pushes = lw.forces.wrenches_at(mech, {"rocker": [0, 0, 10.0, 0, 0, 0]})
     tau = lw.static_forces(mech, q, actuated="A", wrenches=pushes)
     (loop,) = lw.constraints.loop_reactions(mech, q, tau=tau, wrenches=pushes)
     joints = lw.joint_wrenches(mech, q, tau=tau, wrenches=pushes)

@@ -14,7 +14,7 @@ from linkwise import constraints
 ROBOT = lw.mechanisms.quadruped(())
 TOES = [name for name in ROBOT.frame_names if name.endswith("_toe")]
 STAND = ROBOT.initial
-HELD = lw.hold_frames(ROBOT, TOES, STAND, points=True)
+HELD = lw.contact.hold_frames(ROBOT, TOES, STAND, points=True)
 MOTORS = HELD.joint_names[1:]
 TRUNK = [f"trunk_joint.{axis}" for axis in ("wx", "wy", "wz", "vx", "vy", "vz")]
 
@@ -32,8 +32,8 @@ def test_the_line_through_two_feet_is_named(feet):
     rng = np.random.default_rng(feet[1])
     q = lw.integrate(ROBOT, STAND, 0.3 * rng.normal(size=ROBOT.nv), 1.0)
     places = [lw.frame_pose(ROBOT, q, TOES[k])[:3, 3] for k in feet]
-    two = lw.hold_frames(ROBOT, [TOES[k] for k in feet], q, points=True)
-    four, active = lw.hold_frames(ROBOT, TOES, q, points=True), np.isin(np.arange(4), feet)
+    two = lw.contact.hold_frames(ROBOT, [TOES[k] for k in feet], q, points=True)
+    four, active = lw.contact.hold_frames(ROBOT, TOES, q, points=True), np.isin(np.arange(4), feet)
     for held, more in ((two, {}), (four, {"active": active})):
         with pytest.raises(lw.MechanismError, match="in 1 of the 12 degrees of freedom, the rotation of") as refused:
             lw.inverse_dynamics(held, q, None, None, actuated=MOTORS, **more)
@@ -81,7 +81,7 @@ def test_motors_that_would_help_are_asked_for():
 
 
 def test_coordinates_that_are_named_are_not_asked_for():
-    two = lw.hold_frames(ROBOT, [TOES[0], TOES[3]], STAND, points=True)
+    two = lw.contact.hold_frames(ROBOT, [TOES[0], TOES[3]], STAND, points=True)
     with pytest.raises(lw.MechanismError, match="12 coordinates were chosen, and the others do not follow") as refused:
         constraints.null_space(two, STAND, independent=MOTORS)
     assert " too" not in str(refused.value)

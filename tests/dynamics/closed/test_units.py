@@ -52,7 +52,7 @@ class In:
         """(count, nv): random changes of coordinates."""
         return size * self.units.of_v(self.si) * np.random.default_rng(5).normal(size=(count, self.si.nv))
 
-    def independent(self) -> lw.StateSpace:
+    def independent(self) -> lw.control.StateSpace:
         """The linear model in SI units, whose coordinates describe the motion well."""
         return lw.linearize(self.si, self.si_q)
 
@@ -138,8 +138,8 @@ def reactions(at: In) -> list[np.ndarray]:
 
 def impacts(at: In) -> list[np.ndarray]:
     v = at.v + at.changes(1.0)[0] / at.units.time
-    impulses = lw.constraints.impact_impulses(at.mech, at.q, v) / at.units.time
-    return [at.velocities(lw.constraints.impact(at.mech, at.q, v)), at.wrenches(impulses)]
+    impulses = lw.contact.impact_impulses(at.mech, at.q, v) / at.units.time
+    return [at.velocities(lw.contact.impact(at.mech, at.q, v)), at.wrenches(impulses)]
 
 
 def inverse_dynamics(at: In) -> list[np.ndarray]:
@@ -185,7 +185,7 @@ def charts(at: In) -> list[np.ndarray]:
     if at.mech.is_nonholonomic:
         return []
     rows = at.independent().rows
-    chart = lw.constraints.local_parametrization(at.mech, at.q, rows)
+    chart = lw.kinematics.local_parametrization(at.mech, at.q, rows)
     units = np.abs(rows) @ at.units.of_v(at.si)
     y = 1e-2 * units
     a = chart.forward_dynamics(at.q, at.v, at.tau)

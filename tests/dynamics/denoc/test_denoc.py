@@ -1,4 +1,5 @@
-"""lw.denoc against stacked operators, Pinocchio and the rest of the library, on random serial and branching arms."""
+"""lw.formulations.denoc against stacked operators, Pinocchio and the rest of the library, on random serial and
+branching arms."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def transposed(matrices):
 @every_tree
 def test_matrices_are_the_operators_moved_to_mass_centres(mech):
     q, *_ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
     same(N_l, by_state(lambda q: complement(mech, q)[0], q))
     same(N_d, by_state(lambda q: complement(mech, q)[1], q))
 
@@ -62,7 +63,7 @@ def test_matrices_are_the_operators_moved_to_mass_centres(mech):
 @every_tree
 def test_complement_gives_the_twists_of_the_mass_centres(mech):
     q, v, *_ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
     twists = times(N_l @ N_d, v).reshape(STATES, -1, 6)
     turns, velocities = lw.link_poses(mech, q)[..., :3, :3], lw.link_velocities(mech, q, v)
     com = np.array([body.com for body in mech.bodies])
@@ -74,7 +75,7 @@ def test_complement_gives_the_twists_of_the_mass_centres(mech):
 def test_propagation_is_the_identity_and_a_shift_where_a_link_is_on_the_way(mech):
     """(13), (17): exact zeros and ones everywhere else."""
     q, *_ = states(mech)
-    N_l, _ = lw.denoc.matrices(mech, q)
+    N_l, _ = lw.formulations.denoc.matrices(mech, q)
     blocks = N_l.reshape(STATES, mech.n_links, 6, mech.n_links, 6).swapaxes(2, 3)
     for i in range(mech.n_links):
         for j in range(mech.n_links):
@@ -92,9 +93,9 @@ def test_propagation_is_the_identity_and_a_shift_where_a_link_is_on_the_way(mech
 @every_tree
 def test_inertia_matrix_is_the_projected_mass(mech):
     q, *_ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
     projected = transposed(N_l @ N_d) @ by_state(lambda q: generalized_mass(mech, q), q) @ N_l @ N_d
-    found = lw.denoc.inertia_matrix(mech, q)
+    found = lw.formulations.denoc.inertia_matrix(mech, q)
     same(found, projected + op.dense(op.R, mech, q[0]))
     same(found, by_state(lambda q: op.dense(op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R, mech, q), q))
     np.testing.assert_array_equal(found, transposed(found))
@@ -104,7 +105,7 @@ def test_inertia_matrix_is_the_projected_mass(mech):
 def test_coriolis_matrix_gives_the_bias_without_gravity(mech):
     q, v, *_ = states(mech)
     weightless = mech.with_gravity((0.0, 0.0, 0.0))
-    same(times(lw.denoc.coriolis_matrix(mech, q, v), v), lw.bias_force(weightless, q, v))
+    same(times(lw.formulations.denoc.coriolis_matrix(mech, q, v), v), lw.bias_force(weightless, q, v))
 
 
 @every_tree
@@ -113,26 +114,26 @@ def test_coriolis_matrix_is_that_of_the_definition(mech):
     q, v, *_ = (array[0] for array in states(mech))
 
     def noc(q):
-        N_l, N_d = lw.denoc.matrices(mech, q)
+        N_l, N_d = lw.formulations.denoc.matrices(mech, q)
         return N_l @ N_d
 
     N, N_dot = noc(q), rate_of_change(noc, mech, q, v)
     expected = N.T @ (generalized_mass(mech, q) @ N_dot + mass_rate(mech, q, v) @ N)
-    same(lw.denoc.coriolis_matrix(mech, q, v), expected, 1e-7)
+    same(lw.formulations.denoc.coriolis_matrix(mech, q, v), expected, 1e-7)
 
 
 @every_tree
 def test_inertia_rate_less_twice_the_coriolis_matrix_is_skew(mech):
     """C + C* = N* M dN/dt + dN/dt* M N + N* (omega x I - I omega x) N is the rate of the inertia matrix."""
     q, v, *_ = (array[0] for array in states(mech))
-    C = lw.denoc.coriolis_matrix(mech, q, v)
+    C = lw.formulations.denoc.coriolis_matrix(mech, q, v)
     same(C + C.T, rate_of_change(lambda q: lw.mass_matrix(mech, q), mech, q, v), 1e-7)
 
 
 def test_coriolis_matrix_is_not_the_one_of_christoffel_symbols():
     mech = lw.mechanisms.chain(4)
     q, v, *_ = (array[0] for array in states(mech))
-    difference = lw.denoc.coriolis_matrix(mech, q, v) - lw.coriolis_matrix(mech, q, v)
+    difference = lw.formulations.denoc.coriolis_matrix(mech, q, v) - lw.coriolis_matrix(mech, q, v)
     assert np.abs(difference).max() > 1e-2
     same(difference, -difference.T, 1e-12)
 
@@ -140,21 +141,21 @@ def test_coriolis_matrix_is_not_the_one_of_christoffel_symbols():
 @every_tree
 def test_forces_are_the_projected_wrenches(mech):
     q, _, _, wrenches = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
-    same(lw.denoc.forces(mech, q, wrenches), times(transposed(N_l @ N_d), wrenches.reshape(STATES, -1)))
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
+    same(lw.formulations.denoc.forces(mech, q, wrenches), times(transposed(N_l @ N_d), wrenches.reshape(STATES, -1)))
 
 
 @every_tree
 def test_weights_as_wrenches_are_the_gravity_forces(mech):
     q, *_ = states(mech)
     weights = np.concatenate([np.zeros((mech.n_links, 3)), mech.masses[:, None] * mech.gravity], axis=1)
-    same(lw.denoc.forces(mech, q, weights), -lw.gravity_force(mech, q))
+    same(lw.formulations.denoc.forces(mech, q, weights), -lw.gravity_force(mech, q))
 
 
 @every_tree
 def test_factors_of_the_inertia_matrix(mech):
     q, *_ = states(mech)
-    U, D = lw.denoc.udu(mech, q)
+    U, D = lw.formulations.denoc.udu(mech, q)
     same(U @ D @ transposed(U), lw.mass_matrix(mech, q))
     same(U, by_state(lambda q: op.dense(op.identity(op.JOINT) + op.H @ op.phi @ op.K, mech, q), q))
     same(D, by_state(lambda q: op.dense(op.D, mech, q), q))
@@ -172,10 +173,10 @@ def test_factors_of_the_inertia_matrix(mech):
 @every_tree
 def test_dynamics_agree_with_the_rest_of_the_library_and_undo_each_other(mech):
     q, v, a, _ = states(mech)
-    tau = lw.denoc.inverse_dynamics(mech, q, v, a)
+    tau = lw.formulations.denoc.inverse_dynamics(mech, q, v, a)
     same(tau, lw.inverse_dynamics(mech, q, v, a))
-    same(lw.denoc.forward_dynamics(mech, q, v, tau), a, 1e-9)
-    same(lw.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
+    same(lw.formulations.denoc.forward_dynamics(mech, q, v, tau), a, 1e-9)
+    same(lw.formulations.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
 
 
 # -- Pinocchio ----------------------------------------------------------------------------------------
@@ -197,12 +198,12 @@ def test_against_pinocchio(mech):
 
     q, v, a, wrenches = states(mech)
     answers = mirrored(mech).answers(q, v, a, wrenches)
-    same(lw.denoc.inertia_matrix(mech, q), answers["mass_matrix"])
-    same(lw.denoc.inverse_dynamics(mech, q, v, a), answers["inverse_dynamics"])
-    same(lw.denoc.forward_dynamics(mech, q, v, a), answers["forward_dynamics"])
-    U, D = lw.denoc.udu(mech, q)
+    same(lw.formulations.denoc.inertia_matrix(mech, q), answers["mass_matrix"])
+    same(lw.formulations.denoc.inverse_dynamics(mech, q, v, a), answers["inverse_dynamics"])
+    same(lw.formulations.denoc.forward_dynamics(mech, q, v, a), answers["forward_dynamics"])
+    U, D = lw.formulations.denoc.udu(mech, q)
     same(transposed(np.linalg.inv(U)) @ np.linalg.inv(D) @ np.linalg.inv(U), answers["mass_matrix_inverse"])
-    same(times(lw.denoc.coriolis_matrix(mech, q, v), v), answers["bias_force"] - answers["gravity_force"])
+    same(times(lw.formulations.denoc.coriolis_matrix(mech, q, v), v), answers["bias_force"] - answers["gravity_force"])
 
 
 # -- edges --------------------------------------------------------------------------------------------
@@ -222,14 +223,17 @@ def with_mimic_joint():
 def test_followers_move_with_their_leaders():
     mech = with_mimic_joint()
     q, v, a, _ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
     assert N_d.shape == (STATES, 12, 1)
     turns, velocities = lw.link_poses(mech, q)[..., :3, :3], lw.link_velocities(mech, q, v)
     same(times(N_l @ N_d, v).reshape(STATES, 2, 6)[..., :3], times(turns, velocities[..., :3]))
-    same(lw.denoc.inertia_matrix(mech, q), lw.mass_matrix(mech, q))
-    same(times(lw.denoc.coriolis_matrix(mech, q, v), v) + lw.gravity_force(mech, q), lw.bias_force(mech, q, v))
-    same(lw.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
-    U, D = lw.denoc.udu(mech, q)
+    same(lw.formulations.denoc.inertia_matrix(mech, q), lw.mass_matrix(mech, q))
+    same(
+        times(lw.formulations.denoc.coriolis_matrix(mech, q, v), v) + lw.gravity_force(mech, q),
+        lw.bias_force(mech, q, v),
+    )
+    same(lw.formulations.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
+    U, D = lw.formulations.denoc.udu(mech, q)
     same(U @ D @ np.swapaxes(U, -1, -2), lw.mass_matrix(mech, q))
 
 
@@ -239,51 +243,60 @@ def test_a_link_without_mass_is_seen_at_the_point_the_mechanism_gives():
     builder.joint("swing", lw.Revolute((0.0, 0.0, 1.0)), "hub", "rod")
     mech = builder.build()
     q, v, a, _ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q)
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q)
     twist = times(N_l @ N_d, v)[:, :6]
     turns = lw.link_poses(mech, q)[:, 0, :3, :3]
     np.testing.assert_allclose(twist[:, 3:], np.cross(twist[:, :3], turns @ [0.0, 0.0, mech.bodies[0].com[2]]))
-    same(lw.denoc.inverse_dynamics(mech, q, v, a), lw.inverse_dynamics(mech, q, v, a))
-    same(lw.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
+    same(lw.formulations.denoc.inverse_dynamics(mech, q, v, a), lw.inverse_dynamics(mech, q, v, a))
+    same(lw.formulations.denoc.forward_dynamics(mech, q, v, a), lw.forward_dynamics(mech, q, v, a))
 
 
 def test_public_functions_compile_as_themselves_and_take_parameters():
     mech = lw.mechanisms.chain(3)
     q, v, *_ = (array[0] for array in states(mech))
-    same(lw.compile(lw.denoc.coriolis_matrix, mech)(q, v), lw.denoc.coriolis_matrix(mech, q, v))
-    heavier = lw.compile(lw.denoc.coriolis_matrix, mech, parameters=("mass", "com"))
+    same(
+        lw.compile(lw.formulations.denoc.coriolis_matrix, mech)(q, v), lw.formulations.denoc.coriolis_matrix(mech, q, v)
+    )
+    heavier = lw.compile(lw.formulations.denoc.coriolis_matrix, mech, parameters=("mass", "com"))
     com = np.array([body.com for body in mech.bodies])
-    same(heavier(q, v, mech.masses, com), lw.denoc.coriolis_matrix(mech, q, v))
+    same(heavier(q, v, mech.masses, com), lw.formulations.denoc.coriolis_matrix(mech, q, v))
     inertia = np.array([body.inertia for body in mech.bodies])
-    all_inputs = lw.compile(lw.denoc.udu, mech, parameters=("mass", "com", "inertia"))
-    same(all_inputs(q, 2.0 * mech.masses, com, 2.0 * inertia)[1], 2.0 * lw.denoc.udu(mech, q)[1])
+    all_inputs = lw.compile(lw.formulations.denoc.udu, mech, parameters=("mass", "com", "inertia"))
+    same(all_inputs(q, 2.0 * mech.masses, com, 2.0 * inertia)[1], 2.0 * lw.formulations.denoc.udu(mech, q)[1])
 
 
 def test_one_state_and_empty_batches():
     mech = lw.mechanisms.chain(3)
     q, v, *_ = states(mech)
-    N_l, N_d = lw.denoc.matrices(mech, q[0])
+    N_l, N_d = lw.formulations.denoc.matrices(mech, q[0])
     assert (N_l.shape, N_d.shape) == ((18, 18), (18, 3))
-    U, D = lw.denoc.udu(mech, q[:0])
+    U, D = lw.formulations.denoc.udu(mech, q[:0])
     assert U.shape == D.shape == (0, 3, 3)
 
 
 def test_a_mechanism_that_does_not_move():
     mech = lw.Builder().link("post", 1.0).joint("weld", lw.Fixed(), "ground", "post").build()
     q = np.zeros((5, 0))
-    assert [x.shape for x in lw.denoc.matrices(mech, q)] == [(5, 0, 0), (5, 0, 0)]
-    assert [x.shape for x in lw.denoc.udu(mech, q)] == [(5, 0, 0), (5, 0, 0)]
-    assert lw.denoc.coriolis_matrix(mech, q, q).shape == lw.denoc.inertia_matrix(mech, q).shape == (5, 0, 0)
-    assert lw.denoc.forward_dynamics(mech, q, q, q).shape == (5, 0)
+    assert [x.shape for x in lw.formulations.denoc.matrices(mech, q)] == [(5, 0, 0), (5, 0, 0)]
+    assert [x.shape for x in lw.formulations.denoc.udu(mech, q)] == [(5, 0, 0), (5, 0, 0)]
+    assert (
+        lw.formulations.denoc.coriolis_matrix(mech, q, q).shape
+        == lw.formulations.denoc.inertia_matrix(mech, q).shape
+        == (5, 0, 0)
+    )
+    assert lw.formulations.denoc.forward_dynamics(mech, q, q, q).shape == (5, 0)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.InertiaWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.files.InertiaWarning")
 def test_what_cannot_be_solved_is_refused():
     mech = lw.Builder().link("hub").joint("turn", lw.Revolute((0, 0, 1)), "ground", "hub").build(strict=False)
-    for call in (lambda: lw.denoc.udu(mech, [0.0]), lambda: lw.denoc.forward_dynamics(mech, [0.0], [0.0], [0.0])):
+    for call in (
+        lambda: lw.formulations.denoc.udu(mech, [0.0]),
+        lambda: lw.formulations.denoc.forward_dynamics(mech, [0.0], [0.0], [0.0]),
+    ):
         with pytest.raises(lw.MechanismError, match="needs a positive mass matrix"):
             call()
-    assert lw.denoc.inertia_matrix(mech, [0.0]).tolist() == [[0.0]]
+    assert lw.formulations.denoc.inertia_matrix(mech, [0.0]).tolist() == [[0.0]]
 
 
 @trees_of([(2, 1, True), (5, 0, False), (8, 1, True)])
@@ -298,4 +311,6 @@ def test_accelerations_of_given_forces(tree):
 def test_accelerations_where_joints_mimic_others():
     mech, *_ = tied_and_free(1)
     q, phi = lw.random_state(mech, np.random.default_rng(0))
-    np.testing.assert_allclose(lw.mass_matrix(mech, q) @ lw.denoc.accelerations(mech, q, phi), phi, atol=1e-9)
+    np.testing.assert_allclose(
+        lw.mass_matrix(mech, q) @ lw.formulations.denoc.accelerations(mech, q, phi), phi, atol=1e-9
+    )

@@ -16,7 +16,7 @@ STEP = mpmath.mpf(10) ** -16  # error of a central difference: 1e-32 of truncati
 
 
 class Precise:
-    """An mpmath number with the functions that linkwise.scalar asks for."""
+    """An mpmath number with the functions that linkwise.extend.scalar asks for."""
 
     def __init__(self, value):
         self.value = value.value if isinstance(value, Precise) else mpmath.mpf(value)

@@ -28,15 +28,15 @@ def simulate(
         if variables == "v":
             change, v = lw.forward_dynamics(mech, q, rates, torque(t, q, rates)), rates
         elif control is None:
-            change, v = lw.diagonal.motion(mech, q, rates, np.zeros(mech.nv), normalized=normalized)
+            change, v = lw.formulations.diagonal.motion(mech, q, rates, np.zeros(mech.nv), normalized=normalized)
         else:
-            v = lw.diagonal.velocities(mech, q, rates, normalized=normalized)
-            change = lw.diagonal.forward_dynamics(mech, q, rates, torque(t, q, v), normalized=normalized)
-        return np.concatenate([lw.coordinate_rates(mech, q, v), change])
+            v = lw.formulations.diagonal.velocities(mech, q, rates, normalized=normalized)
+            change = lw.formulations.diagonal.forward_dynamics(mech, q, rates, torque(t, q, v), normalized=normalized)
+        return np.concatenate([lw.kinematics.coordinate_rates(mech, q, v), change])
 
-    first = v if variables == "v" else lw.diagonal.rates(mech, q, v, normalized=normalized)
+    first = v if variables == "v" else lw.formulations.diagonal.rates(mech, q, v, normalized=normalized)
     start = np.concatenate([q, first])
     run = solve_ivp(slope, (times[0], times[-1]), start, "DOP853", times, rtol=tolerance, atol=tolerance)
     assert run.success, run.message
     q, rates = run.y.T[:, : mech.nq], run.y.T[:, mech.nq :]
-    return q, rates if variables == "v" else lw.diagonal.velocities(mech, q, rates, normalized=normalized)
+    return q, rates if variables == "v" else lw.formulations.diagonal.velocities(mech, q, rates, normalized=normalized)

@@ -51,14 +51,14 @@ CURVED = [
 @pytest.mark.seed("jain1995", "Lemma 2.2", by="library")
 @pytest.mark.parametrize("mech", FLAT, ids=lambda mech: mech.name)
 def test_flat_mechanisms(mech):
-    assert lw.diagonal.is_globally_diagonalizable(mech)
+    assert lw.formulations.diagonal.is_globally_diagonalizable(mech)
     q, _ = lw.random_state(mech, np.random.default_rng(1))
-    np.testing.assert_allclose(lw.diagonal.curvature(mech, q), 0.0, atol=1e-12)
+    np.testing.assert_allclose(lw.formulations.diagonal.curvature(mech, q), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("mech", CURVED, ids=lambda mech: mech.name)
 def test_curved_mechanisms(mech):
-    assert not lw.diagonal.is_globally_diagonalizable(mech)
+    assert not lw.formulations.diagonal.is_globally_diagonalizable(mech)
 
 
 def test_cart_pole_has_coordinates_with_constant_mass_matrix():
@@ -80,12 +80,13 @@ def test_cart_pole_has_coordinates_with_constant_mass_matrix():
 )
 def test_the_papers_formula_in_coordinates(mech):
     q, _ = lw.random_state(mech, np.random.default_rng(2))
-    first = lw.mass_matrix_derivatives(mech, q)
+    first = lw.derivatives.mass_matrix_derivatives(mech, q)
     second = np.stack(
-        [rate(lambda t, e=e: lw.mass_matrix_derivatives(mech, q + t * e), 2e-3) for e in np.eye(mech.nv)], axis=-1
+        [rate(lambda t, e=e: lw.derivatives.mass_matrix_derivatives(mech, q + t * e), 2e-3) for e in np.eye(mech.nv)],
+        axis=-1,
     )
     gamma = 0.5 * (np.einsum("jki->ijk", first) + np.einsum("ikj->ijk", first) - first)  # [ij, k]
-    np.testing.assert_allclose(lw.diagonal.christoffel_symbols(mech, q), gamma, atol=1e-12)
+    np.testing.assert_allclose(lw.formulations.diagonal.christoffel_symbols(mech, q), gamma, atol=1e-12)
     products = np.einsum("ijl,lm,hkm->hijk", gamma, np.linalg.inv(lw.mass_matrix(mech, q)), gamma)
     expected = (
         0.5 * (np.einsum("hkij->hijk", second) + np.einsum("ijhk->hijk", second))
@@ -93,7 +94,9 @@ def test_the_papers_formula_in_coordinates(mech):
         + products
         - np.swapaxes(products, -1, -2)
     )
-    np.testing.assert_allclose(lw.diagonal.curvature(mech, q), expected, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        lw.formulations.diagonal.curvature(mech, q), expected, atol=1e-9 * np.abs(expected).max()
+    )
 
 
 def test_rotations_of_a_ball_form_a_sphere():
@@ -102,7 +105,7 @@ def test_rotations_of_a_ball_form_a_sphere():
     q, _ = lw.random_state(mech, np.random.default_rng(0))
     g = 0.7 * np.eye(3)
     expected = (np.einsum("hj,ik->hijk", g, g) - np.einsum("hk,ij->hijk", g, g)) / (4 * 0.7)
-    np.testing.assert_allclose(lw.diagonal.curvature(mech, q), expected, atol=1e-13)
+    np.testing.assert_allclose(lw.formulations.diagonal.curvature(mech, q), expected, atol=1e-13)
 
 
 def test_a_free_body_by_milnors_formulas():
@@ -111,7 +114,7 @@ def test_a_free_body_by_milnors_formulas():
     mech = single(lw.Floating(), tuple(inertia))
     q, _ = lw.random_state(mech, np.random.default_rng(0))
     metric = lw.mass_matrix(mech, q)
-    ricci = np.einsum("hj,hijk->ik", np.linalg.inv(metric), lw.diagonal.curvature(mech, q))
+    ricci = np.einsum("hj,hijk->ik", np.linalg.inv(metric), lw.formulations.diagonal.curvature(mech, q))
     lengths = np.sqrt(inertia)
     constants = np.array([inertia[i] / np.prod(lengths) for i in range(3)])  # of an orthonormal frame
     half = 0.5 * constants.sum() - constants
@@ -124,7 +127,7 @@ def test_a_free_body_by_milnors_formulas():
 def test_symmetries(seed):
     mech = lw.mechanisms.random_tree(2, seed, joints=("spherical", "planar", "universal"))
     q, _ = lw.random_state(mech, np.random.default_rng(seed), (2,))
-    r = lw.diagonal.curvature(mech, q)
+    r = lw.formulations.diagonal.curvature(mech, q)
     scale = 1e-11 * np.abs(r).max()
     np.testing.assert_allclose(r, -np.einsum("...hijk->...ihjk", r), atol=scale)
     np.testing.assert_allclose(r, -np.einsum("...hijk->...hikj", r), atol=scale)

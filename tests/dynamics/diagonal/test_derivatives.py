@@ -72,10 +72,12 @@ def test_coriolis_term_from_the_derivatives():
     """C = l (dm/dt nu - v* M' v / 2), where v are coordinate rates (with the sign and factor of the errata)."""
     mech = lw.mechanisms.stanford_arm()
     q, v = lw.random_state(mech, np.random.default_rng(4))
-    nu = lw.diagonal.rates(mech, q, v)
-    half = 0.5 * np.einsum("ijk,i,j->k", lw.mass_matrix_derivatives(mech, q), v, v)
-    expected = lw.diagonal.factor_inverse(mech, q) @ (lw.diagonal.factor_rate(mech, q, v) @ nu - half)
-    close(lw.diagonal.coriolis(mech, q, nu), expected, 1e-11)
+    nu = lw.formulations.diagonal.rates(mech, q, v)
+    half = 0.5 * np.einsum("ijk,i,j->k", lw.derivatives.mass_matrix_derivatives(mech, q), v, v)
+    expected = lw.formulations.diagonal.factor_inverse(mech, q) @ (
+        lw.formulations.diagonal.factor_rate(mech, q, v) @ nu - half
+    )
+    close(lw.formulations.diagonal.coriolis(mech, q, nu), expected, 1e-11)
 
 
 def test_factor_and_mass_matrix_agree():
@@ -91,7 +93,7 @@ def test_derivatives_give_the_coriolis_forces():
     """jain1995 (2.1): C v = dM/dt v - v* M' v / 2, where v are coordinate rates."""
     mech = lw.mechanisms.puma560()
     q, v = lw.random_state(mech, np.random.default_rng(0), (5,))
-    slopes = lw.mass_matrix_derivatives(mech, q)
+    slopes = lw.derivatives.mass_matrix_derivatives(mech, q)
     force = np.einsum("sijk,sj,sk->si", slopes, v, v) - 0.5 * np.einsum("sjki,sj,sk->si", slopes, v, v)
     close(force, lw.bias_force(mech, q, v) - lw.gravity_force(mech, q), 1e-12)
 

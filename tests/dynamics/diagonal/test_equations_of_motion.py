@@ -99,17 +99,21 @@ def test_gravity_and_wrenches_are_generalized_forces():
     tau, wrenches = rng.normal(size=v.shape), rng.normal(size=(4, mech.n_links, 6))
     pushed = lw.inverse_dynamics(mech, q, 0.0 * v, 0.0 * v, wrenches)
     np.testing.assert_allclose(
-        lw.diagonal.all_forces(mech, q, tau, wrenches), lw.diagonal.forces(mech, q, tau - pushed), atol=1e-11
+        lw.formulations.diagonal.all_forces(mech, q, tau, wrenches),
+        lw.formulations.diagonal.forces(mech, q, tau - pushed),
+        atol=1e-11,
     )
-    nu = lw.diagonal.rates(mech, q, v)
+    nu = lw.formulations.diagonal.rates(mech, q, v)
     np.testing.assert_allclose(
-        lw.diagonal.forward_dynamics(mech, q, nu, tau, wrenches),
-        lw.diagonal.all_forces(mech, q, tau, wrenches) - lw.diagonal.coriolis(mech, q, nu),
+        lw.formulations.diagonal.forward_dynamics(mech, q, nu, tau, wrenches),
+        lw.formulations.diagonal.all_forces(mech, q, tau, wrenches) - lw.formulations.diagonal.coriolis(mech, q, nu),
         atol=1e-10,
     )
     weightless = mech.with_gravity((0.0, 0.0, 0.0))
     np.testing.assert_allclose(
-        lw.diagonal.coriolis(mech, q, nu), -lw.diagonal.forward_dynamics(weightless, q, nu, 0.0 * v), atol=1e-11
+        lw.formulations.diagonal.coriolis(mech, q, nu),
+        -lw.formulations.diagonal.forward_dynamics(weightless, q, nu, 0.0 * v),
+        atol=1e-11,
     )
 
 
@@ -117,7 +121,7 @@ def test_coriolis_term_is_quadratic():
     mech = lw.mechanisms.random_tree(7, 4)
     q, v = lw.random_state(mech, np.random.default_rng(0))
     for normalized in (True, False):
-        nu = lw.diagonal.rates(mech, q, v, normalized=normalized)
-        c = lw.diagonal.coriolis(mech, q, nu, normalized=normalized)
-        tripled = lw.diagonal.coriolis(mech, q, -3.0 * nu, normalized=normalized)
+        nu = lw.formulations.diagonal.rates(mech, q, v, normalized=normalized)
+        c = lw.formulations.diagonal.coriolis(mech, q, nu, normalized=normalized)
+        tripled = lw.formulations.diagonal.coriolis(mech, q, -3.0 * nu, normalized=normalized)
         np.testing.assert_allclose(tripled, 9.0 * c, rtol=1e-9, atol=1e-12)

@@ -50,13 +50,15 @@ def test_fixed_steps_on_the_manifold():
     exact, _ = simulate(mech, q, 0.5 * v, np.linspace(0.0, 0.4, 2), "v", tolerance=1e-12)
 
     def end(steps: int) -> np.ndarray:
-        here, xi, dt = q, lw.diagonal.rates(mech, q, 0.5 * v, normalized=False), 0.4 / steps
+        here, xi, dt = q, lw.formulations.diagonal.rates(mech, q, 0.5 * v, normalized=False), 0.4 / steps
         for _ in range(steps):
-            slopes = [lw.diagonal.motion(mech, here, xi, np.zeros(6), normalized=False)]
+            slopes = [lw.formulations.diagonal.motion(mech, here, xi, np.zeros(6), normalized=False)]
             for part in (0.5, 0.5, 1.0):
                 change, rates = slopes[-1]
                 at = lw.integrate(mech, here, rates, part * dt)
-                slopes.append(lw.diagonal.motion(mech, at, xi + part * dt * change, np.zeros(6), normalized=False))
+                slopes.append(
+                    lw.formulations.diagonal.motion(mech, at, xi + part * dt * change, np.zeros(6), normalized=False)
+                )
             weights = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
             here = lw.integrate(mech, here, sum(w * s[1] for w, s in zip(weights, slopes, strict=True)), dt)
             xi = xi + dt * sum(w * s[0] for w, s in zip(weights, slopes, strict=True))

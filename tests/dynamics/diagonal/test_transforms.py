@@ -77,17 +77,17 @@ def test_total_rate_is_the_relative_one_of_a_joint_on_a_body_at_rest():
     for joint in range(mech.nv):
         v = np.zeros(mech.nv)
         v[joint] = 1.7
-        xi = lw.diagonal.rates(mech, q, v, normalized=False)
+        xi = lw.formulations.diagonal.rates(mech, q, v, normalized=False)
         assert xi[joint] == pytest.approx(1.7, abs=1e-14)
         assert np.all(xi[:joint] == 0.0)
-    assert np.any(np.abs(lw.diagonal.rates(mech, q, np.eye(6)[0], normalized=False)[1:]) > 0.01)
+    assert np.any(np.abs(lw.formulations.diagonal.rates(mech, q, np.eye(6)[0], normalized=False)[1:]) > 0.01)
 
 
 def test_triangular_blocks():
     """A joint of several freedoms has a lower triangular block, so nu of one freedom is free of the former ones' v."""
     mech = lw.mechanisms.random_tree(4, 2, joints=("floating", "spherical", "planar"))
     q, _ = lw.random_state(mech, np.random.default_rng(0))
-    m = lw.diagonal.factor(mech, q)
+    m = lw.formulations.diagonal.factor(mech, q)
     for joint in mech.joint_names:
         own = mech.v_index(joint)
         np.testing.assert_array_equal(np.triu(m[own, own], 1), 0.0)
@@ -105,7 +105,7 @@ def test_inverse_and_adjoint_of_the_square_root_in_expressions():
         (op.D_half.inv.T, np.linalg.inv(root).T),
         (op.D_half.inv.inv, root),
         ((op.D_half @ op.D_half.T).inv, np.linalg.inv(op.dense(op.D, mech, q))),
-        (((op.I + op.H @ op.phi @ op.K) @ op.D_half).inv, lw.diagonal.factor_inverse(mech, q)),
+        (((op.I + op.H @ op.phi @ op.K) @ op.D_half).inv, lw.formulations.diagonal.factor_inverse(mech, q)),
     ):
         kernel = lw.compile(expression, mech, target="numpy")
         np.testing.assert_allclose(kernel(q), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
@@ -116,20 +116,20 @@ def test_what_has_no_mass_is_refused():
     with pytest.warns(lw.MechanismWarning):
         weightless = lw.Builder().link("a").joint("j", lw.Revolute(), "ground", "a").build(strict=False)
     with pytest.raises(lw.MechanismError, match="positive mass matrix"):
-        lw.diagonal.rates(weightless, [0.0], [1.0])
+        lw.formulations.diagonal.rates(weightless, [0.0], [1.0])
 
 
 def test_batches_and_float32():
     mech = lw.mechanisms.puma560()
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (3, 5))
-    nu = lw.diagonal.rates(mech, q, v)
+    nu = lw.formulations.diagonal.rates(mech, q, v)
     assert nu.shape == (3, 5, 6)
     np.testing.assert_allclose(nu, Model(mech).diagonal_rates(q, v), rtol=1e-12, atol=1e-13)
-    rate, found = lw.diagonal.motion(mech, q, nu, 0.0 * v)
+    rate, found = lw.formulations.diagonal.motion(mech, q, nu, 0.0 * v)
     assert rate.shape == found.shape == (3, 5, 6)
     np.testing.assert_allclose(found, v, atol=1e-12)
-    assert lw.diagonal.rates(mech, q.astype(np.float32), v.astype(np.float32)).dtype == np.float32
+    assert lw.formulations.diagonal.rates(mech, q.astype(np.float32), v.astype(np.float32)).dtype == np.float32
 
 
 def test_a_mechanism_without_joints():
@@ -142,5 +142,5 @@ def test_a_mechanism_without_joints():
         *((name, 1, 3) for name in ("factor_derivatives", "christoffel_symbols")),
         ("curvature", 1, 4),
     ):
-        assert getattr(lw.diagonal, name)(mech, *(q,) * inputs).shape == (5, *(0,) * rank), name
-    assert lw.diagonal.is_globally_diagonalizable(mech)
+        assert getattr(lw.formulations.diagonal, name)(mech, *(q,) * inputs).shape == (5, *(0,) * rank), name
+    assert lw.formulations.diagonal.is_globally_diagonalizable(mech)

@@ -27,7 +27,7 @@ class Dense:
         """By the stacked operators."""
         jacobian = op.dense(op.phi.T @ op.H.T, mech, q)
         inertia = op.dense(op.M, mech, q)
-        return cls(jacobian.T @ inertia @ jacobian + np.diag(lw.rotor_inertias(mech)), jacobian)
+        return cls(jacobian.T @ inertia @ jacobian + np.diag(lw.estimation.rotor_inertias(mech)), jacobian)
 
     def solve(self, residuals, of_a, of_tau, of_wrench, sensed=None, of_sensed=None):
         """Mean (nv + 6 n_links,) of (a, w), its covariance, the map to joint forces, least squares: rows with noise are

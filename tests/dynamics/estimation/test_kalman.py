@@ -51,7 +51,7 @@ def test_covariances_are_those_of_the_conditioned_gaussian(tree, noisy):
     model = tree()
     mech, rng = model.mech, np.random.default_rng(3)
     q = model.states(1)[0][0]
-    R = lw.rotor_inertias(mech) + (rng.uniform(0.1, 1.0, mech.nv) if noisy else 0.0)
+    R = lw.estimation.rotor_inertias(mech) + (rng.uniform(0.1, 1.0, mech.nv) if noisy else 0.0)
     measured = rng.normal(size=mech.nv)
     noise = certainty_and_spread(np.sqrt(R))
     matrices, joints, vectors = model.kalman_filter(q, measured, noise)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 
 import linkwise as lw
 from linkwise.dynamics.estimation.payload import _DenseWeighting, _Weighting
+from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import close
 
@@ -43,7 +43,7 @@ def test_payload_without_noise_is_exact(arm):
     assert found.degrees_of_freedom == 56
     body = arm.with_payload(link, 1.5, (0.02, -0.03, 0.2), np.diag([0.01, 0.02, 0.015]))
     found = estimate_payload(arm, *measured(arm, body, rng, 20, noisy=False), link, NOISE, TEN)
-    difference = lw.inertial_parameters(body) - lw.inertial_parameters(arm)
+    difference = lw.estimation.inertial_parameters(body) - lw.estimation.inertial_parameters(arm)
     close(found.parameters, difference[-10:], 1e-7)
     assert str(found).startswith(f"payload of {link!r}: 1.5 +-")
 
@@ -51,7 +51,7 @@ def test_payload_without_noise_is_exact(arm):
 def test_what_acts_is_accounted_for(arm):
     """Damping acts besides motors, and motors are not counted twice."""
     link, rng = arm.link_names[-1], np.random.default_rng(5)
-    motor = lw.Actuator("motor", arm.joint_names[0], gain=(3.0,), bias=(1.0, -2.0, -3.0))
+    motor = lw.forces.Actuator("motor", arm.joint_names[0], gain=(3.0,), bias=(1.0, -2.0, -3.0))
     damped = arm.with_damping(dict.fromkeys(arm.joint_names, 1.5)).with_elements(motor)
     q, v, a, tau = measured(arm, arm.with_payload(link, 1.5, (0.02, -0.03, 0.2)), rng, 20, noisy=False)
     tau = tau + 1.5 * v
@@ -59,9 +59,9 @@ def test_what_acts_is_accounted_for(arm):
     close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-8)
     assert found.mechanism.acting == damped.acting
     light = arm.with_damping(dict.fromkeys(arm.joint_names, 1.0))
-    other = estimate_payload(damped, q, v, a, tau - 0.5 * v, link, NOISE, passive=lw.Passive.of(light))
+    other = estimate_payload(damped, q, v, a, tau - 0.5 * v, link, NOISE, passive=lw.forces.Passive.of(light))
     close(other.parameters, found.parameters, 1e-8)
-    blind = estimate_payload(damped, q, v, a, tau, link, NOISE, passive=lw.Passive())
+    blind = estimate_payload(damped, q, v, a, tau, link, NOISE, passive=lw.forces.Passive())
     assert blind.chi_square > 1e3 > found.chi_square
     smoothed = smooth(found.mechanism, q, v, a, tau, NOISE)
     close(smoothed.tau, tau, 1e-8)
@@ -75,7 +75,7 @@ def test_payload_of_a_welded_frame_is_told_in_that_frame(arm):
         holding = frame.with_payload("tool", 1.5, (0.02, -0.03, 0.2), inertia)
         found = estimate_payload(frame, *measured(arm, holding, rng, 20, noisy=False), "tool", NOISE, parameters)
         close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-7)
-        close(lw.inertial_parameters(found.mechanism), lw.inertial_parameters(holding), 1e-7)
+        close(lw.estimation.inertial_parameters(found.mechanism), lw.estimation.inertial_parameters(holding), 1e-7)
     with pytest.raises(ValueError, match=f"'tool' .* is welded to '{link}'"):
         smooth(frame, np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), Noise(wrench={"tool": 1.0}))
 
@@ -131,7 +131,7 @@ def test_payload_is_generalized_least_squares(arm):
         covariance = Dense.of(found.mechanism, q[k]).covariance(
             NOISE.of_accelerations(arm), NOISE.of_torques(arm), np.zeros((3, 6))
         )
-        columns = lw.regressor(arm, q[k], v[k], found.a[k])[:, -10:]
+        columns = lw.estimation.regressor(arm, q[k], v[k], found.a[k])[:, -10:]
         weighted = np.linalg.solve(covariance, columns)
         information += columns.T @ weighted
         gradient += weighted.T @ (tau[k] - lw.inverse_dynamics(found.mechanism, q[k], v[k], a[k]))

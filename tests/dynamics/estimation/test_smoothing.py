@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkwise.estimation import Noise
 
 import linkwise as lw
 from linkwise.dynamics.estimation.noise import certainty_and_spread
+from linkwise.estimation import Noise
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import CASES, close, tree_of
 

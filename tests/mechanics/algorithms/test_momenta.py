@@ -104,7 +104,7 @@ def test_total_rates_on_the_way(case, normalized):
     q, v, tau, _ = model.states(3)
     p = model.joint_momenta(q, v)
     changes, velocities, total = model.momentum_motion_and_total_rates(q, p, tau, normalized=normalized)
-    factor = lw.diagonal.factor(model.mech, q, normalized)
+    factor = lw.formulations.diagonal.factor(model.mech, q, normalized)
     close(total, np.einsum("...ji,...j->...i", factor, v), 1e-10)
     close(changes, model.momentum_motion(q, p, tau)[0], 1e-11)
     close(velocities, v, 1e-10)
@@ -113,10 +113,10 @@ def test_total_rates_on_the_way(case, normalized):
 def test_total_rates_where_joints_mimic_others():
     mech, *_ = tied_and_free(3)
     q, v = lw.random_state(mech, np.random.default_rng(0))
-    p = lw.momenta.momenta(mech, q, v)
+    p = lw.formulations.momenta.momenta(mech, q, v)
     for normalized in (True, False):
-        found = lw.momenta.motion_and_total_rates(mech, q, p, v, normalized=normalized)[2]
-        np.testing.assert_allclose(found, lw.diagonal.rates(mech, q, v, normalized), rtol=1e-10)
+        found = lw.formulations.momenta.motion_and_total_rates(mech, q, p, v, normalized=normalized)[2]
+        np.testing.assert_allclose(found, lw.formulations.diagonal.rates(mech, q, v, normalized), rtol=1e-10)
 
 
 @pytest.mark.parametrize("made", [lw.mechanisms.chain, lw.mechanisms.planar_arm])
@@ -140,12 +140,16 @@ def test_steps_are_symplectic(method):
     mech, h = lw.mechanisms.planar_arm(3), 2e-3
     n, step = mech.nv, lw.compile(f"momentum_{method}_step", mech, target="numpy")
     rng = np.random.default_rng(4)
-    x = np.concatenate([rng.normal(size=n), lw.momenta.momenta(mech, rng.normal(size=n), rng.normal(size=n))])
+    x = np.concatenate(
+        [rng.normal(size=n), lw.formulations.momenta.momenta(mech, rng.normal(size=n), rng.normal(size=n))]
+    )
 
     def moved(x: np.ndarray) -> np.ndarray:
         q, p = x[..., :n], x[..., n:]
-        state = step(q, lw.momenta.velocities(mech, q, p), np.zeros(n), h)
-        return np.concatenate([state[..., :n], lw.momenta.momenta(mech, state[..., :n], state[..., n:])], axis=-1)
+        state = step(q, lw.formulations.momenta.velocities(mech, q, p), np.zeros(n), h)
+        return np.concatenate(
+            [state[..., :n], lw.formulations.momenta.momenta(mech, state[..., :n], state[..., n:])], axis=-1
+        )
 
     units = np.eye(2 * n)
     derivative = rate(lambda t: moved(x + t * units), 1e-2).T

@@ -18,7 +18,7 @@ TREE = (-1, 0, 1, 1, 3, 0, -1, 6)
 
 
 def rotation(rng: np.random.Generator) -> np.ndarray:
-    return lw.so3.exp(rng.normal(size=3))
+    return lw.kinematics.so3.exp(rng.normal(size=3))
 
 
 def planar_tree(parents=TREE, rotors: bool = True, against: int | None = None) -> lw.Mechanism:
@@ -88,8 +88,10 @@ def test_total_rates(form, normalized):
     mech = planar_tree()
     q, v, tau = np.random.default_rng(2).normal(size=(3, mech.nv))
     options = {"target": "numpy", "form": form, "normalized": normalized}
-    found = lw.compile("momentum_motion_and_total_rates", mech, **options)(q, lw.momenta.momenta(mech, q, v), tau)[2]
-    np.testing.assert_allclose(found, lw.diagonal.rates(mech, q, v, normalized), rtol=1e-9, atol=1e-10)
+    found = lw.compile("momentum_motion_and_total_rates", mech, **options)(
+        q, lw.formulations.momenta.momenta(mech, q, v), tau
+    )[2]
+    np.testing.assert_allclose(found, lw.formulations.diagonal.rates(mech, q, v, normalized), rtol=1e-9, atol=1e-10)
 
 
 def instructions(name: str, mech: lw.Mechanism) -> int:

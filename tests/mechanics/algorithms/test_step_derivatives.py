@@ -50,7 +50,7 @@ def test_wrenches_and_mimic_joints():
     mech, *_ = tied_and_free(0)
     q, v, tau, wrenches = states(mech)
     agree(
-        lw.step_derivatives(mech, q, v, tau, 0.02, wrenches=wrenches),
+        lw.derivatives.step_derivatives(mech, q, v, tau, 0.02, wrenches=wrenches),
         by_program(mech, "rk4_step_with_wrenches")(q, v, tau, 0.02, wrenches),
     )
 
@@ -59,7 +59,7 @@ def test_wrenches_and_mimic_joints():
 def test_against_differences_of_rollouts(method):
     mech, dt, h = lw.mechanisms.random_tree(4, 5, floating_base=True), 0.02, 1e-3
     q, v, tau, _ = states(mech, 1)
-    a, b = lw.step_derivatives(mech, q, v, tau, dt, method)
+    a, b = lw.derivatives.step_derivatives(mech, q, v, tau, dt, method)
     by_q, by_v, by_tau = np.random.default_rng(2).normal(size=(3, *v.shape))
 
     def moved(s):
@@ -78,15 +78,18 @@ def test_against_differences_of_rollouts(method):
 
 
 def test_methods_of_ones_own():
-    three = lw.Tableau(stages=((), (0.5,), (-1.0, 2.0)), weights=(1 / 6, 2 / 3, 1 / 6))
-    leapfrog = lw.Splitting(kicks=(0.5, 0.5), drifts=(1.0, 0.0))
+    three = lw.extend.Tableau(stages=((), (0.5,), (-1.0, 2.0)), weights=(1 / 6, 2 / 3, 1 / 6))
+    leapfrog = lw.extend.Splitting(kicks=(0.5, 0.5), drifts=(1.0, 0.0))
     names = {"kutta3_here": three, "leapfrog_here": leapfrog}
     mech = lw.mechanisms.random_tree(2, 3, joints=("spherical", "revolute"))
     q, v, tau, _ = states(mech)
     try:
         for name, method in names.items():
-            lw.register_integrator(name, method)
-            agree(lw.step_derivatives(mech, q, v, tau, 0.1, name), by_program(mech, f"{name}_step")(q, v, tau, 0.1))
+            lw.extend.register_integrator(name, method)
+            agree(
+                lw.derivatives.step_derivatives(mech, q, v, tau, 0.1, name),
+                by_program(mech, f"{name}_step")(q, v, tau, 0.1),
+            )
     finally:
         for name in names:
             integration.METHODS.pop(name, None)
@@ -109,7 +112,7 @@ def test_parameters_are_inputs_as_in_other_kernels():
 def test_what_is_refused():
     q, v, tau, _ = states(mech := lw.mechanisms.planar_arm(2))
     with pytest.raises(ValueError, match="method"):
-        lw.step_derivatives(mech, q, v, tau, 0.1, "rk5")
+        lw.derivatives.step_derivatives(mech, q, v, tau, 0.1, "rk5")
     loop = lw.mechanisms.five_bar()
     with pytest.raises(lw.MechanismError, match="loops"):
-        lw.step_derivatives(loop, np.zeros(loop.nq), np.zeros(loop.nv), np.zeros(loop.nv), 0.1)
+        lw.derivatives.step_derivatives(loop, np.zeros(loop.nq), np.zeros(loop.nv), np.zeros(loop.nv), 0.1)

@@ -101,7 +101,9 @@ for _kind in (Cam, Pivot):  # other tests count the kinds
 def arm(kind: Joint) -> lw.Mechanism:
     builder = lw.Builder().link("shaft", 1.3, (0.1, 0.02, 0.05), (0.02, 0.03, 0.04))
     builder.link("rod", 0.5, (0.0, 0.2, 0.0), (0.02, 0.005, 0.02))
-    builder.joint("drive", kind, "ground", "shaft", (lw.so3.exp((0.2, 0.3, 0.1)), (0.1, 0.2, 0.3)), damping=0.1)
+    builder.joint(
+        "drive", kind, "ground", "shaft", (lw.kinematics.so3.exp((0.2, 0.3, 0.1)), (0.1, 0.2, 0.3)), damping=0.1
+    )
     builder.joint("swing", lw.Revolute((1.0, 0.0, 0.0)), "shaft", "rod", (None, (0.3, 0.0, 0.1)))
     return builder.build("machine")
 

@@ -119,8 +119,8 @@ def test_derivatives():
     )
     close(d_tau, lw.mass_matrix_inverse(OWN, q), 1e-10)
     close(lw.inverse_dynamics_derivatives(OWN, q, v, a)[0], along(lambda q: lw.inverse_dynamics(OWN, q, v, a)), 1e-9)
-    close(lw.mass_matrix_derivatives(OWN, q), along(lambda q: lw.mass_matrix(OWN, q)), 1e-9)
-    d_qq = lw.inverse_dynamics_second_derivatives(OWN, q, v, a)[0]
+    close(lw.derivatives.mass_matrix_derivatives(OWN, q), along(lambda q: lw.mass_matrix(OWN, q)), 1e-9)
+    d_qq = lw.derivatives.inverse_dynamics_second_derivatives(OWN, q, v, a)[0]
     close(d_qq, along(lambda q: lw.inverse_dynamics_derivatives(OWN, q, v, a)[0]), 1e-8)
     assert np.abs(d_qq - np.swapaxes(d_qq, 1, 2)).max() > 1e-2
 
@@ -128,8 +128,8 @@ def test_derivatives():
 def test_curvature_is_a_tensor():
     """Its components along the moving axes are those along the coordinates, turned."""
     q, _, _, t = states(8)
-    expected = np.einsum("abcd,ai,bj,ck,dl->ijkl", lw.diagonal.curvature(PLAIN, q), t, t, t, t)
-    close(lw.diagonal.curvature(OWN, q), expected, 1e-10)
+    expected = np.einsum("abcd,ai,bj,ck,dl->ijkl", lw.formulations.diagonal.curvature(PLAIN, q), t, t, t, t)
+    close(lw.formulations.diagonal.curvature(OWN, q), expected, 1e-10)
 
 
 @pytest.mark.parametrize("loop", [False, True])
@@ -151,8 +151,8 @@ def test_linearize(loop):
 
 def test_springs_and_dampers():
     q, v, _, _ = states(10)
-    passive = lw.Passive.springs({"drive": (1.0, 2.0, 3.0), "hinge": 4.0}, {"drive": (0.1, -0.2, 0.3)})
-    passive += lw.Passive.dampers({"drive": (0.3, 0.2, 0.1)})
+    passive = lw.forces.Passive.springs({"drive": (1.0, 2.0, 3.0), "hinge": 4.0}, {"drive": (0.1, -0.2, 0.3)})
+    passive += lw.forces.Passive.dampers({"drive": (0.3, 0.2, 0.1)})
     still = np.zeros(7)
     gradient = [slope(lambda s, e=e: passive.energy(OWN, lw.integrate(OWN, q, e, s)), 1e-3) for e in np.eye(7)]
     np.testing.assert_allclose(passive.forces(OWN, q, still), -np.array(gradient), rtol=1e-9, atol=1e-9)
@@ -163,7 +163,7 @@ def test_springs_and_dampers():
     sprung = lw.simulate(OWN, q, v, 0.5, passive=passive)
     assert (np.diff(sprung.energy) < 1e-8).all()
     with pytest.raises(MechanismError, match="whose coordinates have no bounds"):
-        lw.Passive.stops({"drive": (-1.0, 1.0)}, 10.0).on(OWN)
+        lw.forces.Passive.stops({"drive": (-1.0, 1.0)}, 10.0).on(OWN)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def test_operational_inertia_of_a_welded_frame():
     for frame in (welded[0], mech.link_names[-1]):
         jacobian = op.dense(op.B(frame).T @ op.phi.T @ op.H.T, mech, q)
         inverse = jacobian @ np.linalg.inv(op.dense(op.H @ op.phi @ op.M @ op.phi.T @ op.H.T + op.R, mech, q))
-        same(np.linalg.inv(inverse @ jacobian.T), lw.operational_inertia(mech, q, frame), 1e-9)
+        same(np.linalg.inv(inverse @ jacobian.T), lw.control.operational_inertia(mech, q, frame), 1e-9)
 
 
 def test_a_force_on_the_ground_moves_nothing():

@@ -58,7 +58,7 @@ def geared(seed: int, floating: bool = False) -> tuple[Mechanism, np.ndarray]:
     for number, tied in enumerate((joints[1:4], joints[-3:])):
         ratios = {joint: 0.5 - 0.8 * k for k, joint in enumerate(tied)}
         offset = sum(ratio * coordinates[joint] for joint, ratio in ratios.items())
-        couplings.append(lw.Coupling(f"gear{number}", ratios, offset))
+        couplings.append(lw.constraints.Coupling(f"gear{number}", ratios, offset))
     loop = closed_at(tree, q, lw.Spherical(), tree.link_names[1], tree.link_names[-1], seed)
     return with_loops(tree, couplings[0], loop, couplings[1]), q
 

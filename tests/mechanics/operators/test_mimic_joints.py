@@ -105,7 +105,7 @@ def test_operational_inertia_and_jacobian(seed):
         jacobian = lw.jacobian(mech, q, link)
         np.testing.assert_allclose(jacobian, op.dense(op.B(link).T @ op.phi.T @ op.H.T @ op.S, mech, q), atol=1e-13)
         expected = np.linalg.inv(jacobian @ np.linalg.solve(lw.mass_matrix(mech, q), jacobian.T))
-        found = lw.operational_inertia(mech, q, link)
+        found = lw.control.operational_inertia(mech, q, link)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
 
 
@@ -117,32 +117,32 @@ def test_diagonalized_dynamics(seed, normalized):
     mech, rng = tied(seed), np.random.default_rng(seed)
     q, v = lw.random_state(mech, rng)
     torque, wrenches = rng.normal(size=mech.nv), rng.normal(size=(mech.n_links, 6))
-    mass, factor = lw.mass_matrix(mech, q), lw.diagonal.factor(mech, q, normalized)
-    pivots = np.eye(mech.nv) if normalized else lw.denoc.udu(mech, q)[1]
+    mass, factor = lw.mass_matrix(mech, q), lw.formulations.diagonal.factor(mech, q, normalized)
+    pivots = np.eye(mech.nv) if normalized else lw.formulations.denoc.udu(mech, q)[1]
     scale = np.linalg.cond(mass)
     close = lambda found, expected: np.testing.assert_allclose(  # noqa: E731
         found, expected, rtol=0.0, atol=1e-13 * scale * max(1.0, np.abs(expected).max())
     )
     close(factor @ pivots @ factor.T, mass)
-    close(lw.diagonal.factor_inverse(mech, q, normalized) @ factor, np.eye(mech.nv))
-    nu = lw.diagonal.rates(mech, q, v, normalized)
+    close(lw.formulations.diagonal.factor_inverse(mech, q, normalized) @ factor, np.eye(mech.nv))
+    nu = lw.formulations.diagonal.rates(mech, q, v, normalized)
     close(nu, factor.T @ v)
-    close(lw.diagonal.velocities(mech, q, nu, normalized), v)
-    close(factor @ lw.diagonal.forces(mech, q, torque, normalized), torque)
-    close(lw.diagonal.torques(mech, q, torque, normalized), factor @ torque)
+    close(lw.formulations.diagonal.velocities(mech, q, nu, normalized), v)
+    close(factor @ lw.formulations.diagonal.forces(mech, q, torque, normalized), torque)
+    close(lw.formulations.diagonal.torques(mech, q, torque, normalized), factor @ torque)
     acceleration = lw.forward_dynamics(mech, q, v, torque, wrenches)
-    rate = lw.diagonal.factor_rate(mech, q, v, normalized)
+    rate = lw.formulations.diagonal.factor_rate(mech, q, v, normalized)
     step = 1e-6
-    ends = [lw.diagonal.factor(mech, lw.integrate(mech, q, v, h), normalized) for h in (step, -step)]
+    ends = [lw.formulations.diagonal.factor(mech, lw.integrate(mech, q, v, h), normalized) for h in (step, -step)]
     np.testing.assert_allclose(rate, (ends[0] - ends[1]) / (2 * step), rtol=0.0, atol=1e-7 * scale)
-    close(lw.diagonal.factor_derivatives(mech, q, normalized) @ v, rate)
-    change, velocities = lw.diagonal.motion(mech, q, nu, torque, wrenches, normalized)
+    close(lw.formulations.diagonal.factor_derivatives(mech, q, normalized) @ v, rate)
+    change, velocities = lw.formulations.diagonal.motion(mech, q, nu, torque, wrenches, normalized)
     close(velocities, v)
     close(change, factor.T @ acceleration + rate.T @ v)
-    working = lw.diagonal.all_forces(mech, q, torque, wrenches, normalized)
-    close(pivots @ change + lw.diagonal.coriolis(mech, q, nu, normalized), working)
+    working = lw.formulations.diagonal.all_forces(mech, q, torque, wrenches, normalized)
+    close(pivots @ change + lw.formulations.diagonal.coriolis(mech, q, nu, normalized), working)
     if normalized:
-        close(nu @ lw.diagonal.coriolis(mech, q, nu), 0.0)
+        close(nu @ lw.formulations.diagonal.coriolis(mech, q, nu), 0.0)
 
 
 def test_link_accelerations_of_forward_dynamics():
@@ -153,7 +153,7 @@ def test_link_accelerations_of_forward_dynamics():
         expected = lw.link_accelerations(mech, q, v, lw.forward_dynamics(mech, q, v, torque))
         velocities = lw.link_velocities(mech, q, v)
         expected[:, 3:] += np.cross(velocities[:, :3], velocities[:, 3:])
-        found = lw.forward_link_accelerations(mech, q, v, torque)
+        found = lw.kinematics.forward_link_accelerations(mech, q, v, torque)
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 
 

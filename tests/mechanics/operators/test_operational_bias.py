@@ -30,9 +30,9 @@ def test_operational_space_bias(name):
     found = lw.compile(expression, mech, target="numpy")(q, rates)
     J = lw.jacobian(mech, q, link)
     V = (J @ rates[..., None])[..., 0]
-    acceleration = (lw.jacobian_rate(mech, q, rates, link) @ rates[..., None])[..., 0]
+    acceleration = (lw.derivatives.jacobian_rate(mech, q, rates, link) @ rates[..., None])[..., 0]
     acceleration[..., 3:] += np.cross(V[..., :3], V[..., 3:])
     h = lw.bias_force(mech, q, rates) - lw.gravity_force(mech, q)
     response = (J @ np.linalg.solve(lw.mass_matrix(mech, q), h[..., None]))[..., 0]
-    expected = (lw.operational_inertia(mech, q, link) @ (response - acceleration)[..., None])[..., 0]
+    expected = (lw.control.operational_inertia(mech, q, link) @ (response - acceleration)[..., None])[..., 0]
     assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * np.max(np.abs(expected)))

@@ -128,7 +128,7 @@ def test_without_viser_it_says_what_to_do(monkeypatch):
 
 def test_springs_of_a_motion_are_drawn_with_it(opened):
     mech = lw.mechanisms.cart_pole()
-    passive = lw.Passive.springs({"rail": 20.0}) + lw.Passive.spring_between(
+    passive = lw.forces.Passive.springs({"rail": 20.0}) + lw.forces.Passive.spring_between(
         "ground", (0.5, 0.0, 0.0), "pole", (0.0, 0.0, 0.5), 30.0
     )
     motion = lw.simulate(mech, [0.1, 0.3], [0.0, 0.0], 0.5, passive=passive)

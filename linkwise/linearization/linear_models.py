@@ -62,8 +62,8 @@ def linearize(
     outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
                   with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     forces        force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
-                  or a ``lw.Passive``: see ``lw.forward_dynamics``
-    passive       springs, dampers, ... (``linkwise.Passive``) in place of those of the mechanism's joints
+                  or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive       springs, dampers, ... (``linkwise.forces.Passive``) in place of those of the mechanism's joints
     ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; zero,
                   and what the inputs lead to, if left out.  Activations are states of the model, behind others
     wrenches      (n_links, 6): external wrenches, constant in the link frames

@@ -1,0 +1,29 @@
+"""Files beside those of mechanisms, which ``linkwise.load`` reads: tables, meshes, motions, and what loading
+reports."""
+
+from .mechanism import InertiaWarning, Look, MissingConstraintWarning, Note, OmissionWarning
+from .mechanism.dh_tables import DHTable, dh_table
+from .motion.trajectory import load_trajectory
+from .readers import load_dh, load_srdf
+from .readers.meshes import Surface, load_mesh
+from .trajectories.files import load_motion
+
+__all__ = [
+    "DHTable",
+    "InertiaWarning",
+    "Look",
+    "MissingConstraintWarning",
+    "Note",
+    "OmissionWarning",
+    "Surface",
+    "dh_table",
+    "load_dh",
+    "load_mesh",
+    "load_motion",
+    "load_srdf",
+    "load_trajectory",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
