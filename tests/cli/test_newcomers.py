@@ -211,7 +211,7 @@ def test_a_motion_that_cannot_be_followed_is_kept_as_far_as_it_went(here, monkey
         control = real(*arguments)
         return lambda t, q, v: control(t, q, v) if t < 0.1 else np.full(2, np.nan)
 
-    monkeypatch.setattr(lw, "joint_feedback", failing)
+    monkeypatch.setattr(lw.control, "joint_feedback", failing)
     assert main(["simulate", "builtin:planar_arm:2", "--duration", "1", "--kp", "1", "-o", "m.csv"]) == 1
     out, err = capsys.readouterr()
     assert "was followed to t = " in err and err.count("\n") == 1 and "failed" in out
