@@ -12,9 +12,9 @@ from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_me
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
+from ..mechanism.parts import HELD
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
-from .closed.constraints import HELD
 from .compliant_contact import contact_points
 from .states import ByJoint, checked_arrays
 from .trees import frame_pose

@@ -12,6 +12,7 @@ from ...compiler.store import kernel_function, of_algorithm
 from ...mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ...mechanism.checks import names_of
 from ...mechanism.model import NO_JOINTS
+from ...mechanism.parts import HELD
 from ..by_joint import taking_joints
 from ..states import ByJoint, Float64Array, checked_arrays
 from .contacts import loop_mask, row_mask, that_count
@@ -19,7 +20,6 @@ from .decomposition import Decomposition, decompose, times
 from .sizes import sizes
 from .tolerances import LOOPS
 
-HELD = "held:"  # how names of loops begin that hold frames (``hold_frames``)
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
