@@ -25,10 +25,10 @@ from ..compiler.passes.scan import scan
 from ..compiler.pipeline import load, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
+from ..constraints.sizes import sizes as sizes_of
+from ..constraints.sizes import units
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.closed.sizes import sizes as sizes_of
-from ..dynamics.closed.sizes import units
 from ..dynamics.derivatives import tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive

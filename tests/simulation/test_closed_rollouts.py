@@ -10,12 +10,12 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import threads
-from linkwise.dynamics.closed import assembly
+from linkwise.constraints import assembly
 from linkwise.mechanics.algorithms import integration
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integrator
 from linkwise.motion import constrained, passages
 from linkwise.motion import step as motion_step
-from tests.dynamics.closed.built_in import STRETCHED, SYMMETRIC, built, random_state
+from tests.constraints.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
 
 DT, STEPS = 1e-3, 20
