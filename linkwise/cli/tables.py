@@ -75,7 +75,7 @@ def size(mech: lw.Mechanism, quantity: str) -> int:
 
 def columns(mech: lw.Mechanism, quantity: str) -> list[str]:
     """The names of a quantity's columns."""
-    return [f"{quantity}.{name}" for name in mech.coordinate_names("q" if quantity == "q" else "v")]
+    return [f"{quantity}.{name}" for name in mech.coordinates.names("q" if quantity == "q" else "v")]
 
 
 def _list(names: Sequence[str], mech: lw.Mechanism) -> str:

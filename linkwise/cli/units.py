@@ -96,7 +96,7 @@ def check_units(source: str, mech: lw.Mechanism, q: np.ndarray) -> None:
         for k in places(mech, measure, "q"):
             largest = np.abs(q[..., k]).max()
             if largest > limit:
-                number = f"q.{mech.coordinate_names('q')[k]}"
+                number = f"q.{mech.coordinates.names('q')[k]}"
                 raise click.UsageError(
                     f"{source}: {number} reaches {largest:g}, which looks like {looks_like}; {remedy}"
                 )

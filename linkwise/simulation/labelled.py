@@ -28,7 +28,7 @@ def dataset(motion: Trajectory) -> Any:
     if motion.ctrl is not None and motion.ctrl.shape[-1]:
         arrays["ctrl"] = (*lead, "actuator"), motion.ctrl
         arrays["actuator_forces"] = (*lead, "actuator"), motion.actuator_forces
-        axes["actuator"] = list(mech.actuator_names)
+        axes["actuator"] = list(mech.forces.actuator_names)
     if motion.wrenches is not None:
         arrays["wrenches"] = (*lead, "link", "wrench"), motion.wrenches
         axes |= {"link": list(mech.link_names), "wrench": ["mx", "my", "mz", "fx", "fy", "fz"]}

@@ -318,7 +318,7 @@ def _state_sizes(mech: Mechanism, acting: Acting, activation: Any) -> dict[str, 
     if not acting.n_activation:
         return {"q": mech.nq, "v": mech.nv}
     if activation is None:
-        names = ", ".join(one.name for one in mech.actuators if one.has_activation)
+        names = ", ".join(one.name for one in mech.forces.actuators if one.has_activation)
         raise MechanismError(
             f"{names} of mechanism {mech.name!r} have states of their own: give rollout_vjp the activation that "
             "rollout(..., return_activation=True) returned third"

@@ -54,7 +54,7 @@ def rollout_derivatives(
             f"q and v must be those of rollout, (..., steps + 1, {mech.nq}) and (..., steps + 1, {mech.nv}), "
             f"got {q.shape} and {v.shape}"
         )
-    if any(one.has_activation for one in mech.actuators):
+    if any(one.has_activation for one in mech.forces.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
     n = mech.nv
     unit = np.zeros((2 * n, 2, 2 * n), q.dtype)  # each element of the state at the end of a step counts for itself

@@ -85,7 +85,7 @@ def _ending(path: Path) -> str:
 
 
 def _columns(mech: Mechanism, quantity: str) -> list[str]:
-    return [f"{quantity}.{name}" for name in mech.coordinate_names("q" if quantity == "q" else "v")]
+    return [f"{quantity}.{name}" for name in mech.coordinates.names("q" if quantity == "q" else "v")]
 
 
 def _from_npz(path: Path) -> tuple[Table, Mechanism | None]:

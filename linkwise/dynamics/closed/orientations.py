@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...mechanism import Mechanism
-from ...mechanism.naming import ANGLES
+from ...mechanism.coordinates import ANGLES
 from .. import trees as tree
 from .sizes import random_configurations
 

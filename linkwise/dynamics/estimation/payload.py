@@ -103,7 +103,7 @@ def estimate_payload(
                  zero; without rotational inertias the payload is a point
     passive      in place of the springs, damping, friction and limits of the joints; default the mechanism's own
 
-    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
+    Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.
     Residuals of joint forces are weighted with the inverse of their covariance, which noise of accelerations makes
     full, by the filter, O(n_links) a state; the steps of Gauss and Newton smooth the accelerations along the way.
     Where joints mimic others, the covariances themselves are solved with.
@@ -119,7 +119,7 @@ def estimate_payload(
     q, v, a, tau = (array.reshape(-1, array.shape[-1]) for array in (q, v, a, tau))
     tau = tau + forces_besides_motors(mech, q, v, passive)
     bare = mech.with_acting(False)
-    weighting = (_DenseWeighting if mech.mimic_joints else _Weighting)(mech, noise)
+    weighting = (_DenseWeighting if mech.coordinates.mimic_joints else _Weighting)(mech, noise)
     columns_of = _columns(parameters)
     size = len(columns_of)
     if np.isfinite(weighting.of_tau).sum() * len(v) < size:
@@ -209,7 +209,7 @@ def _holding(mech: Mechanism, own: Float64Array, of_link: slice, payload: Float6
     parameters[of_link] += payload
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # on the way, and from noise, it may be no body's
-        return mech.with_inertial_parameters(parameters, strict=False)
+        return mech.parameters.with_inertial(parameters, strict=False)
 
 
 def _moved_parameters(frame: Frame) -> Float64Array:

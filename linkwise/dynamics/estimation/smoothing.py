@@ -73,7 +73,7 @@ def smooth(
                          deviations
     passive              in place of the springs, damping, friction and limits of the joints; default the mechanism's
 
-    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
+    Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.
     """
     measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive)
     joints, deviations, covariances, rows = measured.run("estimate")

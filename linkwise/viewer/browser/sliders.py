@@ -119,7 +119,7 @@ def _of_joint(mech: lw.Mechanism, body: Any, size: float) -> list[Slider]:
         unit = {"angle": DEGREE, "length": METRE}.get(measure.of, "")
         scale = np.pi / 180.0 if unit == DEGREE else 1.0
         usual = 180.0 if unit == DEGREE else max(size, 1e-3)
-        low, high = mech.q_lower[place] / scale, mech.q_upper[place] / scale
+        low, high = mech.limits.lower[place] / scale, mech.limits.upper[place] / scale
         here = float(mech.initial[place]) / scale
         low, high = (x if abs(x) < LARGEST else np.copysign(np.inf, x) for x in (low, high))
         low = low if np.isfinite(low) else min(-usual, (high if np.isfinite(high) else usual) - 2.0 * usual, here)
