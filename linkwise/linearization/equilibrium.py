@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.closed.assembly import assemble, generic_rank
-from ..dynamics.closed.constraints import moved_by
-from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import mixes_units, velocity_units, warn_of_mixed_units
-from ..dynamics.closed.redundancy import closable_error
-from ..dynamics.closed.sizes import sizes
-from ..dynamics.closed.tolerances import LOOPS
-from ..dynamics.closed.variations import State, state_of
+from ..constraints.assembly import assemble, generic_rank
+from ..constraints.decomposition import decompose
+from ..constraints.equations import moved_by
+from ..constraints.force_units import mixes_units, velocity_units, warn_of_mixed_units
+from ..constraints.redundancy import closable_error
+from ..constraints.sizes import sizes
+from ..constraints.tolerances import LOOPS
+from ..constraints.variations import State, state_of
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
