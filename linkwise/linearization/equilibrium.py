@@ -117,6 +117,8 @@ def find_equilibrium(
                 guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
     within      how far from the guess (rad, m) a coordinate may be at most; None: any distance, but for what stands,
                 on contact or with a floating base that loops hold: 0.5 rad, or half the mechanism's length
+    tolerance   how much may be left unbalanced, relative to the weight and the given forces
+    max_steps   of Newton's method, and of each way down the energy
 
     Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
     derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if

@@ -30,6 +30,12 @@ class CoordinatesView(View):
         """Where in "q" or "v" a single coordinate is, by either of its names; None if there is none."""
         return self._indices[quantity].get(name)
 
+    def measures(self, quantity: str) -> tuple[str, ...]:
+        """What every number of q measures: "angle", "length", "quaternion" or "other"; of other quantities, those of
+        v."""
+        of = "q" if quantity == "q" else "v"
+        return tuple(x.of for body in self._mech.bodies if not body.mimic for x in body.kind.measures(of))
+
     def joint_of(self, name: str) -> str:
         """The joint that a name of a coordinate begins with."""
         return re.sub(r"\[\d+\]$", "", name) if name.endswith("]") else name.rpartition(".")[0]

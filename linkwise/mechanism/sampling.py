@@ -47,9 +47,8 @@ def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _refuse_strange_limits(mech: Mechanism, lower: np.ndarray, upper: np.ndarray) -> None:
-    measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
     mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
-    for name, a, b, of in zip(mech.coordinates.names("q"), lower, upper, measures, strict=True):
+    for name, a, b, of in zip(mech.coordinates.names("q"), lower, upper, mech.coordinates.measures("q"), strict=True):
         if a > b:
             whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
             raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")

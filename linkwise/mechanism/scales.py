@@ -77,8 +77,7 @@ def scales(mech: Mechanism) -> Scales:
 
 def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
-    measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
-    return np.array([of == LENGTH for of in measures], dtype=bool)
+    return np.array([of == LENGTH for of in mech.coordinates.measures(quantity)], dtype=bool)
 
 
 def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
