@@ -163,14 +163,19 @@ class Skeleton:
         )
         joints = tuple(replace(mark, travel=self._travel(mark, joints, links)) for mark in joints)
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
-        bars = [self._rod(loop, world) for loop in rods(mech)]
-        elements = (*bars, *element_marks(mech, self._passive, world, joints))
         named = tuple(
             (name, index, poses[index, :3, :3] @ point + poses[index, :3, 3])
             for index, points in enumerate(self.named)
             for name, point in points.items()
         )
+        elements = self.elements(poses, joints, self._passive)
         return Sketch(links, joints, loops, self._gaps(q), poses, elements, named)
+
+    def elements(self, poses: np.ndarray, joints: Sequence[JointMark], passive: Any) -> tuple[ElementMark, ...]:
+        """Rods without mass, springs, dampers, cylinders and gears, where links and joints are."""
+        world = np.concatenate([poses, np.eye(4)[None]])
+        bars = [self._rod(loop, world) for loop in rods(self.mech)]
+        return (*bars, *element_marks(self.mech, passive, world, joints))
 
     def _travel(
         self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
@@ -193,7 +198,8 @@ class Skeleton:
 
     def _rod(self, loop: lw.constraints.Loop, world: np.ndarray) -> ElementMark:
         (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
-        return ElementMark((ROD,), (world[a] @ frame_a)[:3, 3], (world[b] @ frame_b)[:3, 3], name=loop.name)
+        ends = [(world[link] @ frame)[:3, 3] for link, frame in ((a, frame_a), (b, frame_b))]
+        return ElementMark((ROD,), ends[0], ends[1], (a, b), name=loop.name)
 
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
