@@ -100,6 +100,15 @@ class Scene:
         links = [number[part.link] for part in chosen]
         return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
 
+    def corners(self, poses: np.ndarray, parts: Sequence[Part]) -> np.ndarray:
+        """(n, 3): in the world, those of the boxes around parts in their own frames, for poses (..., n_links, 4, 4)."""
+        ends = [part.shape.mesh().vertices for part in parts]
+        boxes = np.reshape([[one.min(axis=0), one.max(axis=0)] for one in ends], (-1, 2, 3))
+        corners = np.stack([boxes[:, [i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)], axis=-1)
+        placed = self.placed(poses, parts)
+        world = placed[..., :3, :3] @ corners + placed[..., :3, 3:]
+        return np.swapaxes(world, -1, -2).reshape(-1, 3)
+
 
 def scene(
     mech: lw.Mechanism,

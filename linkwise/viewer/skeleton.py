@@ -119,6 +119,16 @@ class Sketch:
     def marks(self) -> tuple[JointMark, ...]:
         return (*self.joints, *(side for pair in self.loops for side in pair))
 
+    @property
+    def labels(self) -> list[tuple[str, int | None, np.ndarray]]:
+        """Names of joints, of what closes loops, and of points of planar links, with the links (None of rods) and the
+        places that they stand at."""
+        named: list[tuple[str, int | None, np.ndarray]] = [
+            (mark.name, mark.body, mark.origin) for mark in (*self.joints, *(moving for _, moving in self.loops))
+        ]
+        named += [(mark.name, None, 0.5 * (mark.a + mark.b)) for mark in self.elements if mark.kinds == (ROD,)]
+        return [*named, *self.named]
+
     @cached_property
     def points(self) -> np.ndarray:
         """(N, 3): everything that the picture must contain."""
@@ -240,6 +250,20 @@ def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
     """(2, 3): the lowest and the highest coordinates of all points."""
     points = np.concatenate([sketch.points for sketch in sketches])
     return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def together(
+    named: Sequence[tuple[str, int | None, np.ndarray]], within: float
+) -> list[tuple[str, int | None, np.ndarray]]:
+    """One label for names that stand nearer to each other than ``within`` metres."""
+    groups: list[tuple[list[str], int | None, np.ndarray]] = []
+    for name, link, place in named:
+        near = [names for names, _, other in groups if np.linalg.norm(other - place) < within]
+        if near:
+            near[0].append(name)
+        else:
+            groups.append(([name], link, place))
+    return [(", ".join(names), link, place) for names, link, place in groups]
 
 
 def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 import linkwise as lw
 
+from ..framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from ..modes import mode_title
 from ..scene import VISUAL, scene
 from ..shapes import Mesh, together
@@ -23,7 +24,6 @@ from ..skeleton import Skeleton
 from ..struts import Fixture, Strut, elements_between, placed_together
 from . import overlays, recording
 from .dragging import Hand
-from .framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from .live import Live
 from .panel import Panel
 from .player import Clip, Player, clip_of_mode
