@@ -9,14 +9,14 @@ from ..mechanism.resistance import judges_loops
 
 def _fronts(mech: Mechanism) -> Any:
     """The order in which loops are eliminated."""
-    from .closed.structure import fronts  # here, so that importing the package stays quick
+    from ..constraints.elimination_orders import fronts  # here, so that importing the package stays quick
 
     return fronts(mech)
 
 
 def _independent_velocities(mech: Mechanism) -> Any:
     """Velocities that determine the others under constraints."""
-    from .closed.structure import independent_places
+    from ..constraints.elimination_orders import independent_places
 
     return independent_places(mech)
 
@@ -28,7 +28,7 @@ def _sweeps(mech: Mechanism) -> Any:
 
 def _units(mech: Mechanism) -> Any:
     """What makes constraints and coordinates dimensionless."""
-    from .closed.sizes import constraint_units
+    from ..constraints.sizes import constraint_units
 
     return constraint_units(mech)
 
