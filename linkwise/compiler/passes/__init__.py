@@ -1,1 +1,1 @@
-
+"""Passes: program to program, one verb per file."""

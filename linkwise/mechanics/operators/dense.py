@@ -227,7 +227,7 @@ class StackedOperators:
             if record.definition is not None:
                 return self.matrix(record.definition)
             raise ValueError(
-                f"the oracle has no matrix of {record.name}: give its record dense=..., as CONTRIBUTING says"
+                f"the oracle has no matrix of {record.name}: give its record dense=..., as docs/extending.md says"
             )
         named = getattr(self, record.name)
         return named(operator.link) if operator.link else named
