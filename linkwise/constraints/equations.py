@@ -14,12 +14,12 @@ from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
+from ..mechanism.parts import HELD
 from .decomposition import Decomposition, decompose, times
 from .masks import loop_mask, row_mask, that_count
 from .sizes import sizes
 from .tolerances import LOOPS
 
-HELD = "held:"  # how names of loops begin that hold frames (``hold_frames``)
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 

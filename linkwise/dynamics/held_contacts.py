@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..constraints.equations import HELD
 from ..mechanics.joints import Fixed, Joint, Spherical
 from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
+from ..mechanism.parts import HELD
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
 from .compliant_contact import contact_points

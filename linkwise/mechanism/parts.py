@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
+HELD = "held:"  # how names of loops begin that hold frames where they are
+
 
 class Constant:
     """Equality, hashing and pickling by content for frozen dataclasses that hold arrays."""
@@ -272,6 +274,11 @@ class Loop(Constant):
         object.__setattr__(self, "drive", checked_drive(f"loop {self.name!r}", self.drive))
         object.__setattr__(self, "pose_a", checked_pose(f"pose_a of loop {self.name!r}", self.pose_a))
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
+
+    @property
+    def holds_frame(self) -> bool:
+        """Whether it holds a frame where that is (``hold_frames``, ``hold_contacts``)."""
+        return self.name.startswith(HELD)
 
     @property
     def n_constraints(self) -> int:

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, fminbound
 
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
-from ..simulation.functions import Function, answer
+from .forces import Function, answer
 
 __all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
 

@@ -15,8 +15,8 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.scales import scales
-from ..simulation.steps import check_method
 from .integrators import ADAPTIVE, MULTISTEP, whole_steps
+from .step import check_method
 
 COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)

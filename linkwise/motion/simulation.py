@@ -22,6 +22,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import ByJoint, real_numbers, state_arrays
 from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
+from ..mechanics.elements.law import Acting
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -32,9 +33,6 @@ from ..mechanism import (
 )
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.scales import scales
-from ..simulation.forces import Forces
-from ..simulation.functions import Function
-from ..simulation.steps import fixed_steps, warn_of_long_steps
 from .checks import (
     rubs,
     warn_of_creep,
@@ -46,9 +44,12 @@ from .checks import (
     warn_of_starts_in_penetration,
 )
 from .events import Event, Occurrence, Watch
+from .forces import Forces, Function
 from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed, Headway, IntegrationFailed, Step
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular import SingularPositions
+from .step import Step as CompiledStep
+from .step import fixed_steps, warn_of_long_steps
 from .system import Chart, FullState, IndependentCoordinates, Manifold, System
 from .trajectory import KEEP, Dense, End, Trajectory
 
@@ -330,7 +331,7 @@ def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         if system.forces.acting is not None:
-            warn_of_long_steps(system.mech, _step_name(settings), system.forces.acting.acting, step)
+            warn_of_long_steps(system.mech, _compiled_step(settings, system.forces.acting.acting), step)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
@@ -341,14 +342,14 @@ def _check_free(keep_energy: bool, *forces: Any) -> None:
         raise ValueError(NOT_FREE)
 
 
-def _step_name(settings: Settings) -> str:
-    """The name of fixed steps in the coordinates of a motion."""
-    other = settings.coordinates in VARIABLES and settings.method not in ADAPTIVE
-    return f"{settings.coordinates}_{settings.method}" if other else settings.method
+def _compiled_step(settings: Settings, acting: Acting) -> CompiledStep:
+    """The fixed steps of a motion, in its coordinates."""
+    coordinates = settings.coordinates if settings.coordinates in VARIABLES else "joint"
+    return CompiledStep(settings.method, acting, coordinates=coordinates)
 
 
 def _fixed_steps(settings: Settings) -> tuple[float | None, float | None]:
-    return fixed_steps(_step_name(settings), settings.step)
+    return fixed_steps(settings.method, settings.step, coordinates=settings.coordinates)
 
 
 def _check_activation(forces: Forces, coordinates: str) -> None:

@@ -40,9 +40,9 @@ from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, r
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
-from ..simulation.forces import DIFFERENCE, Forces
-from ..simulation.steps import ACTIVATION, OneStep, drifted, kick_bias
+from .forces import DIFFERENCE, Forces
 from .singular import SingularPositions
+from .step import ACTIVATION, Step, drifted, kick_bias
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -592,7 +592,7 @@ class FullState(System):
         if self.mech.waits_for_time or (constrained and not (joints and self.manifold.is_that_of_compiled_steps)):
             return None
         chosen = methods_in(self.coordinates)[method]
-        compiled = self._compiled(method if joints else f"{self.coordinates}_{method}", chosen.evaluations)
+        compiled = self._compiled(method, chosen.evaluations)
         if compiled is None:
             return None
         if not constrained:
@@ -606,8 +606,8 @@ class FullState(System):
 
         return step
 
-    def _compiled(self, name: str, evaluations: int) -> Callable[..., Any] | None:
-        """What the compiled step of rollouts of this name gives for (t, x, h); None where something comes between the
+    def _compiled(self, method: str, evaluations: int) -> Callable[..., Any] | None:
+        """What the compiled step of rollouts of this method gives for (t, x, h); None where something comes between the
         stages of the method, which ask for rates so many times."""
         forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
         elements = forces.elements if evaluations > 1 else forces.acting  # whatever changes is looked at once
@@ -619,7 +619,7 @@ class FullState(System):
             sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
             acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
             constant = forces.commanded
-        kernel = kernel_function(self.mech, OneStep(name, acting, more), None)
+        kernel = kernel_function(self.mech, Step(method, acting, more, self.coordinates), None)
 
         def step(t: float, x: np.ndarray, h: float) -> Any:
             self._count[0] += evaluations

@@ -38,11 +38,11 @@ from ..mechanism import (
     warn_caller,
     without_functions,
 )
-from ..simulation.steps import fixed_steps
 from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
 from .settings import Settings
+from .step import fixed_steps
 from .system import Chart
 
 BETWEEN = 8  # samples looked at in each interval where a peak is searched
@@ -174,7 +174,11 @@ class Trajectory(Tabular):
     @property
     def _elements(self) -> Resolved | None:
         """What acted."""
-        return resolved(self.mechanism, self.passive, *fixed_steps(self.settings.method, self.settings.step))
+        return resolved(
+            self.mechanism,
+            self.passive,
+            *fixed_steps(self.settings.method, self.settings.step, coordinates=self.settings.coordinates),
+        )
 
     @cached_property
     def passive_energy(self) -> Float64Array:
@@ -457,9 +461,7 @@ class Trajectory(Tabular):
     def to_xarray(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
         and actuators; needs xarray."""
-        from ..simulation.labelled import dataset
-
-        return dataset(self)
+        return _dataset(self)
 
     def table(self) -> tuple[list[str], Float64Array]:
         """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: time,
@@ -652,3 +654,28 @@ def load_trajectory(path: str | Path) -> Trajectory:
         ),
         **{name: arrays[name] for name in SOMETIMES if name in arrays},
     )
+
+
+def _dataset(motion: Trajectory) -> Any:
+    """A motion, or a batch of them, as an ``xarray.Dataset``: axes "t", "batch0", ..., "q" and "v" (names of
+    coordinates), "link", "wrench", "actuator"."""
+    try:
+        import xarray
+    except ImportError:
+        raise ImportError("to_xarray needs xarray: pip install 'linkwise[labelled]'") from None
+    mech = motion.mechanism
+    lead = ("t", *(f"batch{k}" for k in range(motion.q.ndim - 2)))
+    arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {"positions": ((*lead, "q"), motion.q)}
+    for name, values in (("velocities", motion.v), ("accelerations", motion.a), ("tau", motion.tau)):
+        arrays[name] = (*lead, "v"), values
+    for name in ("kinetic_energy", "potential_energy", "passive_energy", "constraint_error"):
+        arrays[name] = lead, getattr(motion, name)
+    axes: dict[str, Any] = {"t": motion.t, "q": list(mech.q_names), "v": list(mech.v_names)}
+    if motion.ctrl is not None and motion.ctrl.shape[-1]:
+        arrays["ctrl"] = (*lead, "actuator"), motion.ctrl
+        arrays["actuator_forces"] = (*lead, "actuator"), motion.actuator_forces
+        axes["actuator"] = list(mech.actuator_names)
+    if motion.wrenches is not None:
+        arrays["wrenches"] = (*lead, "link", "wrench"), motion.wrenches
+        axes |= {"link": list(mech.link_names), "wrench": ["mx", "my", "mz", "fx", "fy", "fz"]}
+    return xarray.Dataset(arrays, axes, {"mechanism": mech.name, "method": motion.settings.method})

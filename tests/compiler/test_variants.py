@@ -15,7 +15,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler.store import kernel_function
 from linkwise.mechanism import MechanismError
-from linkwise.simulation import rollout_programs
+from linkwise.motion import rollout
 
 TOLERANCE = 1e-12
 
@@ -367,8 +367,8 @@ def test_frames_of_one_name_on_other_links():
 @pytest.mark.parametrize("options", [{}, {"feedback": {"target": [0.1, 0.2], "kp": 3.0}}, {"method": "semi_implicit"}])
 def test_rollouts_of_variants_share_their_loop(options, monkeypatch):
     compiled = []
-    load = rollout_programs.load
-    monkeypatch.setattr(rollout_programs, "load", lambda *given: compiled.append(given) or load(*given))
+    load = rollout.load
+    monkeypatch.setattr(rollout, "load", lambda *given: compiled.append(given) or load(*given))
     mech = lw.mechanisms.planar_arm(2)
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (5,))

@@ -113,13 +113,13 @@ def test_rollouts_by_state_and_step_in_both_precisions_and_by_the_reference():
 
 def test_variants_share_the_code_of_rollouts():
     """Payloads leave the stops as they are, so that one program serves all."""
-    from linkwise.simulation import rollout_programs
+    from linkwise.motion import rollout
 
     made = []
-    plain = rollout_programs.load
+    plain = rollout.load
     tip = ARM.link_names[-1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollout_programs, "load", lambda *given: made.append(1) or plain(*given))
+        patch.setattr(rollout, "load", lambda *given: made.append(1) or plain(*given))
         ends = [
             lw.rollout(ARM.with_payload(tip, 1e-3 * k), START, SPEED, None, DT, 5, final_only=True)[0] for k in range(6)
         ]

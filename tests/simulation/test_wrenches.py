@@ -7,9 +7,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from linkwise.motion.forces import Forces
 from linkwise.motion.singular import SingularPositions
 from linkwise.motion.system import FullState, Manifold
-from linkwise.simulation.forces import Forces
 
 
 def weights(mech: lw.Mechanism, gravity):

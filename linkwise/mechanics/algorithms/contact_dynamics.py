@@ -201,7 +201,7 @@ def inverse_dynamics(
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
-    vectors, on, loops = _made_orthogonal(tree, rows, active, units, columns)
+    vectors, on, loops = made_orthogonal(tree, rows, active, units, columns)
     rates = [_times(x, 1.0 / unit) for x, unit in zip(a, columns, strict=True)]
     opened = _opens(vectors, [row.at(BIAS) for row in rows], on, rates, units)
     return known(opened, _shared(tree.mechanism, load, loops, columns, actuated))
@@ -236,7 +236,7 @@ def motor_forces(
     motions that the active constraints allow, K* tau_m = K* tau; linear in tau."""
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
-    loops = _made_orthogonal(tree, rows, active, units, columns)[2]
+    loops = made_orthogonal(tree, rows, active, units, columns)[2]
     return _shared(tree.mechanism, tau, loops, columns, actuated)
 
 
@@ -313,8 +313,9 @@ class HeldMotion(ClosedMotion):
         active: Sequence[Scalar] | None,
         units: ConstraintUnits,
         sweeps: Sweeps = (),
+        resistances: Mapping[int, ArticulatedInertia] | None = None,
     ):
-        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()))
+        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()), resistances)
         self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
         self.held: dict[Cluster, HeldCluster] = {}
 
@@ -329,11 +330,15 @@ class HeldMotion(ClosedMotion):
         self.held[cluster] = found[0]
         return found
 
+    @property
+    def doubt(self) -> Scalar:
+        """0 where it is clear which constraints count, 1 or more where it is not; known after ``under``."""
+        doubts = [held.doubt for held in self.held.values()]
+        return sum([*doubts, *(select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values())], 0.0)
+
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
-        doubts = [held.doubt for held in self.held.values()]
-        doubts += [select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values()]
-        return known(sum(doubts, 0.0), values)
+        return known(self.doubt, values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
@@ -386,10 +391,10 @@ def constraints_that_hold(
 ) -> Orthogonal:
     """The rows of G that hold, made orthogonal."""
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
-    return _made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
+    return made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
 
 
-def _made_orthogonal(
+def made_orthogonal(
     tree: Tree,
     rows: Sequence[Row],
     active: Sequence[Scalar] | None,

@@ -26,7 +26,7 @@ from ..mechanics.elements.of_mechanism import with_varying_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
-from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, fixed_steps, usual_step
+from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, usual_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -38,22 +38,22 @@ def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping
     return given or {}
 
 
-def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters: Sequence[str] = ()) -> Acting:
-    """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
+def acting_laws(mech: Mechanism, passive: Any, step: Step, dt: Any) -> Acting:
+    """What acts by itself in steps of this method and with these parameters."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
-    step, implicit = fixed_steps(method, step_length(mech, dt), usual_step(mech))
-    elements = resolved(mech, passive, step, implicit)
+    explicit, implicit = fixed_steps(step.method, step_length(mech, dt), usual_step(mech), step.coordinates)
+    elements = resolved(mech, passive, explicit, implicit)
     acting = Acting() if elements is None else elements.acting
-    varied = numbers_that_act(mech, parameters)
+    varied = numbers_that_act(mech, step.parameters)
     if not varied:
         return acting
     if passive is not None and any(kind != CONTACT_FRICTION for kind, _ in varied):
         raise ValueError(
-            f"rollout: {', '.join(parameters)} of parameters are numbers of the mechanism's own joints, in whose place "
-            "passive acts: give one of the two"
+            f"rollout: {', '.join(step.parameters)} of parameters are numbers of the mechanism's own joints, in whose "
+            "place passive acts: give one of the two"
         )
-    return with_varying_numbers(mech, acting, varied, step)
+    return with_varying_numbers(mech, acting, varied, explicit)
 
 
 def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[str, int], ...]:
@@ -109,6 +109,26 @@ def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> 
     return found
 
 
+def schedule_of(mech: Mechanism, active: Any) -> dict[str, Any]:
+    """Which constraints hold, 1 or 0 each, where that is given."""
+    if active is None:
+        return {}
+    if not mech.loops:
+        raise MechanismError(
+            f"rollout: mechanism {mech.name!r} has no constraints, which active= switches: "
+            "linkwise.contact.hold_frames makes those of feet"
+        )
+    if on_device(active):
+        return {ACTIVE: active}
+    values = np.asarray(plain(active))
+    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise MechanismError(
+            "rollout: active must be booleans, whether each constraint of mech.loops holds, (..., "
+            f"{len(mech.loops)},) or (..., steps, {len(mech.loops)})"
+        )
+    return {ACTIVE: values.astype(np.float32)}  # exact, and decides on no precision
+
+
 def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Target and gains, all three of them if there is any."""
     named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
@@ -156,7 +176,7 @@ def _is_array(x: Any) -> bool:
 
 def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
-    asked = {**dict.fromkeys(FEEDBACK), **asked}
+    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE)), **asked}
     made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
     chosen = [x for name, x in given.items() if x is not None and name not in made]
     single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
