@@ -12,7 +12,7 @@ from ..compiler.store import kernel_function, stored
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
 from ..mechanism.clusters import Cluster, clusters
-from .decomposition import decompose
+from .decomposition import damped_solve, decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
 
@@ -99,8 +99,8 @@ class Parts:
             alike.setdefault((len(self._rows[number]), len(self._columns[number])), []).append(number)
         for numbers in alike.values():
             rows, columns = (np.array([own[k] for k in numbers]) for own in (self._rows, self._columns))
-            own = decompose(jacobian[..., rows[:, :, None], columns[:, None, :]])
-            change[..., columns] = own.damped(error[..., rows], damping[..., numbers])
+            own = jacobian[..., rows[:, :, None], columns[:, None, :]]
+            change[..., columns] = damped_solve(own, error[..., rows], damping[..., numbers])
         return change
 
 

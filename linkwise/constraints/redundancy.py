@@ -29,7 +29,7 @@ from ..mechanism.parts import Constraint
 from .decomposition import decompose, times
 from .loop_closure import LoopEquations, RoundedBlock, closed_by
 from .pivoting import pivoted_qr
-from .sizes import random_configurations
+from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
 
 TRIALS = (0.03, 0.1, 0.2, 0.3, 0.3, 0.5, 0.7, 1.0)  # dimensionless: sizes of random changes of a configuration
@@ -434,7 +434,7 @@ def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.G
         return start
     everything, columns, parts = np.ones(mech.nv, dtype=bool), whole.sizes.columns, whole.parts
     q, is_open = np.array(start, dtype=float), np.ones(parts.count, dtype=bool)
-    for guesses in (start[None], random_configurations(mech, rng, GUESSES)):
+    for guesses in (start[None], random_configurations(mech, rng, GUESSES), _arcs(mech, start, rng)):
         guesses = np.where(parts.at_places(is_open), guesses, q)
         there = closed_by(whole, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
         errors = np.where(whole.are_aligned(there), parts.norms(whole.error(there)), np.inf)
@@ -445,6 +445,14 @@ def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.G
         if not is_open.any():
             return q
     return None
+
+
+def _arcs(mech: Mechanism, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(k, nq): configurations in which all joints move alike from the start, by up to a turn altogether.  Long chains
+    are near arcs, from which their loops close, and coils where joints move at random."""
+    turns = np.linspace(-2.0, 2.0, GUESSES)[:, None] * np.pi / max(1, mech.nv)
+    changes = turns * (1.0 + 0.1 * rng.normal(size=(GUESSES, mech.nv)))
+    return tree.integrate(mech, start, changes * sizes(mech).columns, 1.0)
 
 
 def _configurations_around(

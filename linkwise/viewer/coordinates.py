@@ -15,6 +15,7 @@ ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"  # t
 UNITS = {ANGLE: ("rad", "rad/s"), LENGTH: ("m", "m/s"), QUATERNION: ("", "rad/s"), OTHER: ("", "1/s")}
 DEGREES = {ANGLE: ("deg", "deg/s"), QUATERNION: ("", "deg/s")}  # in place of these where degrees are asked for
 FORCES = {ANGLE: "torque (N m)", LENGTH: "force (N)", QUATERNION: "torque (N m)", OTHER: "generalized force"}
+LARGEST = 1e12  # limits beyond are none
 RATES = {ANGLE: r"\omega", LENGTH: "v"}  # of joints whose velocities are no rates of coordinates, along the link's axes
 
 
@@ -89,6 +90,18 @@ def measure_of(mech: lw.Mechanism, name: str) -> str:
     if place is None:
         return LENGTH if name.endswith((".x", ".y", ".z")) else ANGLE
     return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+
+
+def reach_of(mech: lw.Mechanism, place: int, measures: str, here: float, size: float) -> tuple[float, float]:
+    """From where to where a slider moves the number of q at a place, which is ``here`` at first: as limits say, or as
+    far as shows what it does in a mechanism of some size (m)."""
+    usual = math.pi if measures == ANGLE else max(size, 1e-3)
+    low, high = (
+        x if abs(x) < LARGEST else math.copysign(math.inf, x) for x in (mech.q_lower[place], mech.q_upper[place])
+    )
+    low = low if math.isfinite(low) else min(-usual, (high if math.isfinite(high) else usual) - 2.0 * usual, here)
+    high = high if math.isfinite(high) else max(usual, low + usual, here)
+    return float(low), float(max(high, low))
 
 
 def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:

@@ -8,9 +8,6 @@ import numpy as np
 
 import linkwise as lw
 
-from ..elements import element_lines
-from ..skeleton import Skeleton, symbol_size
-
 ARROW = 0.35  # the longest, in units of the mechanism's size
 VOLUME = 0.045  # radius of the largest mass centre, likewise
 ELLIPSOID = 0.25  # the longest half axis of a manipulability ellipsoid, likewise
@@ -24,15 +21,6 @@ class Ellipsoid:
     centre: np.ndarray
     rotation: np.ndarray
     half: np.ndarray
-
-
-def element_lines_of(skeleton: Skeleton, q: np.ndarray, toward: np.ndarray) -> np.ndarray:
-    """(m, 2, 3): springs, dampers, cylinders and gears as straight lines, seen from a direction (3,)."""
-    sketch = skeleton.at(q)
-    box = np.array([sketch.own_points.min(axis=0), sketch.own_points.max(axis=0)])
-    drawn = element_lines(sketch.elements, symbol_size(sketch, box), toward)
-    lines = [np.stack([line[:-1], line[1:]], axis=1) for some in drawn.values() for line in some]
-    return np.concatenate([np.zeros((0, 2, 3)), *lines])
 
 
 def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:

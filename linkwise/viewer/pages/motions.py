@@ -11,7 +11,8 @@ import numpy as np
 
 import linkwise as lw
 
-from ..configurations import ROUND, Motion, one_configuration, paced, several_configurations
+from ..configurations import ROUND, Motion, one_configuration, paced
+from ..configurations import motions_of as _motions_of
 from ..coordinates import ANGLE, LENGTH, measure_of
 from ..scene import scene
 from ..skeleton import Skeleton
@@ -54,32 +55,14 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
         return Shown(found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), _told(found))
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
-    members, note = _members(mech, q, t)
+    members, count = _motions_of(mech, q, t, lambda number: range(min(number, MOST_MEMBERS)))
+    note = f"the first {MOST_MEMBERS} of {count} motions" if count > MOST_MEMBERS else ""
     start, end = float(members[0].t[0]), float(members[0].t[-1])
     count = min(MOST_FRAMES, 1 + max(1, math.ceil((end - start) * rate))) if end > start else 1
     times = np.linspace(start, end, count)
     configurations = np.stack([_continuous(one.mech, one.at(times)) for one in members])
     named = {} if members[0].timed else {"label": "along the path", "unit": ""}
     return Shown(members[0].mech, configurations[0, 0], Frames(configurations, start, end, **named), note)
-
-
-def _members(mech: Any, q: Any, t: Any) -> tuple[list[Motion], str]:
-    """The motions of a batch, one by one."""
-    if q is None:
-        batch = np.shape(getattr(mech, "q", ()))[1:-1]
-        if not batch:
-            return [several_configurations(mech, q, t)], ""
-        chosen = list(np.ndindex(*batch))
-        return [several_configurations(mech.member(*index)) for index in chosen[:MOST_MEMBERS]], _of(len(chosen))
-    values = np.asarray(q, dtype=float)
-    if values.ndim <= 2:
-        return [several_configurations(mech, q, t)], ""
-    rows = values.reshape(-1, *values.shape[-2:])
-    return [several_configurations(mech, one, t) for one in rows[:MOST_MEMBERS]], _of(len(rows))
-
-
-def _of(count: int) -> str:
-    return f"the first {MOST_MEMBERS} of {count} motions" if count > MOST_MEMBERS else ""
 
 
 def _continuous(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
