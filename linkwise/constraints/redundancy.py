@@ -154,7 +154,7 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
     try:
         return mech._kernels[redundancy]
     except (KeyError, AttributeError):  # not decided yet, or no mechanism
-        return stored(mech, redundancy, lambda: _decided_in_family(mech.structure))
+        return stored(mech, redundancy, lambda: _decided_in_family(mech.constraints.structure))
 
 
 def decide_around(mech: Mechanism, q: np.ndarray) -> None:
@@ -319,7 +319,7 @@ def _search(
         for i, one in left.items():
             if k < len(one.loops):
                 loop = mech.loops[one.loops[k]]
-                at, tied, new = mech.constraint_index(loop.name), set(one.rows), np.zeros(mech.nv, dtype=bool)
+                at, tied, new = mech.constraints.rows(loop.name), set(one.rows), np.zeros(mech.nv, dtype=bool)
                 rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
                 for body in loop.bodies_within(mech):
                     new[mech.v_index(mech.bodies[body].joint)] = True

@@ -328,4 +328,4 @@ def test_inertias_of_all_sizes_resist_all_motions():
         builder = (
             lw.Builder().link("a", size, inertia=(size, 2 * size, 2 * size)).joint("j", lw.Spherical(), "ground", "a")
         )
-        assert builder.build().singular_joints == ()
+        assert builder.build().parameters.singular_joints == ()
