@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from . import closed
@@ -73,7 +73,7 @@ def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]
     allow; not numbers where the motors cannot carry it, as at dead centres."""
     request = ("closed_motor_forces", ("actuated", motors))
     with np.errstate(invalid="ignore"):
-        return kernel_function(mech, request, None)(q, load)
+        return float64_function(mech, request)(q, load)
 
 
 def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:

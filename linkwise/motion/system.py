@@ -22,7 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..dynamics import closed, diagonal, momenta
 from ..dynamics import trees as tree
 from ..dynamics.closed.derivatives import derivatives_at
@@ -615,7 +615,7 @@ class FullState(System):
             sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
             acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
             constant = forces.commanded
-        kernel = kernel_function(self.mech, OneStep(name, acting, more), None)
+        kernel = float64_function(self.mech, OneStep(name, acting, more))
 
         def step(t: float, x: np.ndarray, h: float) -> Any:
             self._count[0] += evaluations

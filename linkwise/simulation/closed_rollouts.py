@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.runtime.device_arrays import DeviceCall
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..dynamics import closed
 from ..dynamics.closed.constraints import loop_of
 from ..dynamics.closed.sizes import sizes
@@ -107,7 +107,7 @@ def onto_loops_on_device(
 def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
     """In double precision, of mechanisms with these numbers as further inputs."""
     if not parameters:
-        return kernel_function(mech, algorithm, None)
+        return float64_function(mech, algorithm)
     return stored(mech, (algorithm, parameters), lambda: compile(algorithm, mech, parameters=parameters))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.closed.sizes import units
@@ -72,7 +72,7 @@ class Followed:
     def _kernel(self, method: str) -> Callable[..., tuple[np.ndarray, ...]]:
         """One compiled step."""
         acting = self.acting if method == self.method else self._explicit
-        return kernel_function(self.mech, OneStep(method, acting, self._more), None)
+        return float64_function(self.mech, OneStep(method, acting, self._more))
 
     def records(self, like: Records) -> list[np.ndarray]:
         """q, v and activations if there are any, (n, records, ...), as ``like`` keeps them."""

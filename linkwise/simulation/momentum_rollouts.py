@@ -82,7 +82,7 @@ def _computed(
     mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
 ) -> np.ndarray:
     if not parameters:
-        return kernel_function(mech, name, q)(q, x)
+        return kernel_function(mech, name)(q, x)
     names = tuple(array.name for array in parameters)
     key = (name, *names, q.dtype.name)
     kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))

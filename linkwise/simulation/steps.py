@@ -14,7 +14,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.registry import DECIDED_OPTIONS
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
@@ -48,13 +48,13 @@ def drifted(mech: Mechanism, q: np.ndarray, v: np.ndarray, h: Any) -> tuple[np.n
     """q and v after moving without acceleration for h."""
     if not _transports(mech):
         return integrate(mech, q, v, h), v
-    found = kernel_function(mech, _drift_kernel, None)(q, v, h)
+    found = float64_function(mech, _drift_kernel)(q, v, h)
     return found[..., : mech.nq], found[..., mech.nq :]
 
 
 def kick_bias(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
     """What accelerations lack of the changes of velocities that ``drifted`` transports."""
-    return kernel_function(mech, _kick_bias_kernel, None)(q, v) if _transports(mech) else 0.0
+    return float64_function(mech, _kick_bias_kernel)(q, v) if _transports(mech) else 0.0
 
 
 def _drift_kernel(mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:

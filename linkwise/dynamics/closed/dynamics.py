@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
-from ...compiler.store import float64_function, kernel_function
+from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
 from ...mechanism.resistance import SINGULAR_TOLERANCE, inertia_error
@@ -57,7 +57,7 @@ def terms(
     adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
     not active (``loop_mask``)."""
     n = mech.nv
-    both = kernel_function(mech, "constrained_terms", None)(q, v)
+    both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     lower = that_count(mech, lower, active, tolerance)
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
