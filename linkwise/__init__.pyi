@@ -22,8 +22,8 @@ from . import trajectories as trajectories
 from . import viewer as viewer
 from .compiler.export import export_c as export_c
 from .compiler.kernel import Kernel as Kernel
-from .compiler.kernel import KernelError as KernelError
 from .compiler.pipeline import compile as compile
+from .compiler.runtime.explanations import KernelError as KernelError
 from .dynamics import centroidal as centroidal
 from .dynamics import constraints as constraints
 from .dynamics import linkages as linkages

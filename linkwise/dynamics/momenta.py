@@ -190,7 +190,8 @@ def _cheapest_form(mech: Mechanism) -> str:
 
 def _instructions(mech: Mechanism, form: str) -> int:
     """Operations where a product and a sum are one, as on the machine."""
-    from ..compiler.pipeline import optimize, trace_with_plan  # here, so that importing the package stays quick
+    from ..compiler.passes import optimize
+    from ..compiler.pipeline import trace_with_plan  # here, so that importing the package stays quick
 
     motion = partial(forms.motion, form=form, units=ConstraintUnits())
     algorithm = Algorithm(form, ("q", "p", "tau"), ("p_rate", "v"), motion, reason=forms.REASON)

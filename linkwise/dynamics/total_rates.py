@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.kernel import KernelError
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import WRENCHES, kernel_function, stored
 from ..mechanism import Mechanism, MechanismError
 from .states import Float64Array

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.program import Array
+from ..compiler.known_targets import is_long, load
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import is_long, load, trace_with_plan
-from ..compiler.registry import DECIDED_OPTIONS
+from ..compiler.pipeline import trace_with_plan
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
+from ..dynamics.closed.structure import fronts
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting
@@ -85,7 +86,7 @@ def step_program(
         algorithm, momenta = momentum_step(mech, method, acting, more, with_velocities), Array(MOMENTA, (mech.nv,))
         fed_back = [*fed_back, momenta] if with_velocities else [fed_back[0], momenta, *fed_back[2:]]
     if mech.loops:
-        options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
+        options = {"fronts": fronts(mech), "settled": SETTLED[dtype]}
     if mech.loops and not counts:
         state = algorithm.function
         first: Any = {"output": "state", "recursion": lambda *x, **more: state(*x, **more)[0], "ports": ()}

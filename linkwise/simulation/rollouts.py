@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array
-from ..compiler.kernel import KernelError
-from ..compiler.pipeline import rollout_targets
+from ..compiler.known_targets import rollout_targets
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
+from ..compiler.runtime.explanations import KernelError
 from ..control.compiled import CompiledControl
 from ..dynamics.by_actuator import unless_empty
 from ..dynamics.by_joint import state_by_joint

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import float64_function, stored
 from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
@@ -176,7 +175,7 @@ def momentum_step(
     and p.  v is an input that is not looked at."""
     plain, (coordinates, chosen) = ALGORITHMS[step_name(mech, method)], _parts(method)
     inputs = (*plain.inputs, *more, MOMENTA)
-    decided = {name: DECIDED_OPTIONS[name](mech) for name in plain.options}
+    decided = plain.with_defaults(mech, {})
     variables = VARIABLES[coordinates](**decided)
 
     def step(tree: Tree, *arrays: Any) -> Any:
@@ -197,7 +196,7 @@ def _step_in(
     mech: Mechanism, plain: Algorithm, coordinates: str, method: Any, acting: Acting, inputs: tuple[str, ...]
 ) -> Algorithm:
     """In other variables than joint velocities."""
-    decided = {name: DECIDED_OPTIONS[name](mech) for name in plain.options}
+    decided = plain.with_defaults(mech, {})
     variables = VARIABLES[coordinates](**decided)
 
     def step(tree: Tree, *arrays: Any) -> Any:

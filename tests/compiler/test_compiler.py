@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.compiler import known_targets, registry, store
 from linkwise.compiler import pipeline as compiler
-from linkwise.compiler import registry, store
-from linkwise.compiler.registry import DECIDED_OPTIONS
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, variants
 from tests.algorithms import needed_options
 from tools.uses import public_names
@@ -195,7 +194,7 @@ def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
     for table in ("_WRITTEN", "_RUNNING"):
         monkeypatch.setattr(compiler, table, dict(getattr(compiler, table)))
     before = lw.codegen.LANGUAGES, lw.codegen.TARGETS
-    new = dataclasses.replace(compiler._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
+    new = dataclasses.replace(known_targets._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
     lw.extend.register_target(new)
     assert (lw.codegen.LANGUAGES, lw.codegen.TARGETS) == ((*before[0], "abacus"), (*before[1], "beads"))
     mech = lw.mechanisms.planar_arm(2)
@@ -216,7 +215,7 @@ def test_targets_that_contradict_themselves_or_others_are_refused():
             "language 'c' is known already; known: llvm, c, cuda, numpy",
         ),
         (lw.extend.Target("d", lambda program, options: "", name="d"), "needs a name and a load function, or neither"),
-        (dataclasses.replace(compiler._RUNNING["numpy"], language="d"), "target 'numpy' is known already"),
+        (dataclasses.replace(known_targets._RUNNING["numpy"], language="d"), "target 'numpy' is known already"),
     ):
         with pytest.raises(ValueError, match=message):
             lw.extend.register_target(target)
@@ -284,7 +283,7 @@ def test_results_have_the_shapes_that_the_catalogue_names(mech):
             if output not in algorithm.outputs:  # the algorithm that answers with constraints
                 assert mech.loops
                 continue
-            decided = {"fronts": DECIDED_OPTIONS["fronts"](mech)} if "fronts" in algorithm.options else {}
+            decided = algorithm.with_defaults(mech, {})
             known = algorithm.result_shape(output, mech, options=decided)
             assert known is None or array.shape == known, name
     motion = lw.compile("constraint_motion", lw.mechanisms.planar_arm(2))

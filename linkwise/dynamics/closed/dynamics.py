@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiler.kernel import KernelError
 from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...compiler.runtime.explanations import KernelError
 from ...compiler.store import float64_function
 from ...mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ...mechanism.checks import names_of
