@@ -73,7 +73,7 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 _MODULES = {
     "centroidal": ".dynamics.centroidal",
     "codegen": ".codegen",
-    "constraints": ".dynamics.constraints",
+    "constraints": ".constraints",
     "contact": ".contact",
     "control": ".control",
     "derivatives": ".derivatives",
@@ -84,7 +84,7 @@ _MODULES = {
     "formulations": ".formulations",
     "interop": ".interop",
     "kinematics": ".kinematics",
-    "linkages": ".dynamics.linkages",
+    "linkages": ".linkages",
     "mechanisms": ".mechanism.library",
     "motion": ".motion",
     "operators": ".mechanics.operators",

@@ -6,6 +6,7 @@ from typing import Any
 from typing_extensions import deprecated
 
 from . import codegen as codegen
+from . import constraints as constraints
 from . import contact as contact
 from . import control as control
 from . import derivatives as derivatives
@@ -16,6 +17,7 @@ from . import forces as forces
 from . import formulations as formulations
 from . import interop as interop
 from . import kinematics as kinematics
+from . import linkages as linkages
 from . import motion as motion
 from . import studies as studies
 from . import trajectories as trajectories
@@ -25,8 +27,6 @@ from .compiler.kernel import Kernel as Kernel
 from .compiler.pipeline import compile as compile
 from .compiler.runtime.explanations import KernelError as KernelError
 from .dynamics import centroidal as centroidal
-from .dynamics import constraints as constraints
-from .dynamics import linkages as linkages
 from .dynamics.by_joint import configuration as configuration
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
 from .dynamics.derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives

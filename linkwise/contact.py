@@ -4,7 +4,7 @@ Shapes and pairs are data of a mechanism (``mech.with_contact``); ``hold_frames`
 of frames; balls, wheels and knife edges roll without slip.
 """
 
-from .dynamics.closed.reactions import impact, impact_impulses
+from .constraints.reactions import impact, impact_impulses
 from .dynamics.compliant_contact import ContactPoints, contact_energy, contact_points, contact_wrenches
 from .dynamics.frames import delassus_matrix
 from .dynamics.held_contacts import hold_contacts, hold_frames

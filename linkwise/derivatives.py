@@ -4,7 +4,7 @@
 ``linkwise.jacobian_of``, ``jvp_of`` and ``vjp_of`` derive every kernel by every input.
 """
 
-from .dynamics.closed.force_derivatives import (
+from .constraints.force_derivatives import (
     constraint_forces_derivatives,
     joint_wrenches_derivatives,
     loop_reactions_derivatives,

@@ -1,6 +1,7 @@
 """Files beside those of mechanisms, which ``linkwise.load`` reads: tables, meshes, motions, and what loading
 reports."""
 
+from .dynamics.tables import check_units, in_degrees, in_radians, read_table, write_table
 from .mechanism import InertiaWarning, Look, MissingConstraintWarning, Note, OmissionWarning
 from .mechanism.dh_tables import DHTable, dh_table
 from .motion.trajectory import load_trajectory
@@ -16,12 +17,17 @@ __all__ = [
     "Note",
     "OmissionWarning",
     "Surface",
+    "check_units",
     "dh_table",
+    "in_degrees",
+    "in_radians",
     "load_dh",
     "load_mesh",
     "load_motion",
     "load_srdf",
     "load_trajectory",
+    "read_table",
+    "write_table",
 ]
 
 

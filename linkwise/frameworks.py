@@ -15,10 +15,10 @@ from .compiler.kernel import Kernel
 from .compiler.pipeline import compile, loaded
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
-from .dynamics import closed
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
 from .dynamics.force_elements import algorithm_of
+from .dynamics.former.closed import function_named
 from .dynamics.resolved import Resolved, no_controls, resolved
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanics.elements.law import Acting
@@ -97,7 +97,7 @@ def _known(name: str, of_loops: bool) -> ArrayFunction | None:
     import linkwise
 
     if of_loops:
-        function = None if name.startswith("_") else getattr(closed, name, None)
+        function = function_named(name)
     else:
         place = name if name in linkwise.__all__ else linkwise._within(name)
         function = attrgetter(place)(linkwise) if place else None

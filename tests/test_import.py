@@ -21,7 +21,7 @@ def test_the_compiler_and_other_libraries_are_loaded_later():
     code = (
         "import sys, linkwise as lw\n"
         "late = {'llvmlite', 'scipy', 'matplotlib', 'linkwise.compiler.pipeline'}\n"
-        "late |= {'linkwise.mechanics.operators', 'linkwise.dynamics.closed'}\n"
+        "late |= {'linkwise.mechanics.operators', 'linkwise.constraints'}\n"
         "assert not late & set(sys.modules), late & set(sys.modules)\n"
         "arm = lw.mechanisms.planar_arm(1)\n"
         "assert not late & set(sys.modules), late & set(sys.modules)\n"

@@ -16,8 +16,7 @@ import linkwise as lw
 from .files import called, contents
 from .signatures import File
 from .state import joint_numbers, named, spread
-from .tables import Table, read_table
-from .units import unit
+from .tables import Table, Units
 
 Control = Callable[..., np.ndarray]  # of (t, q, v)
 FOLLOWING = 100.0, 20.0  # kp (1/s^2) and kd (1/s) of computed torque: errors decay in 0.1 s
@@ -37,6 +36,7 @@ class Driving:
     saturate       cut these forces off at the effort limits of the file
     """
 
+    units: Units
     torques: File | None = None
     kp: Sequence[Annotated[str, "[JOINT=]K"]] = ()
     kd: Sequence[Annotated[str, "[JOINT=]D"]] = ()
@@ -45,8 +45,6 @@ class Driving:
     follow: File | None = None
     regulator: Annotated[str, "FILE.npz"] | None = None
     saturate: bool = False
-    degrees: bool = False
-    trust_units: bool = False
 
     def control(self, mech: lw.Mechanism, q: np.ndarray, duration: float | None) -> tuple[Control | None, float]:
         """Joint forces as a function of time and state, None if there are none, and for how long."""
@@ -82,7 +80,7 @@ class Driving:
 
     def _following(self, mech: lw.Mechanism, file: str) -> tuple[Control, float]:
         """Computed torque along the motion of a table, and how long that is."""
-        rows = read_table(file, mech, ("t", "q"), ("v", "a"), self.degrees, self.trust_units)
+        rows = self.units.read(file, mech, ("t", "q"), ("v", "a"))
         _check_times(rows, called(file))
         v, a = rows.get("v"), rows.get("a") if "v" in rows else None
         motion = lw.trajectories.sampled(mech, rows["t"], rows["q"], v, a)
@@ -100,7 +98,7 @@ class Driving:
                 raise click.UsageError(f"--target {text} needs --kp, the stiffness towards it")
         if not (stiffness.any() or damping.any() or self.hold_gravity):
             return None
-        goal = named(mech, "q", self.target, q, unit(self.degrees), self.trust_units, "--target")
+        goal = named(mech, "q", self.target, q, self.units, "--target")
         control = lw.control.joint_feedback(mech, goal, stiffness, damping, self.hold_gravity)
         joints = [joint_numbers(mech, "--kp", text)[0] for text in (*self.kp, *self.kd) if "=" in text]
         if not joints:
@@ -147,7 +145,7 @@ def _driven(
     mech: lw.Mechanism, torques: str, feedback: Control | None, duration: float | None
 ) -> tuple[Control, float]:
     """Forces of a table, and those of ``feedback`` besides."""
-    rows, source = read_table(torques, mech, ("t", "tau"), ()), called(torques)
+    rows, source = Units().read(torques, mech, ("t", "tau"), ()), called(torques)
     _check_times(rows, source)
     t, tau = rows["t"], rows["tau"]
     covered = float(t[-1] - t[0])

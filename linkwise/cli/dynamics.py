@@ -14,29 +14,27 @@ import linkwise as lw
 from .files import TableFile
 from .mechanism import Source
 from .signatures import command
-from .tables import Table, read_table, write_table
+from .tables import Table, Units
 
 
 @dataclass
 class Tables:
     """Tables in and out.
 
-    degrees   angles, and their rates, in degrees, in and out
-    output    a .csv or .npz file; CSV on standard output if left out, or -
+    output   a .csv or .npz file; CSV on standard output if left out, or -
     """
 
-    degrees: bool = False
+    units: Units
     output: TableFile | None = None
-    trust_units: bool = False
 
     def read(self, path: str, mech: lw.Mechanism, *needed: str) -> Table:
         """The quantities ``needed``, and t if it is there."""
-        return read_table(path, mech, needed, degrees=self.degrees, trust_units=self.trust_units)
+        return self.units.read(path, mech, needed)
 
     def write(self, mech: lw.Mechanism, states: Table, **quantities: np.ndarray) -> None:
         """The quantities, behind the time of the states."""
         time = {"t": states["t"]} if "t" in states else {}
-        write_table(self.output, mech, {**time, **quantities}, self.degrees)
+        self.units.write(self.output, mech, {**time, **quantities})
 
 
 @click.group(short_help="Inverse and forward dynamics of tables of states.")
@@ -94,8 +92,7 @@ def forward(source: Source, states: str, tables: Tables) -> None:
     """
     mech = source.mechanism()
     rows = tables.read(states, mech, "q", "v", "tau")
-    solve = lw.forward_dynamics if mech.loops else lw.forward_dynamics
-    tables.write(mech, rows, a=solve(mech, rows["q"], rows["v"], rows["tau"]))
+    tables.write(mech, rows, a=lw.forward_dynamics(mech, rows["q"], rows["v"], rows["tau"]))
 
 
 @dynamics.command(hidden=True, context_settings={"ignore_unknown_options": True})

@@ -14,7 +14,7 @@ from .files import TableFile
 from .mechanism import Source
 from .signatures import command
 from .state import finite_numbers
-from .tables import read_table, write_table
+from .tables import Units
 
 
 @command("Joint forces, pushes and payloads from noisy measurements.")
@@ -46,9 +46,9 @@ def estimate(
     \b
     linkwise estimate robot.urdf motion.csv --torque-noise 0.3 --acceleration-noise 0.1 --push fore=20 -o pushed.csv
     """
-    mech = source.mechanism()
+    mech, units = source.mechanism(), Units(trust_units=source.trust_units)
     needed = ("q", "v", "a") if encoder_noise is None else ("t", "q")
-    table = read_table(measurements, mech, needed, ("t", "tau"), trust_units=source.trust_units)
+    table = units.read(measurements, mech, needed, ("t", "tau"))
     of_a: Any
     if encoder_noise is None:
         q, v, a, of_a = table["q"], table["v"], table["a"], _deviations("--acceleration-noise", acceleration_noise, 0.0)
@@ -77,7 +77,7 @@ def estimate(
     for link in noise.wrench:
         k = mech.link_names.index(link)
         columns |= {f"wrench.{link}": result.wrenches[:, k], f"wrench_std.{link}": result.wrench_std[:, k]}
-    write_table(output, mech, columns)
+    units.write(output, mech, columns)
 
 
 def _deviations(option: str, given: Sequence[str], otherwise: float) -> float | dict[str, list[float]]:

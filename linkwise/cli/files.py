@@ -53,14 +53,17 @@ def called(path: str) -> str:
 
 def contents(path: str) -> bytes:
     """What is in a file, a pipe such as /dev/stdin, or standard input, "-"."""
-    if path == PIPE:
-        return sys.stdin.buffer.read()
+    return sys.stdin.buffer.read() if path == PIPE else existing(path).read_bytes()
+
+
+def existing(path: str) -> Path:
+    """A file or a pipe such as /dev/stdin that is there."""
     file = Path(path)
     if file.is_dir():
         raise click.UsageError(f"{path} is a folder; give the path of a file in it")
     if not file.exists():
         raise click.UsageError(f"there is no file {path}")
-    return file.read_bytes()
+    return file
 
 
 def trouble(error: OSError) -> str:

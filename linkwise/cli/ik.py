@@ -15,7 +15,7 @@ from .mechanism import Source
 from .screen import Answer, section, table, written
 from .signatures import command
 from .state import Position, coordinates, finite_numbers
-from .units import scaled, unit, units
+from .tables import Units
 
 FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 
@@ -50,8 +50,8 @@ def ik(
     linkwise ik builtin:puma560 --target link6=0.4,0.2,0.3,180,0,30 --degrees --all --no-limits
     linkwise ik builtin:humanoid --center-of-mass 0,0.05 --posture
     """
-    mech, degrees = source.mechanism(notes=False), position.degrees
-    targets = dict(_target(text, degrees) for text in target)
+    mech, units = source.mechanism(notes=False), position.units
+    targets = dict(_target(text, units) for text in target)
     if len(targets) < len(target):
         raise click.UsageError("--target: a frame is given twice; give each frame one target")
     if not (targets or center_of_mass):
@@ -59,7 +59,7 @@ def ik(
     if all and center_of_mass:
         raise click.UsageError("--all has formulas for one pose of a frame, not for --center-of-mass")
     if all:
-        return _all(mech, targets, not no_limits, degrees, answer)
+        return _all(mech, targets, not no_limits, units, answer)
     q0 = position.of(mech) if position.chosen or posture else None
     center, preferred = _center(center_of_mass), q0 if posture else None
     result = lw.inverse_kinematics(
@@ -78,17 +78,17 @@ def ik(
         **({"center_of_mass": lw.center_of_mass(mech, result.q)} if center else {}),
         "files": [plot] if plot else [],
     }
-    answer.show(facts, _text(mech, result, facts, degrees))
+    answer.show(facts, _text(mech, result, facts, units))
     return 0 if result.converged else 1
 
 
-def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: bool, answer: Answer) -> int:
+def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, units: Units, answer: Answer) -> int:
     """All configurations of one pose, a column each."""
     branches = lw.kinematics.inverse_kinematics_branches(mech, targets, limits=limits)
     branches = branches[np.isfinite(branches).all(axis=-1)]
     counted = f"{len(branches)} configuration{'s' if len(branches) != 1 else ''}"
-    titles = (f"q ({_unit(mech, degrees)})", *(str(k + 1) for k in range(len(branches))))
-    rows = list(zip(*_columns(mech, branches, degrees), strict=True))
+    titles = (f"q ({_unit(mech, units)})", *(str(k + 1) for k in range(len(branches))))
+    rows = list(zip(*_columns(mech, branches, units), strict=True))
     lines = [
         click.style(mech.name, bold=True) + f": {counted}{' within limits' if limits else ''}",
         *section("configurations", table(titles, rows, range(1, len(titles)))),
@@ -97,18 +97,18 @@ def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, degrees: boo
     return 0 if len(branches) else 1
 
 
-def _columns(mech: lw.Mechanism, configurations: Iterable[np.ndarray], degrees: bool) -> list[list[str]]:
+def _columns(mech: lw.Mechanism, configurations: Iterable[np.ndarray], units: Units) -> list[list[str]]:
     """Names of coordinates, and their values in each configuration."""
     names = coordinates(mech)
-    shown = (np.round(scaled(mech, "q", q, 1.0 / unit(degrees)), 9) + 0.0 for q in configurations)
+    shown = (np.round(units.outside(mech, "q", q), 9) + 0.0 for q in configurations)
     return [[each.name for each in names], *([f"{q[each.q]:.6g}" for each in names] for q in shown)]
 
 
-def _unit(mech: lw.Mechanism, degrees: bool) -> str:
-    return units(mech)["q"].replace("rad", "deg") if degrees else units(mech)["q"]
+def _unit(mech: lw.Mechanism, units: Units) -> str:
+    return units.names(mech)["q"].replace("degrees", "deg")
 
 
-def _target(text: str, degrees: bool) -> tuple[str, Any]:
+def _target(text: str, units: Units) -> tuple[str, Any]:
     frame, equals, numbers = text.rpartition("=")
     if not equals:
         raise click.UsageError(f"--target {text}: the form is {FORM}")
@@ -117,7 +117,7 @@ def _target(text: str, degrees: bool) -> tuple[str, Any]:
         return frame, np.array(values)
     if len(values) != 6:
         raise click.UsageError(f"--target {text}: {len(values)} numbers; the form is {FORM}")
-    return frame, lw.pose(values[:3], rpy=np.array(values[3:]) * unit(degrees))
+    return frame, lw.pose(values[:3], rpy=units.angle(np.array(values[3:])))
 
 
 def _center(text: str | None) -> lw.kinematics.CenterOfMassTarget | None:
@@ -130,13 +130,13 @@ def _center(text: str | None) -> lw.kinematics.CenterOfMassTarget | None:
 
 
 def _text(
-    mech: lw.Mechanism, result: lw.kinematics.InverseKinematics, facts: dict[str, Any], degrees: bool
+    mech: lw.Mechanism, result: lw.kinematics.InverseKinematics, facts: dict[str, Any], units: Units
 ) -> Iterable[str]:
     counts = f"attempts: {facts['attempts']}, iterations of the last: {facts['iterations']}"
     verdict = "reached" if facts["converged"] else "NOT reached: the nearest that was found"
     yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"
-    rows = list(zip(*_columns(mech, [result.q], degrees), strict=True))
-    yield from section("configuration", table(("joint", f"q ({_unit(mech, degrees)})"), rows, (1,)))
+    rows = list(zip(*_columns(mech, [result.q], units), strict=True))
+    yield from section("configuration", table(("joint", f"q ({_unit(mech, units)})"), rows, (1,)))
     places = {name: pose[:3, 3] for name, pose in facts["frames"].items()}
     if "center_of_mass" in facts:
         places["(centre of mass)"] = facts["center_of_mass"]

@@ -18,7 +18,7 @@ from .files import Picture
 from .mechanism import Source
 from .screen import Answer, section, table
 from .signatures import command
-from .units import units
+from .tables import Units
 
 BOUNDS = ("lower", "upper", "velocity", "effort")
 
@@ -142,7 +142,7 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     )
     yield from section("tree", _tree(mech))
     rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]
-    unit = units(mech)
+    unit = Units().names(mech)
     bounds = (f"range ({unit['q']})", f"velocity ({unit['v']})", f"effort ({unit['tau']})")
     yield from section("joints", table(("joint", "kind", "axis", *bounds, "others (SI units)"), rows))
     masses = [

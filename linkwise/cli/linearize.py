@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -15,24 +15,27 @@ from .acting import Controlled, Idle, acting_section, idle_elements
 from .files import Arrays, Picture
 from .mechanism import Source
 from .screen import Answer, free_width, section, table, written
-from .signatures import command
-from .state import Coordinate, State, coordinates, names_of
-from .units import scaled, unit, units
+from .signatures import Joints, command, options_of
+from .state import Coordinate, State, coordinates
+from .tables import Units
 
 MOST_STATES = 16  # of matrices that are shown: those of an arm of eight joints
 WIDTH = 110  # letters of a line of a matrix in a pipe
 
 
-@command("Linear model, frequencies and modes.", of=lw.linearize)
+@command(
+    "Linear model, frequencies and modes.",
+    of=(lw.linearize, lw.find_equilibrium),
+    without=("solve_for", "actuated"),
+)
 def linearize(
     source: Source,
     state: State,
     acting: Controlled,
     answer: Answer,
     at: Literal["state", "equilibrium", "held"] = "state",
-    stable: bool = False,
-    independent: Annotated[str, "JOINT,JOINT..."] | None = None,
-    inputs: Annotated[str, "JOINT,JOINT..."] | None = None,
+    independent: Joints | None = None,
+    inputs: Joints | None = None,
     output: Arrays | None = None,
     plot: Picture | None = None,
     **options: Any,
@@ -56,20 +59,17 @@ def linearize(
     mech = acting.of(source.mechanism(notes=False))
     q, v = state.of(mech)
     idle: list[Idle | lw.files.Note] = [*idle_elements(mech), *mech.notes]
-    driven = names_of(inputs)
     tau, stability, commanded = None, None, acting.inputs(mech)
-    if stable and at != "equilibrium":
-        raise click.UsageError("--stable is for --at equilibrium")
+    search, chosen = options_of(lw.find_equilibrium, options), options_of(lw.linearize, options)
+    for name in search:
+        if at == "state" or (at == "held" and name == "stable"):
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --at equilibrium")
     if at != "state":
         if np.any(v):
             raise click.UsageError(f"--at {at} is a state of rest: leave --v out")
-        if at == "equilibrium":
-            rest = lw.find_equilibrium(mech, q, stable=stable, ctrl=commanded)
-        else:
-            rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven, ctrl=commanded)
-            tau = rest.tau
-        q, stability = rest.q, rest.stable
-    model = lw.linearize(mech, q, v, tau, independent=names_of(independent), inputs=driven, ctrl=commanded, **options)
+        rest = rest_near(mech, q, at, inputs, ctrl=commanded, **search)
+        q, stability, tau = rest.q, rest.stable, rest.tau if at == "held" else None
+    model = lw.linearize(mech, q, v, tau, independent=independent, inputs=inputs, ctrl=commanded, **chosen)
     if output:
         names = ("A", "B", "C", "D", "drift", "q", "v", "tau")
         np.savez(output, **{name: getattr(model, name) for name in names})
@@ -81,7 +81,15 @@ def linearize(
         "acting": mech.acting,
         "not_acting": [dataclasses.asdict(each) for each in idle],
     }
-    answer.show(facts, _text(model, facts, idle, state.degrees))
+    answer.show(facts, _text(model, facts, idle, state.units))
+
+
+def rest_near(
+    mech: lw.Mechanism, q: np.ndarray, at: str, inputs: tuple[str, ...] | None, **options: Any
+) -> lw.control.Equilibrium:
+    """The equilibrium near a configuration, or that configuration "held" by the forces of ``inputs``."""
+    held: dict[str, Any] = {"solve_for": "tau", "actuated": inputs} if at == "held" else {}
+    return lw.find_equilibrium(mech, q, **held, **options)
 
 
 def _facts(model: lw.control.StateSpace, files: Sequence[str]) -> dict[str, Any]:
@@ -112,14 +120,13 @@ def _facts(model: lw.control.StateSpace, files: Sequence[str]) -> dict[str, Any]
     }
 
 
-def _text(model: lw.control.StateSpace, facts: dict[str, Any], idle: Iterable[object], degrees: bool) -> Iterable[str]:
+def _text(model: lw.control.StateSpace, facts: dict[str, Any], idle: Iterable[object], units: Units) -> Iterable[str]:
     mech, count, inputs = model.mechanism, len(model.state_names), len(model.input_names)
     kind = {True: ", stable", False: ", unstable", None: ""}[facts["stable"]]
     where = f"an equilibrium{kind}" if model.is_equilibrium else "no equilibrium: the model has a drift"
     yield click.style(mech.name, bold=True) + f": {count} states, {where}"
-    heads = ("joint", *(f"{name} ({unit})" for name, unit in units(mech, degrees).items()))
-    factor = 1.0 / unit(degrees)
-    q, v = scaled(mech, "q", model.q, factor), scaled(mech, "v", model.v, factor)
+    heads = ("joint", *(f"{name} ({unit})" for name, unit in units.names(mech).items()))
+    q, v = units.outside(mech, "q", model.q), units.outside(mech, "v", model.v)
     rows = [_state_row(q, v, model.tau, one) for one in coordinates(mech)]
     yield from section("state", table(heads, rows, (1, 2, 3)))
     if count > MOST_STATES:

@@ -12,25 +12,27 @@ import linkwise as lw
 
 from .acting import Acting
 from .files import Arrays
+from .linearize import rest_near
 from .mechanism import Source
 from .screen import Answer, section, table, written
-from .signatures import command
-from .state import State, names_of, spread
+from .signatures import Joints, ListOfNames, command
+from .state import State, spread
 
 
-@command("Linear-quadratic regulators.")
+@command("Linear-quadratic regulators.", of=lw.find_equilibrium, without=("solve_for", "actuated"))
 def lqr(
     source: Source,
     state: State,
     acting: Acting,
     answer: Answer,
     at: Literal["held", "equilibrium"] = "held",
-    inputs: Annotated[str, "JOINT,JOINT..."] | None = None,
-    independent: Annotated[str, "JOINT,JOINT..."] | None = None,
+    inputs: Joints | None = None,
+    independent: Joints | None = None,
     state_weight: Sequence[Annotated[str, "[STATE=]W"]] = (),
     input_weight: Sequence[Annotated[str, "[JOINT=]W"]] = (),
-    leave_out: Annotated[str, "STATE,STATE..."] | None = None,
+    leave_out: Annotated[tuple, ListOfNames("STATE")] = (),
     output: Arrays | None = None,
+    **options: Any,
 ) -> None:
     """The linear feedback u = -K x that minimizes the integral of x* Q x + u* R u near an equilibrium.
 
@@ -52,17 +54,12 @@ def lqr(
     q, v = state.of(mech)
     if np.any(v):
         raise click.UsageError("a regulator leads back to a state of rest: leave --v out")
-    driven = names_of(inputs)
-    if at == "held":
-        rest = lw.find_equilibrium(mech, q, solve_for="tau", actuated=driven)
-    else:
-        rest = lw.find_equilibrium(mech, q)
-    model = lw.linearize(mech, rest.q, None, rest.tau, independent=names_of(independent), inputs=driven)
-    left_out = names_of(leave_out) or ()
-    led_back = [name for name in model.state_names if name not in left_out]
+    rest = rest_near(mech, q, at, inputs, **options)
+    model = lw.linearize(mech, rest.q, None, rest.tau, independent=independent, inputs=inputs)
+    led_back = [name for name in model.state_names if name not in leave_out]
     of_states = _weights("--state-weight", state_weight, led_back, "state")
     of_inputs = _weights("--input-weight", input_weight, model.input_names, "input")
-    regulator = lw.control.lqr(model, of_states, of_inputs, leave_out=left_out)
+    regulator = lw.control.lqr(model, of_states, of_inputs, leave_out=leave_out)
     if output:
         np.savez(output, q=model.q, v=model.v, tau=model.tau, gain=regulator.joint_gain, cost=regulator.cost)
     facts = _facts(regulator, output)

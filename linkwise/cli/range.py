@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+import numpy as np
 
 import linkwise as lw
 from linkwise.viewer.coordinates import ANGLE, UNITS, measure_of
@@ -15,7 +16,7 @@ from .mechanism import Source
 from .screen import Answer, section, table, written
 from .signatures import command
 from .state import Position
-from .units import scaled, unit, units
+from .tables import DEGREES, Units
 
 
 @command("Ranges of motion and singular positions.", of=lw.linkages.range_of_motion)
@@ -45,7 +46,7 @@ def range(  # noqa: A001  a command is named as its file
     except lw.MechanismError:  # it has more degrees of freedom, or the coordinate is that of a point
         singular = None
     if plot:
-        lw.viewer.plot_range(reach, singular or (), path=plot, degrees=position.degrees)
+        lw.viewer.plot_range(reach, singular or (), path=plot, degrees=position.units.degrees)
     facts = {
         "mechanism": mech.name,
         "coordinate": coordinate,
@@ -54,32 +55,33 @@ def range(  # noqa: A001  a command is named as its file
         "singular_positions": None if singular is None else [{"kind": each.kind, "q": each.q} for each in singular],
         "files": [plot] if plot else [],
     }
-    answer.show(facts, _text(facts, position.degrees, mech))
+    answer.show(facts, _text(facts, position.units, mech))
 
 
 def _end(end: lw.linkages.RangeEnd) -> dict[str, Any]:
     return {"value": end.value, "cause": end.cause, "joint": end.joint, "q": end.q}
 
 
-def _text(facts: dict[str, Any], degrees: bool, mech: lw.Mechanism) -> Iterator[str]:
+def _text(facts: dict[str, Any], units: Units, mech: lw.Mechanism) -> Iterator[str]:
     measures = measure_of(mech, facts["coordinate"])
-    factor = 1.0 / unit(degrees and measures == ANGLE)
+    in_degrees = units.degrees and measures == ANGLE
+    factor = np.degrees(1.0) if in_degrees else 1.0
 
     def cells(end: dict[str, Any]) -> tuple[str, str]:
         return f"{factor * end['value']:.6g}", f"{end['cause']}{' of ' + end['joint'] if end['joint'] else ''}"
 
     yield click.style(mech.name, bold=True) + f": {facts['coordinate']}"
     rows = [(side, *cells(end)) for side, end in zip(("from", "to"), facts["ends"], strict=True)]
-    value = f"value ({'degrees' if degrees and measures == ANGLE else UNITS[measures][0] or '1'})"
+    value = f"value ({DEGREES if in_degrees else UNITS[measures][0] or '1'})"
     yield from section("range", table(("", value, "stopped by"), rows, (1,)))
     if facts["dead_centres"]:
         yield from section("turns back at", table((value, ""), [*map(cells, facts["dead_centres"])], (0,)))
     positions = facts["singular_positions"]
     if positions:
-        numbers = [scaled(mech, "q", each["q"], 1.0 / unit(degrees)) for each in positions]
+        numbers = [units.outside(mech, "q", each["q"]) for each in positions]
         lines = [(each["kind"], *(f"{x:.6g}" for x in q)) for each, q in zip(positions, numbers, strict=True)]
         columns = tuple(k for k, _ in enumerate(mech.q_names, 1))
-        head = f"singular positions ({units(mech, degrees)['q']})"
+        head = f"singular positions ({units.names(mech)['q']})"
         yield from section(head, table(("kind", *mech.q_names), lines, columns))
     elif positions is not None:
         yield from section("singular positions", ["none on the way"])

@@ -2,8 +2,8 @@
 
 A parameter without a default is an argument; one with a default is an option of its name (``leave_out``: --leave-out).
 Its annotation is its type, and a dataclass stands for a group of options: its fields.  A docstring describes parameters
-as those of the library do, in lines ``name   what it is``; the rest of it is the text of --help.  A command ``of`` a
-public function has the options of that function too.
+as those of the library do, in lines ``name   what it is``; the rest of it is the text of --help.  A command ``of``
+public functions has the options of these too, and their descriptions of what it does not describe itself.
 """
 
 from __future__ import annotations
@@ -15,16 +15,28 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
+
+class ListOfNames(click.ParamType):
+    """NAME,NAME,...: a tuple of names of joints, states, ..."""
+
+    def __init__(self, what: str):
+        self.name = f"{what},{what}..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return value if isinstance(value, tuple) else tuple(name.strip() for name in value.split(","))
+
+
 File = Annotated[str, "FILE"]
 Folder = Annotated[Path, click.Path(file_okay=False, path_type=Path)]
 Count = Annotated[int, click.IntRange(1)]
+Joints = Annotated[tuple, ListOfNames("JOINT")]
 ARGUMENT, HIDDEN = {"argument": True}, {"hidden": True}  # annotations of parameters that are no usual options
 
 DESCRIPTION = re.compile(r"^(\w+(?:, \w+)*) {2,}(?=\S)")  # "q0, v0   the initial state"
@@ -34,22 +46,27 @@ SCALARS = (str, int, float)
 
 def command(
     short_help: str,
-    of: Callable[..., Any] | None = None,
+    of: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
     without: Sequence[str] = (),
     cls: type[click.Command] = click.Command,
     **settings: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Turn a function into a command; what the function returns is the exit code.
 
-    of        a public function, whose parameters are options too where a command line can write them; those that were
-              given come as keyword arguments, ``**options``
+    of        public functions, whose parameters are options too where a command line can write them; those that were
+              given come as keyword arguments, ``**options``, of which ``options_of`` gives each function its own
     without   parameters of ``of`` that are no options
     """
+    functions = [of] if callable(of) else [*of]
 
     def turn(function: Callable[..., Any]) -> click.Command:
-        made, texts = list(parameters(function)), descriptions(function)
-        taken = {option.name for option in made}
-        further = {} if of is None else derived_options(of, {*taken, *without}, texts)
+        inherited: dict[str, str] = {}
+        for each in reversed(functions):
+            inherited |= {name: text for name, text in descriptions(each).items() if name not in without}
+        made, texts = list(parameters(function, inherited)), inherited | descriptions(function)
+        taken, further = {option.name for option in made}, dict[str, click.Option]()
+        for each in functions:
+            further |= derived_options(each, {*taken, *without, *further}, texts)
 
         def run(**values: Any) -> Any:
             source = click.get_current_context().get_parameter_source
@@ -68,15 +85,31 @@ def command(
     return turn
 
 
-def parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
-    """Arguments and options of a function or a group, each name once."""
-    texts, names = descriptions(function), set()
+def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the ``options`` of a command that a function takes, as its keyword arguments: fields of a dataclass that
+    it takes are put into this."""
+    chosen = {}
+    for parameter in _own(function):
+        group = _group(function, parameter)
+        if parameter.name in options:
+            chosen[parameter.name] = options[parameter.name]
+        elif group is not None:
+            fields = options_of(group, options)
+            usual = parameter.default if isinstance(parameter.default, group) else None
+            if fields:
+                chosen[parameter.name] = group(**fields) if usual is None else dataclasses.replace(usual, **fields)
+    return chosen
+
+
+def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None = None) -> Iterator[click.Parameter]:
+    """Arguments and options of a function or a group, each name once; ``inherited`` describes what this does not."""
+    texts, names = {**(inherited or {}), **descriptions(function)}, set()
     for parameter in _own(function):
         hint = _hint(function, parameter)
         form, required = _form(hint) or {}, parameter.default is parameter.empty
         made: list[click.Parameter]
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            made = list(parameters(hint))
+            made = list(parameters(hint, inherited))
         elif form.pop("argument", required):
             made = [click.Argument([parameter.name], required=required, **form)]
         else:
@@ -98,12 +131,16 @@ def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str,
 def derived_options(
     function: Callable[..., Any], taken: set[str | None], texts: dict[str, str]
 ) -> dict[str, click.Option]:
-    """Options of a public function by name: parameters with a default, of types that a command line can write.
-    ``texts`` describes them in place of the function's own docstring."""
-    texts, options = descriptions(function) | texts, {}
+    """Options of a public function by name: parameters with a default, of types that a command line can write, and the
+    fields of dataclasses that stand for several.  ``texts`` describes them in place of the function's own docstring."""
+    texts, options = descriptions(function) | texts, dict[str, click.Option]()
     for parameter in _own(function):
-        form = _form(_hint(function, parameter))
-        if parameter.name not in taken and parameter.default is not parameter.empty and form is not None:
+        form, group = _form(_hint(function, parameter)), _group(function, parameter)
+        if parameter.name in taken or parameter.default is parameter.empty:
+            continue
+        if group is not None:
+            options |= derived_options(group, {*taken, *options}, texts)
+        elif form is not None:
             options[parameter.name] = _option(parameter, form, texts.get(parameter.name))
     return options
 
@@ -174,6 +211,15 @@ def _form(hint: Any) -> dict[str, Any] | None:
     if hint is Path:
         return {"type": click.Path(path_type=Path)}
     return {"type": hint} if hint in SCALARS else None
+
+
+def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The dataclass that a parameter takes, None allowed or not; None where it takes something else."""
+    hint = _hint(function, parameter)
+    alternatives = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    groups = [each for each in alternatives if each is not type(None)]
+    is_group = len(groups) == 1 and isinstance(groups[0], type) and dataclasses.is_dataclass(groups[0])
+    return groups[0] if is_group else None
 
 
 def _own(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -20,8 +20,7 @@ from .mechanism import Source
 from .screen import Answer, section, table, written
 from .signatures import command
 from .state import State, coordinates
-from .tables import write_table
-from .units import DEGREES, RADIANS, scaled, unit
+from .tables import DEGREES, RADIANS, Units
 
 MAX_ROWS = 10_000_000
 DIGITS = 12  # behind the point, on the screen: beyond them is round-off
@@ -89,7 +88,7 @@ def simulate(
     idle: list[Idle | lw.files.Note] = [*idle_elements(mech), *mech.notes, *idle_limits(motion, driving.saturate)]
     files: list[str] = []
     try:
-        for file in _written(motion, output, plot, gif, state.degrees):
+        for file in _written(motion, output, plot, gif, state.units):
             files.append(file)
     except KeyboardInterrupt:
         code, trouble = INTERRUPTED, "interrupted while files were written"
@@ -98,14 +97,14 @@ def simulate(
             click.echo(f"linkwise: not acting: {each}", err=True)
     else:
         facts = _facts(motion, files, idle, driving.saturate)
-        answer.show(facts, _text(motion, facts, idle, driving.saturate, state.degrees))
+        answer.show(facts, _text(motion, facts, idle, driving.saturate, state.units))
     if trouble:
         click.echo(f"linkwise: {trouble}; what was computed until then is shown and written", err=True)
     return code
 
 
 def _written(
-    motion: lw.Trajectory, output: str | None, plot: str | None, gif: str | None, degrees: bool
+    motion: lw.Trajectory, output: str | None, plot: str | None, gif: str | None, units: Units
 ) -> Iterable[str]:
     if output and output.lower().endswith((".npz", ".html")):
         motion.save(output)
@@ -114,11 +113,11 @@ def _written(
         quantities = {"q": motion.q, "v": motion.v, "a": motion.a, "tau": motion.tau}
         count = 1 + sum(array.shape[1] for array in quantities.values())
         others = dict(zip(names[count:], rows[:, count:].T, strict=True))
-        write_table(output, motion.mechanism, {"t": motion.t, **quantities, **others}, degrees)
+        units.write(output, motion.mechanism, {"t": motion.t, **quantities, **others})
     if output and output != PIPE:
         yield output
     if plot:
-        motion.plot(plot, degrees=degrees)
+        motion.plot(plot, degrees=units.degrees)
         yield plot
     if gif:
         yield str(lw.viewer.animate(motion, path=gif))
@@ -148,21 +147,21 @@ def _facts(
 
 
 def _text(
-    motion: lw.Trajectory, facts: dict[str, Any], idle: Iterable[object], saturated: bool, degrees: bool
+    motion: lw.Trajectory, facts: dict[str, Any], idle: Iterable[object], saturated: bool, units: Units
 ) -> Iterable[str]:
-    mech, energy, factor = motion.mechanism, facts["energy"], 1.0 / unit(degrees)
+    mech, energy = motion.mechanism, facts["energy"]
     told_already = motion.interrupted or motion.stopped.startswith("failed")
     ending = motion.stopped.partition(":")[0] if told_already else f"stopped by {motion.stopped}"
     counts = f"{facts['steps']} steps, {facts['evaluations']} evaluations"
     yield click.style(mech.name, bold=True) + f": {facts['duration']:g} s by {facts['method']}, {counts}, {ending}"
-    q, v = scaled(mech, "q", motion.q, factor), scaled(mech, "v", motion.v, factor)
+    q, v = units.outside(mech, "q", motion.q), units.outside(mech, "v", motion.v)
     rows = []
     for name, at, rate in coordinates(mech):
         column = np.round(q[:, at], DIGITS)
         speed = "" if rate is None else f"{np.round(np.abs(v[:, rate]).max(), DIGITS):.4g}"
         rows.append((name, *(f"{x + 0.0:.5g}" for x in (column[0], column[-1], column.min(), column.max())), speed))
     head = ("joint", "q at start", "at end", "lowest", "highest", "largest speed")
-    title = f"positions, angles in {DEGREES if degrees else RADIANS}, lengths in metres; speeds per second"
+    title = f"positions, angles in {DEGREES if units.degrees else RADIANS}, lengths in metres; speeds per second"
     yield from section(title, table(head, rows, range(1, 6)))
     lines = [
         f"energy {energy['start']:.6g} J at the start, {energy['end']:.6g} J at the end, changed by up to "

@@ -12,8 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .tables import read_table
-from .units import check_units, of_joint, unit
+from .tables import Units
 
 
 class Coordinate(NamedTuple):
@@ -46,13 +45,11 @@ class Position:
     q         position of a joint, commas between several numbers
     start     a .csv or .npz table (- for standard input), of which the first row is taken; or a posture of the
               mechanism's file, such as a keyframe of MJCF
-    degrees   angles and their rates in degrees: on the command line, in tables, files and pictures
     """
 
+    units: Units
     q: Sequence[Annotated[str, "JOINT=Q"]] = ()
     start: Annotated[str, "FILE|POSTURE"] | None = None
-    degrees: bool = False
-    trust_units: bool = False
 
     @property
     def chosen(self) -> bool:
@@ -68,9 +65,9 @@ class Position:
         if self.start and self.start in mech.postures:
             q = mech.postures[self.start]
         elif self.start:
-            table = read_table(self.start, mech, ("q",), ("v",), self.degrees, self.trust_units)
+            table = self.units.read(self.start, mech, ("q",), ("v",))
             q, v = table["q"][0], table["v"][0] if "v" in table else v
-        q = named(mech, "q", self.q, q, unit(self.degrees), self.trust_units)
+        q = named(mech, "q", self.q, q, self.units)
         if mech.loops:
             q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
         return q, v
@@ -88,7 +85,7 @@ class State(Position):
     def of(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
         """(q, v): the velocities of joints that are not named keep loops closed."""
         q, v = self._read(mech)
-        v = named(mech, "v", self.v, v, unit(self.degrees), self.trust_units)
+        v = named(mech, "v", self.v, v, self.units)
         if mech.loops:
             fixed = [text.rpartition("=")[0] for text in self.v]
             v = lw.constraints.project(mech, q, _following(mech, q, v, fixed))[1]
@@ -108,13 +105,11 @@ def named(
     quantity: str,
     texts: Sequence[str],
     values: np.ndarray,
-    factor: float,
-    trust_units: bool,
+    units: Units,
     option: str | None = None,
 ) -> np.ndarray:
-    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set, their angles multiplied by ``factor``.  A
-    joint that mimics another takes that one along.  Positions that look like other units are refused, unless
-    ``trust_units``.  ``option`` is what messages call them, --q or --v by default."""
+    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set.  A joint that mimics another
+    takes that one along.  ``option`` is what messages call them, --q or --v by default."""
     option = option or f"--{quantity}"
     given = np.array(values, dtype=float)
     named_by: dict[int, str] = {}
@@ -130,10 +125,10 @@ def named(
         count = index.stop - index.start
         if len(parsed) != count:
             raise click.UsageError(f"{option} {text}: joint {joint!r} takes {count} numbers, commas between them")
-        numbers_si = of_joint(mech, joint, quantity, parsed, factor)
+        numbers_si = units.inside(mech, quantity, parsed, joint)
         given[index] = own.q_at(numbers_si) if quantity == "q" else own.v_at(numbers_si)
-    if texts and quantity == "q" and not trust_units:
-        check_units(option, mech, given)
+    if texts and quantity == "q":
+        units.check(option, mech, given)
     return given
 
 
@@ -182,11 +177,6 @@ def spread(
             raise click.UsageError(f"{option} {text}: {what} {name!r} takes {takes}")
         values[own] = parsed
     return values
-
-
-def names_of(text: str | None) -> tuple[str, ...] | None:
-    """NAME,NAME,...; None if nothing is given."""
-    return tuple(name.strip() for name in text.split(",")) if text else None
 
 
 def finite_numbers(what: str, text: str) -> list[float]:

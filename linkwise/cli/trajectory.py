@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import click
 import numpy as np
@@ -12,25 +12,24 @@ import linkwise as lw
 
 from .files import TableFile
 from .mechanism import Source
-from .signatures import File, command
+from .signatures import File, command, options_of
 from .state import Position, named
-from .tables import read_table, write_table
-from .units import unit
+from .tables import Units
 
 
-@command("Planned motions.")
+@command("Planned motions.", of=(lw.trajectories.point_to_point, lw.trajectories.time_optimal))
 def trajectory(
     source: Source,
     position: Position,
     to: Sequence[Annotated[str, "JOINT=Q"]] = (),
     through: File | None = None,
     law: Literal["cycloid", "quintic", "trapezoid"] = "cycloid",
-    ramp: float | None = None,
     duration: float | None = None,
     fastest: bool = False,
     effort: float | None = None,
     step: float = 0.01,
     output: TableFile | None = None,
+    **options: Any,
 ) -> None:
     """A planned motion: positions, velocities, accelerations and the joint forces it takes, in equal steps of time.
 
@@ -57,27 +56,28 @@ def trajectory(
         raise click.UsageError(f"--step {step}: steps take time")
     if effort is not None and not fastest:
         raise click.UsageError("--effort is for --fastest")
-    if ramp is not None and (through or law != "trapezoid"):
+    shape, fast = (options_of(f, options) for f in (lw.trajectories.point_to_point, lw.trajectories.time_optimal))
+    if fast and not fastest:
+        raise click.UsageError(f"--{next(iter(fast))} is for --fastest")
+    if shape and (through or law != "trapezoid"):
         raise click.UsageError("--ramp is for --law trapezoid")
-    mech = source.mechanism(notes=False)
+    mech, units = source.mechanism(notes=False), position.units
     if through:
-        motion = _through(mech, through, duration, position.degrees, source.trust_units)
+        motion = _through(mech, through, duration, units)
     else:
         q0 = position.of(mech)
-        q1 = named(mech, "q", to, q0, unit(position.degrees), source.trust_units, "--to")
-        motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, ramp=ramp)
+        q1 = named(mech, "q", to, q0, units, "--to")
+        motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, **shape)
     if fastest:
-        motion = lw.trajectories.time_optimal(motion, effort)
+        motion = lw.trajectories.time_optimal(motion, effort, **fast)
     t = np.append(np.arange(0.0, motion.duration, step), motion.duration)
     q, v, a = motion(t)
-    write_table(output, mech, {"t": t, "q": q, "v": v, "a": a, "tau": motion.torques(t)}, position.degrees)
+    units.write(output, mech, {"t": t, "q": q, "v": v, "a": a, "tau": motion.torques(t)})
     click.echo(f"{motion}, {len(t)} rows", err=True)
 
 
-def _through(
-    mech: lw.Mechanism, file: str, duration: float | None, degrees: bool, trust_units: bool
-) -> lw.trajectories.Motion:
-    table = read_table(file, mech, ("q",), ("t",), degrees, trust_units)
+def _through(mech: lw.Mechanism, file: str, duration: float | None, units: Units) -> lw.trajectories.Motion:
+    table = units.read(file, mech, ("q",))
     times = table["t"].ravel() if "t" in table else None
     if times is None and duration is None:
         raise click.UsageError(f"{file} has no column t: give --duration")

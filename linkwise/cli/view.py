@@ -14,7 +14,6 @@ from .mechanism import Source
 from .screen import shown
 from .signatures import File, command
 from .state import Position
-from .tables import read_table
 
 
 @command("A mechanism in the browser.", of=lw.view, without=("open_browser",))
@@ -45,7 +44,7 @@ def view(
     mech = source.mechanism(notes=False)
     times: np.ndarray | None = None
     if motion:
-        table = read_table(motion, mech, ("q",), ("t",), position.degrees, source.trust_units)
+        table = position.units.read(motion, mech, ("q",))
         q, times = table["q"], table.get("t")
     else:
         q = position.of(mech)

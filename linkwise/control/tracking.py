@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.sizes import constraint_units
 from ..dynamics.actuation import motors_of, require_motors
-from ..dynamics.closed.sizes import constraint_units
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.contact_dynamics import motor_forces

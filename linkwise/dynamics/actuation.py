@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import constraints
 from ..compiler.store import float64_function
+from ..constraints.elimination_orders import fronts
+from ..constraints.force_units import velocity_units
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
-from . import closed
-from .closed.force_units import velocity_units
-from .closed.structure import fronts
 from .states import Float64Array
 from .trees import gravity_force
 
@@ -115,7 +115,7 @@ def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
 
 def _motions(mech: Mechanism, q: Any) -> np.ndarray:
     """(..., nv, p): an orthonormal basis of the motions that loops allow, lengths in units of the mechanism's."""
-    basis, units = closed.null_space(mech, q), velocity_units(mech)
+    basis, units = constraints.null_space(mech, q), velocity_units(mech)
     return np.linalg.qr(basis / units[:, None])[0] if (units != 1.0).any() else basis
 
 

@@ -41,7 +41,7 @@ def of_joints_and_links(
     mech: Mechanism, what: str, named: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Numbers of joints and their coordinates, and those of links, "platform.x", apart."""
-    from .closed.named_coordinates import is_of_link  # here, as in ``configuration_by_joint``
+    from ..constraints.named_coordinates import is_of_link  # here, as in ``configuration_by_joint``
 
     links = {name: one_number(what, name, value) for name, value in named.items() if is_of_link(mech, name)}
     return {name: value for name, value in named.items() if name not in links}, links
@@ -98,7 +98,7 @@ def configuration_by_joint(
         return _path_by_joint(mech, what, named, paths, others)
     if not mech.loops:
         return coordinates_by_joint(mech, what, named, others)
-    from .closed.assembly import placed  # here, as functions of closed mechanisms take states by joint too
+    from ..constraints.assembly import placed  # here, as functions of closed mechanisms take states by joint too
 
     joints, links = of_joints_and_links(mech, what, named)
     guess = coordinates_by_joint(mech, what, joints, others)
@@ -115,8 +115,8 @@ def _path_by_joint(
     mech: Mechanism, what: str, named: Mapping[str, Any], paths: Sequence[str], others: np.ndarray | None
 ) -> Float64Array:
     """(n, nq): positions of joints one after the other, some of them the same all the time."""
-    from .closed.assembly import assemble  # here, as in ``configuration_by_joint``
-    from .closed.following import follow_path
+    from ..constraints.assembly import assemble  # here, as in ``configuration_by_joint``
+    from ..constraints.following import follow_path
 
     counts = {joint: len(named[joint]) for joint in paths}
     if len(set(counts.values())) > 1:
@@ -188,14 +188,14 @@ def velocities_by_joint(
 ) -> Float64Array:
     """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q,
     lengths in units of the loops' sizes.  Named ones that loops do not allow are refused."""
-    from .closed.constraints import (  # here, as in ``configuration_by_joint``
+    from ..constraints.decomposition import times
+    from ..constraints.equations import (  # here, as in ``configuration_by_joint``
         counted_jacobian,
         decomposed_jacobian,
         loop_of,
         opening_rates,
     )
-    from .closed.decomposition import times
-    from .closed.sizes import sizes
+    from ..constraints.sizes import sizes
 
     common_batch({"q": q.shape[:-1], what: given.shape[:-1]})
     jacobian = counted_jacobian(mech, q)

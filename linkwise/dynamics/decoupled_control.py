@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
+from ..constraints.elimination_orders import fronts
 from ..mechanics import operators as op
 from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
-from .closed.structure import fronts
 from .states import Float64Array, in_brief
 from .total_rates import of_any_mechanism
 from .trees import frame_pose, gravity_force

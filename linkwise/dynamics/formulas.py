@@ -13,8 +13,8 @@ from ..compiler.formulas import Algebra, FormulaError, Formulas, Polynomial, exp
 from ..compiler.formulas.formulas import elements
 from ..compiler.ir.program import Program
 from ..compiler.pipeline import compile
+from ..constraints.elimination_orders import independent_places, independent_rows
 from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
-from .closed.structure import independent_places, independent_rows
 
 PARAMETERS = ("mass", "com", "inertia", "pose", "gravity")
 AXES = "xyz"

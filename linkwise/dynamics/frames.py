@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
 from ..compiler.store import either, kernel_function, of_algorithm
+from ..constraints.accelerations import null_space, response
+from ..constraints.decomposition import times, transposed_times
+from ..constraints.elimination_orders import fronts
+from ..constraints.masks import loop_mask, row_mask
+from ..constraints.solver import all_by_kernel
 from ..mechanics.algorithms.dexterity import HELD_STILL
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
-from .closed.contacts import loop_mask, row_mask
-from .closed.decomposition import times, transposed_times
-from .closed.dynamics import null_space, response
-from .closed.solver import all_by_kernel
-from .closed.structure import fronts
 from .states import Float64Array, checked_arrays, real_numbers
 from .trees import frame_pose, jacobian, mass_matrix_inverse
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..constraints.equations import HELD
 from ..mechanics.joints import Fixed, Joint, Spherical
 from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
@@ -14,7 +15,6 @@ from ..mechanism.checks import names_of
 from ..mechanism.family import holding
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
-from .closed.constraints import HELD
 from .compliant_contact import contact_points
 from .states import ByJoint, checked_arrays
 from .trees import frame_pose

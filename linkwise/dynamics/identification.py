@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.store import kernel_function
+from ..constraints.accelerations import null_space, terms
+from ..constraints.assembly import assemble
+from ..constraints.decomposition import times
+from ..constraints.equations import decomposed, decomposed_jacobian
+from ..constraints.loop_closure import closed_by
+from ..constraints.redundancy import loop_equations
+from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.inertial_parameters import NAMES
 from ..mechanism.inertial_parameters import inertial_parameters as _parameters_of
 from ..mechanism.scales import scales
-from .closed.assembly import assemble
-from .closed.closing import closed_by
-from .closed.constraints import decomposed, decomposed_jacobian
-from .closed.decomposition import times
-from .closed.dynamics import null_space, terms
-from .closed.redundancy import loop_equations
-from .closed.tolerances import LOOPS
 from .states import Float64Array, checked_arrays
 from .trees import difference, integrate, random_state
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import constraints
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.resistance import SINGULAR_TOLERANCE
-from . import closed
 from . import trees as tree
 
 
@@ -15,10 +15,10 @@ def has_inertia_with_loops(mech: Mechanism) -> bool | None:
     None where the loops do not close from the initial configuration."""
     mech = mech.at_time(0.0) if mech.waits_for_time else mech
     try:
-        q = closed.assemble(mech, mech.initial)
+        q = constraints.assemble(mech, mech.initial)
     except MechanismError:
         return None
-    motions = closed.null_space(mech, q)
+    motions = constraints.null_space(mech, q)
     inertia = motions.T @ tree.mass_matrix(mech.spanning_tree, q) @ motions
     largest = inertia + _beyond(mech.spanning_tree, q, motions)
     if not (largest.diagonal() > 0.0).all():

@@ -23,18 +23,18 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
 from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
+from ..constraints.accelerations import motion_under, null_space_accelerations, terms
+from ..constraints.decomposition import times
+from ..constraints.equations import warn_if_open
+from ..constraints.masks import loop_mask, row_mask
+from ..constraints.redundancy import closable_error
+from ..constraints.solver import all_by_kernel
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
 from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism, require_mechanism
-from .closed.constraints import warn_if_open
-from .closed.contacts import loop_mask, row_mask
-from .closed.decomposition import times
-from .closed.dynamics import motion_under, null_space_accelerations, terms
-from .closed.redundancy import closable_error
-from .closed.solver import all_by_kernel
 from .states import Float64Array, checked_arrays
 from .total_rates import within_constraints
 from .trees import coriolis_matrix, mass_matrix

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..compiler.store import WRENCHES, float64_function, kernel_function
+from ..constraints import accelerations as constrained_dynamics
+from ..constraints import derivatives as constrained_derivatives
+from ..constraints import inverse as constrained_inverse
+from ..constraints import reactions
+from ..constraints.force_units import velocity_units
+from ..constraints.inverse_derivatives import derivatives_of_inverse_dynamics
+from ..constraints.masks import by_mask
+from ..constraints.variations import state_of
 from ..mechanism import Mechanism, MechanismError
-from .closed import derivatives as constrained_derivatives
-from .closed import dynamics as constrained_dynamics
-from .closed import inverse as constrained_inverse
-from .closed import reactions
-from .closed.contacts import by_mask
-from .closed.force_units import velocity_units
-from .closed.inverse_derivatives import derivatives_of_inverse_dynamics
-from .closed.variations import state_of
 from .force_elements import NONE, Applied, applied
 from .states import Float64Array, at_rest, checked_arrays, state_arrays
 

@@ -12,15 +12,15 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
+from ..constraints.accelerations import terms
+from ..constraints.assembly import project
+from ..constraints.derivatives import compiled_dofs
+from ..constraints.force_derivatives import moving_forces
+from ..constraints.masks import loop_mask, mechanism_holding
+from ..constraints.sizes import sizes
+from ..constraints.solver import RELIABLE, completed
+from ..constraints.variations import State, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
-from .closed.assembly import project
-from .closed.contacts import loop_mask, mechanism_holding
-from .closed.derivatives import compiled_dofs
-from .closed.dynamics import terms
-from .closed.force_derivatives import moving_forces
-from .closed.sizes import sizes
-from .closed.solver import RELIABLE, completed
-from .closed.variations import State, refuse_open, state_of
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
 from .states import ByJoint, Float64Array, real_numbers
 from .trees import forward_dynamics, integrate

@@ -153,10 +153,10 @@ def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
 
 def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:
     from ..compiler.store import float64_function
-    from .closed.constraints import loop_of, opening_rates
-    from .closed.redundancy import closable_error
-    from .closed.sizes import sizes
-    from .closed.tolerances import LOOPS
+    from ..constraints.equations import loop_of, opening_rates
+    from ..constraints.redundancy import closable_error
+    from ..constraints.sizes import sizes
+    from ..constraints.tolerances import LOOPS
 
     rows = sizes(mech).rows
     gaps = np.abs(closable_error(mech, q)) * rows

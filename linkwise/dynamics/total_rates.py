@@ -75,8 +75,8 @@ def within_constraints(
 def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | None]:
     """How constraints are eliminated around q, and which velocities are independent there; kept for as many independent
     constraints."""
-    from .closed.constraints import degrees_of_freedom
-    from .closed.structure import fronts_around, independent_places
+    from ..constraints.elimination_orders import fronts_around, independent_places
+    from ..constraints.equations import degrees_of_freedom
 
     dofs = int(degrees_of_freedom(mech, q))
     return stored(mech, (_around, dofs), lambda: (fronts_around(mech, q), independent_places(mech, q)))

@@ -2,9 +2,9 @@
 accelerations, and independent coordinates of constrained mechanisms.
 """
 
-from ..dynamics.closed.charts import LocalParametrization, local_parametrization
-from ..dynamics.closed.coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
-from ..dynamics.closed.singular import time_to_singular
+from ..constraints.charts import LocalParametrization, local_parametrization
+from ..constraints.coordinates import ChartError, Coordinates, ImplicitCoordinates, implicit_coordinates
+from ..constraints.singular import time_to_singular
 from ..dynamics.frames import jacobian_rate_times_velocity, manipulability
 from ..dynamics.trees import acceleration_parts, coordinate_rates, forward_link_accelerations, interpolate
 from . import se3, so3

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dynamics.closed.assembly import AssemblyError, assemble
-from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.redundancy import closable_error, closable_jacobian
-from ..dynamics.closed.sizes import sizes
-from ..dynamics.closed.variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
+from ..constraints.assembly import AssemblyError, assemble
+from ..constraints.decomposition import decompose
+from ..constraints.redundancy import closable_error, closable_jacobian
+from ..constraints.sizes import sizes
+from ..constraints.variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
 from ..dynamics.trees import difference, integrate, mass_matrix
 from ..mechanism.scales import scales
 

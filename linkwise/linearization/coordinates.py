@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..dynamics.closed.coordinates import Coordinates, ImplicitCoordinates
-from ..dynamics.closed.decomposition import Decomposition, orthonormalized
-from ..dynamics.closed.variations import Independent, dofs_of, numbered
+from ..constraints.coordinates import Coordinates, ImplicitCoordinates
+from ..constraints.decomposition import Decomposition, orthonormalized
+from ..constraints.variations import Independent, dofs_of, numbered
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean, names_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..dynamics.closed.variations import State
+from ..constraints.variations import State
 from ..dynamics.trees import difference, potential_energy
 from .balance import LARGEST_STEP, Balance, Search, balance, moved, stiffness
 

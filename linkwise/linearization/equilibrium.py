@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.closed.assembly import assemble, generic_rank
-from ..dynamics.closed.constraints import moved_by
-from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import mixes_units, velocity_units, warn_of_mixed_units
-from ..dynamics.closed.redundancy import closable_error
-from ..dynamics.closed.sizes import sizes
-from ..dynamics.closed.tolerances import LOOPS
-from ..dynamics.closed.variations import State, state_of
+from ..constraints.assembly import assemble, generic_rank
+from ..constraints.decomposition import decompose
+from ..constraints.equations import moved_by
+from ..constraints.force_units import mixes_units, velocity_units, warn_of_mixed_units
+from ..constraints.redundancy import closable_error
+from ..constraints.sizes import sizes
+from ..constraints.tolerances import LOOPS
+from ..constraints.variations import State, state_of
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
@@ -117,6 +117,8 @@ def find_equilibrium(
                 guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
     within      how far from the guess (rad, m) a coordinate may be at most; None: any distance, but for what stands,
                 on contact or with a floating base that loops hold: 0.5 rad, or half the mechanism's length
+    tolerance   how much may be left unbalanced, relative to the weight and the given forces
+    max_steps   of Newton's method, and of each way down the energy
 
     Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
     derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.closed.decomposition import decompose
-from ..dynamics.closed.force_units import mixes_units, velocity_units
-from ..dynamics.closed.variations import State
+from ..constraints.decomposition import decompose
+from ..constraints.force_units import mixes_units, velocity_units
+from ..constraints.variations import State
 from ..mechanism import Mechanism, MechanismError
 from .actuated import Driven, driven
 from .balance import Balance, Search, balance

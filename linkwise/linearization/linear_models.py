@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constraints import AssemblyError, assemble, degrees_of_freedom, generic_rank
+from ..constraints.derivatives import rate_jacobian_at
+from ..constraints.variations import State, Variations, state_of, variations
 from ..dynamics.by_actuator import unless_empty
-from ..dynamics.closed import AssemblyError, assemble, degrees_of_freedom, generic_rank
-from ..dynamics.closed.derivatives import rate_jacobian_at
-from ..dynamics.closed.variations import State, Variations, state_of, variations
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array

@@ -14,10 +14,10 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function, stored
-from ..dynamics.closed.decomposition import times
-from ..dynamics.closed.derivatives import compiled_dofs
-from ..dynamics.closed.solver import RELIABLE
-from ..dynamics.closed.variations import State, applied_force, numbered, variations
+from ..constraints.decomposition import times
+from ..constraints.derivatives import compiled_dofs
+from ..constraints.solver import RELIABLE
+from ..constraints.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
 from ..mechanics.algorithms.closed_derivatives import closed_linearization, closed_linearization_by_pivoting

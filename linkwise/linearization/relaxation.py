@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dynamics.closed.variations import State
+from ..constraints.variations import State
 from .balance import Balance, Search, balance, inertia, moved, stiffness
 
 FIRST_STEP = 0.01  # in unit steps

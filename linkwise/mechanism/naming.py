@@ -154,6 +154,12 @@ class NamedCoordinates:
         return found
 
 
+def coordinate_measures(mech: Any, quantity: str) -> tuple[str, ...]:
+    """What every number of q measures: "angle", "length", "quaternion" or "other"; of other quantities, those of v."""
+    of = "q" if quantity == "q" else "v"
+    return tuple(one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(of))
+
+
 def _named(body: Body, measure: str) -> str:
     return f"{body.joint}.{measure}" if measure else body.joint
 

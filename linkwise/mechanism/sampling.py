@@ -7,6 +7,7 @@ import numpy as np
 from linkwise.mechanics.joints import QUATERNION
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import Mechanism
+from linkwise.mechanism.naming import coordinate_measures
 
 
 def within_range_of(
@@ -47,9 +48,8 @@ def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _refuse_strange_limits(mech: Mechanism, lower: np.ndarray, upper: np.ndarray) -> None:
-    measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
     mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
-    for name, a, b, of in zip(mech.coordinate_names("q"), lower, upper, measures, strict=True):
+    for name, a, b, of in zip(mech.coordinate_names("q"), lower, upper, coordinate_measures(mech, "q"), strict=True):
         if a > b:
             whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
             raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")

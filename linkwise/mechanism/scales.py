@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from linkwise.mechanics.joints import LENGTH, Joint, LoopKind
 from linkwise.mechanics.spatial import Matrix3, Vector3
+from linkwise.mechanism.naming import coordinate_measures
 from linkwise.mechanism.parts import Loop
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def scales(mech: Mechanism) -> Scales:
 
 def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
-    measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
-    return np.array([of == LENGTH for of in measures], dtype=bool)
+    return np.array([of == LENGTH for of in coordinate_measures(mech, quantity)], dtype=bool)
 
 
 def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:

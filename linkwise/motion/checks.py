@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import constraints
 from ..compiler.requests import OF_JOINTS, parameter_arrays
 from ..compiler.store import stored
-from ..dynamics import closed
-from ..dynamics.closed.sizes import sizes
+from ..constraints.sizes import sizes
+from ..constraints.tolerances import LOOPS
 from ..dynamics.compliant_contact import contact_points
 from ..dynamics.passive import Passive
 from ..mechanics.elements.at_joints import Element, Friction, Stop
@@ -183,9 +184,9 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
         return
     own = sizes(mech)
     change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
-    if not (change > closed.LOOPS.velocity_by_mistake * speed).any():
+    if not (change > LOOPS.velocity_by_mistake * speed).any():
         return
-    violations = (closed.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
+    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
     violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
     loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"

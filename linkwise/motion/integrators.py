@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from ..dynamics import closed
+from ..constraints.coordinates import ChartError
 from ..mechanics.algorithms.steps_in_variables import methods_in
 from ..mechanism import Mechanism, MechanismError
 from ..simulation.steps import IMPLICIT
@@ -213,7 +213,7 @@ class Adaptive:
         if method in IMPLICIT:
             self._options["jac"] = None if self._derivatives is None else self._jacobian
         self.next_step = first_step
-        self._lost: closed.ChartError | None = None
+        self._lost: ChartError | None = None
         self._starts = False  # whether the next evaluation is the first one of a solver
         self._raised: Exception | None = None  # by the system, or by a function of the user
         self._before = np.zeros(0)  # x before the last step
@@ -331,7 +331,7 @@ class Adaptive:
         starts, self._starts = self._starts, False
         try:
             rates = self._system.rates(t, x)
-        except closed.ChartError as lost:
+        except ChartError as lost:
             self._lost = lost
             return np.full_like(x, np.nan)
         except Exception as error:

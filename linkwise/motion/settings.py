@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics import closed
+from .. import constraints
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -92,7 +92,7 @@ def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, 
     one_of("coordinates", asked.coordinates, COORDINATES)
     check_method(asked.method, asked.coordinates, tuple(ADAPTIVE))
     _check_stabilization(mech, asked, keep_energy)
-    one_of("formulation", asked.formulation, closed.ALL_METHODS)
+    one_of("formulation", asked.formulation, constraints.ALL_METHODS)
     step = scales(mech).step if asked.step is None and asked.method not in ADAPTIVE else asked.step
     settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
     _check_coordinates(mech, settings, independent)

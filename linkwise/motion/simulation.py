@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import constraints
+from ..constraints.charts import WORST_CONDITION
+from ..constraints.equations import warn_if_open
+from ..constraints.tolerances import LOOPS
 from ..display import Bar, amount
-from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.force_elements import ALL, chosen_forces
@@ -88,9 +91,9 @@ def simulate(
     formulation: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     keep_energy: bool = False,
-    tolerance: float = closed.LOOPS.closed,
+    tolerance: float = LOOPS.closed,
     independent: Any = None,
-    worst_condition: float = closed.WORST_CONDITION,
+    worst_condition: float = WORST_CONDITION,
     ctrl: Any = None,
     activation: ArrayLike | None = None,
     forces: Any = ALL,
@@ -145,7 +148,7 @@ def simulate(
     now = mech.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
-        closed.warn_if_open(now, closed.position_error(now, q))
+        warn_if_open(now, constraints.position_error(now, q))
     _check_activation(forces := Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl), coordinates)
     settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy, duration)
     system = _system(mech, settings, forces, manifold, independent)
@@ -299,9 +302,9 @@ def _onto_manifold(
     manifold = _manifold(mech, settings, batch)
     try:
         q, v = manifold.settled(q, v)
-    except closed.AssemblyError as error:
+    except constraints.AssemblyError as error:
         advice = "a motion starts with closed loops: q0 = constraints.assemble(mech, guess), or {joint: coordinates}"
-        raise closed.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
+        raise constraints.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
     if keep_energy:
         settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
         manifold = _manifold(mech, settings, batch)
@@ -381,8 +384,8 @@ def _passive(passive: Any) -> Passive | None:
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
     """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
     now = mech.at_time(t)
-    rank = closed.generic_rank(now, start)
-    if not rank or closed.conditioning(now, q, rank) > DEAD_CENTRE * closed.conditioning(now, start, rank):
+    rank = constraints.generic_rank(now, start)
+    if not rank or constraints.conditioning(now, q, rank) > DEAD_CENTRE * constraints.conditioning(now, start, rank):
         return ""
     names = ", ".join(map(repr, mech.driven))
     plural = "s" if len(mech.driven) > 1 else ""
@@ -421,7 +424,9 @@ def _initial_state(
         warn_of_starts_beyond_limits(mech, q)
     warn_of_starts_in_penetration(mech, q)
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
-    return (q, closed.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)  # as slow as drives let it be
+    return (
+        (q, constraints.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)
+    )  # as slow as drives let it be
 
 
 def _sample_times(start: float, duration: float, t_eval: Any, output_step: float | None) -> np.ndarray | None:

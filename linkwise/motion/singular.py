@@ -25,10 +25,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.polynomial import legendre
 
-from ..dynamics import closed
+from .. import constraints
+from ..constraints.loop_closure import LoopEquations
+from ..constraints.sizes import units
 from ..dynamics import trees as tree
-from ..dynamics.closed.closing import LoopEquations
-from ..dynamics.closed.sizes import units
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 
 # Conditioning is that of the constraints, as a part of what is usual for the mechanism; errors of arcs are relative.
@@ -230,8 +230,8 @@ class SingularPositions:
         """The policy for motions from q (..., nq)."""
         if not mech.loops:
             return SingularPositions(mech)
-        rank, first = np.asarray(closed.generic_rank(mech, q)), q.reshape(-1, mech.nq)[:1]
-        return SingularPositions(mech, rank, closed.usual_conditioning(mech, first[0]) if len(first) else 1.0)
+        rank, first = np.asarray(constraints.generic_rank(mech, q)), q.reshape(-1, mech.nq)[:1]
+        return SingularPositions(mech, rank, constraints.usual_conditioning(mech, first[0]) if len(first) else 1.0)
 
     def of(self, states: np.ndarray | tuple[int, ...]) -> SingularPositions:
         """The policy for some states of a batch."""
@@ -247,7 +247,7 @@ class SingularPositions:
         if self.rank is None:
             return np.ones(q.shape[:-1])
         rank = self.rank.reshape(self.rank.shape + (1,) * (q.ndim - 1 - self.rank.ndim))
-        return closed.conditioning(self.mech, q, rank) / self.usual_conditioning
+        return constraints.conditioning(self.mech, q, rank) / self.usual_conditioning
 
     def is_singular(self, q: np.ndarray) -> np.ndarray:
         """(...): whether states, their loops nearly closed, are so near a singular position that they are better not

@@ -21,14 +21,18 @@ from typing import Any, cast
 
 import numpy as np
 
+from .. import constraints
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function
-from ..dynamics import closed, diagonal, momenta
+from ..constraints.accelerations import accelerations
+from ..constraints.charts import LocalParametrization, local_parametrization
+from ..constraints.derivatives import derivatives_at
+from ..constraints.elimination_orders import fronts, independent_places
+from ..constraints.redundancy import redundancy
+from ..constraints.tolerances import LOOPS
+from ..constraints.variations import state_of
+from ..dynamics import diagonal, momenta
 from ..dynamics import trees as tree
-from ..dynamics.closed.derivatives import derivatives_at
-from ..dynamics.closed.redundancy import redundancy
-from ..dynamics.closed.structure import fronts, independent_places
-from ..dynamics.closed.variations import state_of
 from ..dynamics.derivatives import forward_dynamics_derivatives, jacobian_of
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import Splitting, Tableau
@@ -63,7 +67,7 @@ class Manifold:
     formulation: str = "elimination"
     baumgarte: tuple[float, float] | None = None
     projects: bool = False
-    tolerance: float = closed.LOOPS.closed
+    tolerance: float = LOOPS.closed
     energy: np.ndarray | None = None
 
     @property
@@ -117,8 +121,8 @@ class Manifold:
     def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         rank, tolerance = self.singular.rank, self.tolerance
         if self.mech.driven:  # by as far as the drives move between two times
-            return closed.project(self.mech, q, v, energy, tolerance, largest=math.inf, rank=rank)
-        return closed.project(self.mech, q, v, energy, tolerance, rank=rank)
+            return constraints.project(self.mech, q, v, energy, tolerance, largest=math.inf, rank=rank)
+        return constraints.project(self.mech, q, v, energy, tolerance, rank=rank)
 
     def _at_energy(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray) -> np.ndarray:
         """The velocities made faster or slower, by little, so that the energy is kept."""
@@ -135,7 +139,7 @@ class Manifold:
             return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
         rank = self.singular.rank
-        return closed.accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
+        return accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
@@ -729,7 +733,7 @@ class IndependentCoordinates(System):
         return np.concatenate([sizes, sizes / self.forces.time_unit])
 
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        self._use(closed.local_parametrization(self.manifold.mech, q, self._independent))
+        self._use(local_parametrization(self.manifold.mech, q, self._independent))
         y, rate = self._local.independent_state(q, v)
         q = self._local.configuration(y, q)  # the state may be off the manifold, but that of x is not
         x = self._with_zeros(np.concatenate([y, rate]))
@@ -739,14 +743,14 @@ class IndependentCoordinates(System):
     def restore(self, chart: Chart, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Go on with x of a chart that was in use before, at the state (q, v)."""
         made = self._independent if chart.rows is None else chart.rows
-        local = closed.local_parametrization(self.at_time_of(x).mech, chart.origin, made)
+        local = local_parametrization(self.at_time_of(x).mech, chart.origin, made)
         self._use(replace(local, rank=chart.rank))
         self._settle(x, q, v)
 
-    def _use(self, local: closed.LocalParametrization) -> None:
+    def _use(self, local: LocalParametrization) -> None:
         self._local, self.chart = local, Chart(local.origin, local.rows, local.rank)
 
-    def _at(self, x: np.ndarray) -> tuple[closed.LocalParametrization, np.ndarray, np.ndarray]:
+    def _at(self, x: np.ndarray) -> tuple[LocalParametrization, np.ndarray, np.ndarray]:
         """The chart at the time of x, y and dy/dt."""
         local = self._local
         if self.mech.waits_for_time:

@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import constraints
 from ..compiler.pipeline import compile
+from ..constraints.accelerations import accelerations
+from ..constraints.reactions import wrenches_of_joints
+from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
-from ..dynamics import closed
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import jacobian_of
 from ..dynamics.force_elements import actuator_forces
@@ -202,7 +205,7 @@ class Trajectory(Tabular):
     @cached_property
     def constraint_error(self) -> Float64Array:
         """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
-        return np.linalg.norm(self.by_moments(closed.position_error, self.q), axis=-1)
+        return np.linalg.norm(self.by_moments(constraints.position_error, self.q), axis=-1)
 
     @cached_property
     def velocity_error(self) -> Float64Array:
@@ -226,7 +229,7 @@ class Trajectory(Tabular):
         values = np.linalg.svd(self._jacobians, compute_uv=False)
         rank: Any = self.settings.array("rank", int, self.q.shape[1:-1])
         if rank is None:
-            rank = (values > closed.LOOPS.rank * values[..., :1]).sum(axis=-1).max(initial=1)
+            rank = (values > LOOPS.rank * values[..., :1]).sum(axis=-1).max(initial=1)
         last = np.broadcast_to(np.maximum(rank, 1).astype(int) - 1, values.shape[:-1])
         smallest = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
         return np.divide(values[..., 0], smallest, out=np.full(smallest.shape, np.inf), where=smallest > 0.0)
@@ -235,7 +238,7 @@ class Trajectory(Tabular):
     def loop_reactions(self) -> Float64Array:
         """(m, ..., number of loops, 6): ``constraints.loop_reactions`` under all that acted: commanded and passive
         forces, wrenches, and Baumgarte's terms if there were any."""
-        return self._of_loops(closed.loop_reactions)
+        return self._of_loops(constraints.loop_reactions)
 
     @cached_property
     def joint_wrenches(self) -> Float64Array:
@@ -248,7 +251,7 @@ class Trajectory(Tabular):
             pushes = own if pushes is None else pushes + own
         if not self.mechanism.loops:
             return tree.joint_wrenches(self.mechanism, self.q, self.v, self.a, pushes)
-        return closed.wrenches_of_joints(self.mechanism, self.q, self.v, self.a, self._multipliers, pushes)
+        return wrenches_of_joints(self.mechanism, self.q, self.v, self.a, self._multipliers, pushes)
 
     @property
     def reactions(self) -> dict[str, Float64Array]:
@@ -276,7 +279,7 @@ class Trajectory(Tabular):
 
     @cached_property
     def _multipliers(self) -> Float64Array:
-        return self._of_loops(closed.multipliers)
+        return self._of_loops(constraints.multipliers)
 
     def _of_loops(self, function: Callable[..., Any]) -> Float64Array:
         """A function of ``closed`` of the motion under all that acted, loops kept closed as they were."""
@@ -291,7 +294,7 @@ class Trajectory(Tabular):
 
     @property
     def _jacobians(self) -> np.ndarray:
-        return closed.constraint_jacobian(self.mechanism, self.q)
+        return constraints.constraint_jacobian(self.mechanism, self.q)
 
     def at(self, t: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) at a time or times (n,) between samples: the samples themselves where there are some.
@@ -507,7 +510,7 @@ def _accelerations(motion: Trajectory) -> Float64Array:
         return tree.forward_dynamics(motion.mechanism, motion.q, motion.v, forces, *pushed)
 
     def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        return closed.accelerations(now, q, v, tau, wrenches=wrenches)
+        return accelerations(now, q, v, tau, wrenches=wrenches)
 
     return motion.by_moments(at, motion.q, motion.v, forces, *pushed)
 

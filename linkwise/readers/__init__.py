@@ -97,7 +97,7 @@ def load(
     elif loops is not None:
         mechanism = with_loops_of(mechanism, loops)
     if mechanism.loops:
-        from linkwise.dynamics.closed import redundancy  # here, as few files have loops
+        from linkwise.constraints import redundancy  # here, as few files have loops
 
         with _errors_of(source):
             redundancy(mechanism)  # says which constraints are redundant only to rounding

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .. import constraints
 from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import float64_function, stored
-from ..dynamics import closed
-from ..dynamics.closed.constraints import loop_of
-from ..dynamics.closed.sizes import sizes
+from ..constraints.equations import loop_of
+from ..constraints.sizes import sizes
+from ..constraints.tolerances import LOOPS
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.elements.law import Acting
 from ..mechanics.scalar import Scalar, select
@@ -72,12 +73,14 @@ def onto_loops(
     found, reliability = _function(mech, "closed_projection", tuple(poses))(start, given, *poses.values())
     batch = found.shape[:-1]
     start, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (start, given))
-    is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > closed.LOOPS.closed)[..., None], (*batch, 1))
+    is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > LOOPS.closed)[..., None], (*batch, 1))
     to = np.where(is_open, found[..., : mech.nq], start), np.array(found[..., mech.nq :])
     known = finite_states(batch, start, given)
     poor = ~(reliability > RELIABLE) & known
     if poor.any() and not poses:
-        to[0][poor], to[1][poor] = closed.project(mech, start[poor], given[poor], rank=independent_constraints(mech))
+        to[0][poor], to[1][poor] = constraints.project(
+            mech, start[poor], given[poor], rank=independent_constraints(mech)
+        )
     warn_of_inconsistent_velocities(mech, (to[0][known], to[1][known]), given[known])
     return to[0].astype(q.dtype), to[1].astype(v.dtype)
 
@@ -91,14 +94,14 @@ def onto_loops_on_device(
         found, reliability = _function_on_device(mech, "closed_projection")(q, v)
         rows, columns = device.copied([sizes(mech).rows, sizes(mech).columns])
         gaps, rates = np.abs(error * rows).max(axis=-1), found[..., mech.nq :]
-        bound = closed.LOOPS.velocity_by_mistake * np.abs(v / columns).max(axis=-1)
+        bound = LOOPS.velocity_by_mistake * np.abs(v / columns).max(axis=-1)
         plain = (
-            (gaps <= closed.LOOPS.open_by_mistake)
+            (gaps <= LOOPS.open_by_mistake)
             & (reliability > RELIABLE)
             & (np.abs((rates - v) / columns).max(axis=-1) <= bound)
         )
         if bool(plain.all()):
-            closed_q = np.where(gaps[..., None] > closed.LOOPS.closed, found[..., : mech.nq], q)
+            closed_q = np.where(gaps[..., None] > LOOPS.closed, found[..., : mech.nq], q)
             return closed_q.astype(q.dtype), rates.astype(v.dtype)
     here = {name: device.fetched(x) for name, x in parameters.items()}
     return onto_loops(mech, device.fetched(q), device.fetched(v), here)
@@ -117,12 +120,12 @@ def _function_on_device(mech: Mechanism, algorithm: str) -> Callable[..., Any]:
 
 def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
     gaps = np.abs(error * sizes(mech).rows)
-    if not (gaps > closed.LOOPS.open_by_mistake).any():
+    if not (gaps > LOOPS.open_by_mistake).any():
         return
     *state, row = np.unravel_index(np.nanargmax(gaps), gaps.shape)
     index, gap = tuple(map(int, state)), float(np.nanmax(gaps) / sizes(mech).rows[row])
     whose, loop = f" in state {index}" if index else "", loop_of(mech, int(row))
-    raise closed.AssemblyError(
+    raise constraints.AssemblyError(
         f"rollout: loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} (metres or radians){whose}: close it "
         "first, q0 = constraints.assemble(mech, q0)",
         loop,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compiler.pipeline import compile
 from ..compiler.store import stored
-from ..dynamics.closed.sizes import sizes, units
+from ..constraints.sizes import sizes, units
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism, MechanismError
 from .steps import ACTIVATION, PER_STEP, step_algorithm

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import constraints
 from ..compiler.store import float64_function
-from ..dynamics import closed
+from ..constraints.accelerations import accelerations
+from ..constraints.elimination_orders import fronts
+from ..constraints.sizes import units
 from ..dynamics import trees as tree
-from ..dynamics.closed.sizes import units
-from ..dynamics.closed.structure import fronts
 from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import METHODS, Tableau
@@ -299,7 +300,7 @@ def decomposed_step(
     def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Of v and activations, one behind the other."""
         forces, rates = elements.forces_and_rates(q, v[:, :n], ctrl, v[:, n:] if more else None)
-        a = closed.accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
+        a = accelerations(mech, q, v[:, :n], tau + forces, wrenches=wrenches, rank=rank)
         return np.concatenate([a, rates], axis=-1)
 
     def rates(_: float, x: np.ndarray) -> np.ndarray:
@@ -321,7 +322,7 @@ def decomposed_step(
             return q, np.concatenate([rates, v[:, n:]], axis=-1)
 
         q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
-    closed_q, closed_v = closed.project(mech, q, v[:, :n], rank=rank)
+    closed_q, closed_v = constraints.project(mech, q, v[:, :n], rank=rank)
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
 
 

@@ -14,7 +14,7 @@ from ..compiler.passes.scan import scan
 from ..compiler.pipeline import trace_with_plan
 from ..compiler.store import stored
 from ..compiler.variants import shared_by_variants
-from ..dynamics.closed.structure import fronts
+from ..constraints.elimination_orders import fronts
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from .closed_rollouts import NONE_YET, SETTLED, TRUSTED, counting

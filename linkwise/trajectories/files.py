@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import zipfile
@@ -10,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanics.joints import ANGLE
+from ..dynamics.tables import ABOUT, ENDINGS, read_table, write_table
 from ..mechanism import (
     Mechanism,
     MechanismError,
     OmissionWarning,
-    did_you_mean,
     from_data,
     require_mechanism,
     to_data,
@@ -25,20 +23,13 @@ from ..mechanism import (
 from .motions import Motion, sampled
 
 Path = str | os.PathLike[str]
-Table = dict[str, np.ndarray]
-QUANTITIES = ("q", "v", "a")
 
 
 def save_motion(motion: Motion, path: Path, count: int) -> None:
     """Write ``motion.sample(count)`` to a .csv or .npz file."""
-    ending = _ending(path)
-    table = dict(zip(("t", *QUANTITIES), motion.sample(count), strict=True))
-    if ending == ".csv":
-        names = [name for quantity in QUANTITIES for name in _columns(motion.mechanism, quantity)]
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")  # names with commas are quoted
-            writer.writerow(["t", *names])
-            writer.writerows(np.column_stack(list(table.values())).tolist())
+    table = dict(zip(("t", "q", "v", "a"), motion.sample(count), strict=True))
+    if _ending(path) == ".csv":
+        write_table(path, motion.mechanism, table)
         return
     mech, left_out = without_functions(motion.mechanism)
     if left_out:
@@ -61,74 +52,29 @@ def load_motion(path: Path, mech: Mechanism | None = None, degrees: bool = False
     """
     if mech is not None:
         require_mechanism(mech)
-    table, own = _from_npz(path) if _ending(path) == ".npz" else ({}, None)
-    mech = own if mech is None else mech
+    elif _ending(path) == ".npz":
+        mech = _mechanism_in(path)
     if mech is None:
         raise MechanismError(f"{os.fspath(path)} does not say what moves: load_motion(path, mech)")
-    if _ending(path) == ".csv":
-        table = _from_csv(path, mech)
-    for name in ("t", "q"):
-        if name not in table:
-            raise MechanismError(f"{os.fspath(path)} has no {name}: a motion has times t and coordinates q")
-    if degrees:
-        table = {name: _radians(mech, name, values) for name, values in table.items()}
-    return sampled(mech, table["t"].reshape(-1), table["q"], table.get("v"), table.get("a"))
+    table = read_table(path, mech, ("t", "q"), ("v", "a"), degrees, trust_units=True)
+    return sampled(mech, table["t"], table["q"], table.get("v"), table.get("a"))
 
 
 def _ending(path: Path) -> str:
     ending = os.path.splitext(path)[1].lower()
-    if ending not in (".csv", ".npz"):
+    if ending not in ENDINGS:
         raise MechanismError(
             f"{os.fspath(path)!r} has no ending that motions are saved with: .csv (a table), .npz (arrays)"
         )
     return ending
 
 
-def _columns(mech: Mechanism, quantity: str) -> list[str]:
-    return [f"{quantity}.{name}" for name in mech.coordinate_names("q" if quantity == "q" else "v")]
-
-
-def _from_npz(path: Path) -> tuple[Table, Mechanism | None]:
+def _mechanism_in(path: Path) -> Mechanism | None:
+    """The mechanism that ``save`` put into a .npz file; None without."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            table = {name: np.asarray(file[name], dtype=float) for name in ("t", *QUANTITIES) if name in file.files}
-            about: Any = json.loads(file["about"].item()) if "about" in file.files else {}
+            about: Any = json.loads(file[ABOUT].item()) if ABOUT in file.files else {}
     except (ValueError, EOFError, zipfile.BadZipFile):
         raise MechanismError(f"{os.fspath(path)} is no .npz file of numbers t, q, v, a") from None
     known = about.get("mechanism") if isinstance(about, dict) else None
-    return table, None if known is None else from_data(known)
-
-
-def _from_csv(path: Path, mech: Mechanism) -> Table:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        names, *rows = [cells for cells in csv.reader(file) if cells] or [[]]
-    try:
-        values = np.array(rows, dtype=float).reshape(len(rows), len(names))
-    except ValueError:
-        raise MechanismError(
-            f"{os.fspath(path)}: a row has another length than the first, or holds no number"
-        ) from None
-    table: Table = {"t": values[:, names.index("t")]} if "t" in names else {}
-    for quantity in QUANTITIES:
-        own, expected = [name for name in names if name.startswith(f"{quantity}.")], _columns(mech, quantity)
-        for name in own:
-            if name not in expected:
-                raise MechanismError(
-                    f"{os.fspath(path)}: {name!r} is no coordinate of mechanism {mech.name!r}: "
-                    + did_you_mean(name, expected)
-                )
-        missing = [name for name in expected if name not in own]
-        if own and missing:
-            raise MechanismError(f"{os.fspath(path)} has no column {', '.join(missing)}")
-        if own:
-            table[quantity] = values[:, [names.index(name) for name in expected]]
-    return table
-
-
-def _radians(mech: Mechanism, quantity: str, values: np.ndarray) -> np.ndarray:
-    """Angles, or rates of angles, of degrees."""
-    if quantity == "t":
-        return values
-    of = "q" if quantity == "q" else "v"
-    measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(of)]
-    return np.where([measure == ANGLE for measure in measures], np.radians(values), values)
+    return None if known is None else from_data(known)

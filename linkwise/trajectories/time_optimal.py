@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.actuation import motors_of, require_motors, shared_by_motors
-from ..dynamics.closed.constraints import (
+from ..constraints.decomposition import times
+from ..constraints.equations import (
     constraint_bias,
     constraint_jacobian,
     counted_jacobian,
     decomposed_jacobian,
     opening_rates,
 )
-from ..dynamics.closed.decomposition import times
-from ..dynamics.closed.redundancy import closable_error
-from ..dynamics.closed.sizes import sizes
-from ..dynamics.closed.tolerances import LOOPS
+from ..constraints.redundancy import closable_error
+from ..constraints.sizes import sizes
+from ..constraints.tolerances import LOOPS
+from ..dynamics.actuation import motors_of, require_motors, shared_by_motors
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError

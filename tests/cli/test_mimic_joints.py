@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.cli import units
+from linkwise.cli.tables import Units
 from linkwise.mechanics.algorithms.integration import METHODS as STEPS
 from linkwise.motion.integrators import ADAPTIVE
 
@@ -92,8 +92,10 @@ def test_degrees_are_refused_where_nobody_knows_what_an_angle_is():
     builder = lw.Builder("silent").link("a", 1.0, (0.0, 0.0, 0.1), (0.1, 0.1, 0.1))
     mech = builder.joint("knee", Silent(), "ground", "a").build()
     with pytest.raises(click.UsageError, match="'knee' is a Silent joint"):
-        units.scaled(mech, "q", np.zeros(2), units.DEGREE)
-    np.testing.assert_array_equal(units.scaled(mech, "q", np.ones(2), 1.0), 1.0)
+        Units(degrees=True).outside(mech, "q", np.zeros(2))
+    with pytest.raises(click.UsageError, match="'knee' is a Silent joint"):
+        Units(degrees=True).inside(mech, "q", np.zeros(2), "knee")
+    np.testing.assert_array_equal(Units().outside(mech, "q", np.ones(2)), 1.0)
 
 
 def test_the_help_names_methods_that_exist(run):

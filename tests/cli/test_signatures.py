@@ -160,3 +160,53 @@ def test_every_option_of_every_command_has_a_description():
     }
     assert not missing
     assert signatures.DESCRIPTION.match("q0, v0   the state")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerances:
+    """Of a search.
+
+    relative, absolute   how near
+    """
+
+    relative: float = 1e-6
+    absolute: float | None = None
+    watched: Any = None
+
+
+def search(goal: str, tolerances: Tolerances = Tolerances(absolute=2.0), rounds: int = 3, patience: float = 1.0):
+    """Search.
+
+    rounds     how often
+    patience   how long (s)
+    """
+    return goal, tolerances, rounds, patience
+
+
+def report(width: int = 80):
+    """Report.
+
+    width   of lines
+    """
+    return width
+
+
+@command("Search.", of=(search, report), without=("patience",))
+def searching(goal: str, rounds: Literal[1, 2] = 1, names: signatures.Joints = (), **options: Any) -> Any:
+    """Search for GOAL.
+
+    names   of joints
+    """
+    results = search(goal, rounds=rounds, **signatures.options_of(search, options))
+    return *results, report(**signatures.options_of(report, options)), names
+
+
+def test_options_of_several_functions_and_of_dataclasses_that_they_take():
+    """A function may take its options one by one or as one value: the command line is the same."""
+    assert called(searching, "x") == ("x", Tolerances(absolute=2.0), 1, 1.0, 80, ())
+    given = ("--relative", 0.1, "--width", 40, "--rounds", 2, "--names", "a, b")
+    assert called(searching, "x", *given) == ("x", Tolerances(0.1, 2.0), 2, 1.0, 40, ("a", "b"))
+    text = helped(searching)
+    assert "--rounds [1|2] How often. [default: 1]" in text  # described by the function
+    assert "--absolute FLOAT How near." in text and "--width INTEGER Of lines. [default: 80]" in text
+    assert "--patience" not in text and "--watched" not in text and "--names JOINT,JOINT... Of joints." in text

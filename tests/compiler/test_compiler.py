@@ -39,7 +39,7 @@ def arguments(kernel: lw.Kernel, mech: lw.Mechanism) -> list[np.ndarray]:
 @pytest.mark.parametrize("function", COMPILED, ids=named)
 def test_public_functions_compile_to_what_they_compute(function):
     """With the arrays in the order in which the function takes them; some functions give parts of the result."""
-    loops = function.__module__.startswith("linkwise.dynamics.closed")
+    loops = function.__module__.startswith("linkwise.constraints")
     mech = lw.mechanisms.five_bar() if loops else lw.mechanisms.stanford_arm()
     if "contact" in function.__name__:
         mech = mech.with_shape("ball", mech.link_names[-1], "sphere", 0.1).with_ground(-0.5)
@@ -47,7 +47,7 @@ def test_public_functions_compile_to_what_they_compute(function):
     kernel = lw.compile(function, mech, target="numpy", **({"link": mech.link_names[-1]} if options else {}))
     arrays = arguments(kernel, mech)
     assert list(inspect.signature(function).parameters)[1 : 1 + len(arrays)] == list(kernel.inputs)
-    if named(function).endswith("closed.inverse.inverse_dynamics"):  # of accelerations that loops allow
+    if named(function).endswith("constraints.inverse.inverse_dynamics"):  # of accelerations that loops allow
         arrays[2] = lw.forward_dynamics(mech, *arrays)
     found, expected = kernel(*arrays), function(mech, *arrays, **options)
     same = functools.partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
@@ -133,7 +133,7 @@ def test_functions_of_other_modules_are_not_taken_for_those_of_trees():
         lw.formulations.diagonal.all_forces,
         "linkwise.dynamics.diagonal.all_forces .*: compile 'diagonal_forces_of_all'$",
     )
-    refused(lw.constraints.project, "linkwise.dynamics.closed.assembly.project .*: compile 'closed_projection'")
+    refused(lw.constraints.project, "linkwise.constraints.assembly.project .*: compile 'closed_projection'")
     for function in (lw.simulate, lw.neutral, lw.formulations.diagonal.curvature, lw.jacobian_of):
         refused(
             function, rf"{named(function)} is no algorithm that can be compiled: available: inverse_dynamics, .* all$"

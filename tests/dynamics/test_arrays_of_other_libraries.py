@@ -105,7 +105,7 @@ def arguments(function, mech, batch, dtype):
             options.setdefault("link", mech.link_names[-1])
         else:
             assert one.default is not one.empty or one.kind is one.VAR_KEYWORD, one
-    if named(function).endswith("closed.inverse.inverse_dynamics"):  # of accelerations that loops allow
+    if named(function).endswith("constraints.inverse.inverse_dynamics"):  # of accelerations that loops allow
         arrays[0] = lw.constraints.assemble(mech, mech.initial)
         arrays[1] = 0.0 * arrays[1]
         arrays[2] = lw.forward_dynamics(mech, *arrays)
@@ -115,7 +115,7 @@ def arguments(function, mech, batch, dtype):
 @MAKERS
 @pytest.mark.parametrize("function", COMPILED, ids=named)
 def test_every_array_function(function, make):
-    loops = function.__module__.startswith("linkwise.dynamics.closed")
+    loops = function.__module__.startswith("linkwise.constraints")
     mech = LOOP if loops else SIX if function in (lw.control.operational_inertia, lw.kinematics.manipulability) else ARM
     cases = [((), "float64")]
     if function.__module__.endswith(".trees"):  # how precisions are chosen is the same for all

@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise import operators as op
 from tests.algorithms import VARIANTS
-from tests.dynamics.closed.built_in import assembled, built
+from tests.constraints.built_in import assembled, built
 from tests.oracle.exact_differences import complex_step, tangent_columns
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import close, rate

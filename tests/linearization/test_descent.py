@@ -11,7 +11,7 @@ from linkwise.control import EquilibriumError
 from linkwise.linearization.descent import _lowest_within
 from linkwise.mechanism import MechanismError
 
-from ..dynamics.closed.built_in import built, random_state
+from ..constraints.built_in import built, random_state
 from .test_equilibrium import at_rest
 
 TURN = lw.Revolute((0, 0, 1))

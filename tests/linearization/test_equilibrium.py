@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.control import EquilibriumError
 from linkwise.mechanism import MechanismError
 
-from ..dynamics.closed.built_in import FREEDOMS, built, random_state
+from ..constraints.built_in import FREEDOMS, built, random_state
 
 
 def at_rest(mech, found, passive=None, wrenches=None) -> None:

@@ -12,8 +12,8 @@ from linkwise.control import rate_jacobian
 from linkwise.dynamics.derivatives import jacobian_of
 from linkwise.mechanism import MechanismError
 
-from ..dynamics.closed.built_in import STRETCHED, assembled, built, every_mechanism, random_state
-from ..dynamics.closed.random_loops import CLOSING, closed_at, with_loops
+from ..constraints.built_in import STRETCHED, assembled, built, every_mechanism, random_state
+from ..constraints.random_loops import CLOSING, closed_at, with_loops
 from .differences import Neighbourhood, close, matched
 
 

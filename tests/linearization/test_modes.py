@@ -12,7 +12,7 @@ import scipy.linalg
 import linkwise as lw
 from linkwise.linearization.modes import modes_of
 
-from ..dynamics.closed.built_in import built, random_state
+from ..constraints.built_in import built, random_state
 
 ARMS = (
     "ur_description/urdf/ur3_robot.urdf",

@@ -11,9 +11,9 @@ import pytest
 import linkwise as lw
 from linkwise.control import rate_jacobian
 
-from ..dynamics.closed.built_in import built, random_state
-from ..dynamics.closed.test_spencer2004_appendix_a import virtual_loop
-from ..dynamics.closed.test_spencer2004_chapter2 import seed
+from ..constraints.built_in import built, random_state
+from ..constraints.test_spencer2004_appendix_a import virtual_loop
+from ..constraints.test_spencer2004_chapter2 import seed
 from .differences import Neighbourhood, close, matched, slope
 
 PISTONS = ("lift_piston_joint", "tilt_piston_joint")

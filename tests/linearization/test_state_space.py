@@ -10,7 +10,7 @@ import scipy.signal
 import linkwise as lw
 from linkwise.mechanism import MechanismError
 
-from ..dynamics.closed.built_in import built, random_state
+from ..constraints.built_in import built, random_state
 from .differences import close, matched
 
 

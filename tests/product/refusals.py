@@ -32,6 +32,7 @@ PROPERTIES: dict[str, Callable[[Case], bool]] = {
     "nonholonomic": lambda case: not case.holonomic,
     "rheonomic": lambda case: not case.scleronomic,
     "fewer than six motions": lambda case: null_space(case.mech, _rows(case)).shape[1] < 6,
+    "mimic": lambda case: bool(case.mech.mimic_joints),
     "rank drops": lambda case: case.name == "singular",
 }
 
@@ -45,6 +46,7 @@ VELOCITIES_ALONE = Law("constraints of velocities alone leave all positions", "v
 TIME_IS_PRESCRIBED = Law("a prescribed motion fixes the time along its path", "drive|prescrib")
 SIX_MOTIONS = Law("a matrix 6 x 6 of rank below 6 has no inverse", "degrees of freedom")
 NO_REST = Law("what is driven does not stand still", "violate the constraints")
+NOTHING_BEYOND = Law("in a loop no link lies beyond the others", "no link lies beyond|some mimic others")
 INVERSE_OF_THE_TREE = Law("the inverse of an operator has no constraints in it", r"op\.L")
 INVERSE_MASS_OF_THE_TREE = Law("the inverse of the mass matrix has no constraints in it", "spanning_tree")
 
@@ -75,6 +77,12 @@ REFUSALS: dict[tuple[str, str], Law] = {
     ("operational_inertia", "fewer than six motions"): SIX_MOTIONS,
     # G v = r(t) has no solution v = 0 while r is not zero: no forces hold a crank still that a motor turns.
     ("static_forces", "rheonomic"): NO_REST,
+    # The filter predicts the force onto a link from the links beyond it.  In a four-bar the force onto the coupler is
+    # what its mass needs less the force of the rocker's pin, of which nothing is known before the crank's force is
+    # measured too: its covariance is infinite, and the recursion of P has no start.  A joint force that two joints
+    # share, as with mimic joints, is no measurement of the force onto one link.
+    ("kalman_filter", "constrained"): NOTHING_BEYOND,
+    ("kalman_filter", "mimic"): NOTHING_BEYOND,
     # (X^-1) X = 1 of an operator X of the tree.  What takes forces to accelerations of the constrained mechanism is
     # X^-1 - X^-1 L* (L X^-1 L*)^-1 L X^-1, which has the null space G* and so is the inverse of nothing; under the same
     # name it would make (X.inv) X = 1 wrong.

@@ -97,7 +97,7 @@ def test_product(quantity, case_name):
 
 @pytest.mark.parametrize("name", ["one loop", "overconstrained", "rolling", "held feet", "masked feet", "three loops"])
 def test_states_that_are_left_to_singular_values(name, monkeypatch):
-    from linkwise.dynamics.closed import solver
+    from linkwise.constraints import solver
 
     monkeypatch.setattr(solver, "has_kernels", lambda mech, *swept: False)
     for quantity in QUANTITIES[:4]:

@@ -85,7 +85,7 @@ def test_batches(name):
 
 @pytest.mark.parametrize("name", ["overconstrained", "rolling", "driven", "masked feet"])
 def test_states_that_are_left_to_singular_values(name, monkeypatch):
-    from linkwise.dynamics.closed import solver
+    from linkwise.constraints import solver
 
     this = case(name)
     monkeypatch.setattr(solver, "has_kernels", lambda mech, *swept: False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.dynamics.closed.force_units import velocity_units
+from linkwise.constraints.force_units import velocity_units
 
 from .mechanisms import NAMES, Case, case
 from .oracle import RANK, Terms, constraint_jacobian, differentiate, inverse_dynamics

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.dynamics.closed.test_spencer2004_appendix_a import Joints, bracket
+from tests.constraints.test_spencer2004_appendix_a import Joints, bracket
 
 ONE_DOF = ("revolute", "prismatic", "helical")
 

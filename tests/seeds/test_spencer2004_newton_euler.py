@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.dynamics.closed.test_spencer2004_appendix_a import Joints, bracket, newton_euler
+from tests.constraints.test_spencer2004_appendix_a import Joints, bracket, newton_euler
 
 ONE_DOF = ("revolute", "prismatic", "helical")
 

@@ -10,11 +10,11 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import threads
-from linkwise.dynamics.closed import assembly
+from linkwise.constraints import assembly
 from linkwise.mechanics.algorithms import integration
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integrator
 from linkwise.simulation import closed_rollouts, followed_rollouts, shorter_steps
-from tests.dynamics.closed.built_in import STRETCHED, SYMMETRIC, built, random_state
+from tests.constraints.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
 
 DT, STEPS = 1e-3, 20

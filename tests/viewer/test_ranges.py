@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.dynamics.closed.parallel_robots import two_arms, two_arms_at
+from tests.constraints.parallel_robots import two_arms, two_arms_at
 
 pytest.importorskip("matplotlib")
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 import linkwise as lw
-from tests.dynamics.closed import built_in
+from tests.constraints import built_in
 
 SIZES = {"planar_arm": (3,), "chain": (5,), "n_four_bar": (3,), "random_tree": (12, 3)}
 BUILT_IN = tuple(lw.mechanisms.__all__)

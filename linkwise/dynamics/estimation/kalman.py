@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
-from ...mechanism import Mechanism, MechanismError
+from ...mechanism import Mechanism, MechanismError, require_mechanism
 from ..identification import rotor_inertias
 from ..states import Float64Array, state_arrays
 from ..trees import inverse_dynamics, joint_wrenches
@@ -67,6 +67,7 @@ def kalman(
                    (nv,), or a dictionary by joint; rotor inertias add to R
     wrenches       (n_links, 6): known ones on the links
     """
+    _require_order(mech)
     given = state_arrays(mech, {"q": q, "v": v, "tau": tau})
     q, v, tau = given["q"], given["v"], given["tau"]
     noise = _measurement_noise(mech, torque_noise)
@@ -100,9 +101,21 @@ def gains(mech: Mechanism, q: ArrayLike, torque_noise: ArrayLike = 0.0) -> tuple
     gain falls out of them ("direct propagation of the filter gain", rodriguez1986 Section 12).  They cost more than
     covariances do, and keep digits where those are ill-conditioned.
     """
+    _require_order(mech)
     q = state_arrays(mech, {"q": q})["q"]
     both = float64_function(mech, "filter_gains")(q, np.sqrt(_variance(mech, torque_noise)))
     return both[..., :6], both[..., 6]
+
+
+def _require_order(mech: Mechanism) -> None:
+    """The filter predicts the force onto a link from what lies beyond it."""
+    require_mechanism(mech)
+    if mech.loops:
+        raise MechanismError(
+            f"the filter goes from tip to base, and in the loops of mechanism {mech.name!r} no link lies beyond the "
+            "others: the force onto a link has no covariance before the loop is closed.  estimation.smooth takes "
+            "constraints as perfect measurements; mech.spanning_tree is the mechanism without them"
+        )
 
 
 def _measurement_noise(mech: Mechanism, torque_noise: ArrayLike) -> Float64Array:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.store import float64_function
+from ...constraints.masks import loop_mask
 from ...display import mimebundle
 from ...mechanism import Frame, InertiaWarning, Mechanism, MechanismError, one_of
 from ...mechanism.inertial_parameters import NAMES
 from ..identification import PER_LINK, inertial_parameters, regressor
 from ..passive import Passive
 from ..states import Float64Array, state_arrays
-from ..trees import inverse_dynamics, jacobian, mass_matrix
+from ..trees import inverse_dynamics
+from .least_squares import Deviations, least_squares
 from .noise import Noise, certainty_and_spread
 from .smoothing import forces_besides_motors, smooth
 
@@ -94,19 +96,22 @@ def estimate_payload(
     noise: Noise,
     parameters: Sequence[str] = POINT,
     passive: Passive | None = None,
+    active: ArrayLike | None = None,
 ) -> PayloadEstimate:
     """The payload of ``link``, moving or welded, from motions and joint forces measured at many states (batches).
 
     noise        of joint accelerations, joint forces and wrenches, independent from state to state; accelerations of
-                 all joints are needed, q and v are taken as exact
+                 all joints are needed, or with constraints those that determine the others; q and v are taken as exact
     parameters   which of "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz" to estimate, the others being
                  zero; without rotational inertias the payload is a point
     passive      in place of the springs, damping, friction and limits of the joints; default the mechanism's own
+    active       (..., number of loops) booleans: constraints that hold; these are perfect measurements, and nothing is
+                 known of their forces.  Joints without motors have the exact force zero
 
     Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
     Residuals of joint forces are weighted with the inverse of their covariance, which noise of accelerations makes
-    full, by the filter, O(n_links) a state; the steps of Gauss and Newton smooth the accelerations along the way.
-    Where joints mimic others, the covariances themselves are solved with.
+    full, by the filter, O(n_links) a state; with constraints, or joints that mimic others, by all equations of a state
+    at once.  The steps of Gauss and Newton smooth the accelerations along the way.
     """
     frame = mech.frame(link)
     if frame.body < 0:
@@ -119,7 +124,12 @@ def estimate_payload(
     q, v, a, tau = (array.reshape(-1, array.shape[-1]) for array in (q, v, a, tau))
     tau = tau + forces_besides_motors(mech, q, v, passive)
     bare = mech.with_acting(False)
-    weighting = (_DenseWeighting if mech.mimic_joints else _Weighting)(mech, noise)
+    mask = loop_mask(mech, active)
+    if mask is not None:
+        mask = np.broadcast_to(mask, (*batch, mask.shape[-1])).reshape(-1, mask.shape[-1])
+    is_whole = bool(mech.loops or mech.mimic_joints)
+    weighting = _WholeWeighting(mech, noise, mask) if is_whole else _Weighting(mech, noise)
+    a = np.where(np.isinf(weighting.of_a), 0.0, a)
     columns_of = _columns(parameters)
     size = len(columns_of)
     if np.isfinite(weighting.of_tau).sum() * len(v) < size:
@@ -127,49 +137,81 @@ def estimate_payload(
             f"{v.size} measured joint forces cannot tell {size} numbers of a payload: give more states"
         )
     own = inertial_parameters(mech)
-    found, rates, held = np.zeros(size), a, bare
+    found, held = np.zeros(size), bare
+    rates = weighting.started(bare, q, v, a)
     for _ in range(MOST_STEPS):
         ten, slopes = _ten(found, columns_of)
         held = _holding(bare, own, of_link, to_link @ ten)
-        residuals = tau - inverse_dynamics(held, q, v, a)
         columns = regressor(mech, q, v, rates)[..., of_link] @ to_link @ slopes
-        weighted = weighting(held, q, columns)
-        information = np.einsum("nij,nik->jk", columns, weighted)
+        fit = weighting.fitted(held, q, v, a, tau, columns)
+        information = np.einsum("nij,nik->jk", columns, fit.weighted)
         values, vectors = np.linalg.eigh(_scaled(information))
         if values[0] < 1e-12 * values[-1]:
             raise MechanismError(_untold(link, [NAMES[k] for k in columns_of], vectors[:, 0]))
         covariance = np.linalg.inv(information)
-        step = covariance @ np.einsum("nij,ni->j", weighted, residuals)
-        found = found + step
-        rates = weighting.smoothed(held, q, v, a, tau)
+        step = covariance @ np.einsum("nij,ni->j", columns, fit.residuals)
+        found, rates = found + step, fit.rates
         if np.all(np.abs(step) <= SETTLED * np.sqrt(np.diag(covariance))):
             break
     else:
         raise MechanismError(
             f"the payload of {link!r} does not settle: accelerations are too noisy to tell it from {len(v)} states"
         )
-    residuals = tau - inverse_dynamics(held, q, v, a)
-    chi_square = float(np.sum(residuals * weighting(held, q, residuals[..., None])[..., 0]))
-    free = int(np.isfinite(weighting.of_tau).sum()) * len(v) - size
+    free = fit.surplus - size
     names = tuple(NAMES[k] for k in columns_of)
     holding = _holding(mech, own, of_link, to_link @ ten)
-    return PayloadEstimate(link, names, found, covariance, holding, rates.reshape(*batch, mech.nv), chi_square, free)
+    return PayloadEstimate(
+        link, names, found, covariance, holding, rates.reshape(*batch, mech.nv), fit.chi_square, free
+    )
+
+
+class _Fit(NamedTuple):
+    """What measurements at all states say of a mechanism with a payload.
+
+    weighted   (n, nv, k): columns of joint forces times the inverse of the covariance of these
+    residuals  (n, nv): measured joint forces less those that are needed, times the same
+    rates      (n, nv): smoothed joint accelerations
+    surplus    the number of measurements beyond those of accelerations that are needed
+    """
+
+    weighted: Float64Array
+    residuals: Float64Array
+    rates: Float64Array
+    chi_square: float
+    surplus: int
 
 
 class _Weighting:
-    """Residuals of joint forces times the inverse of their covariance."""
+    """Residuals of joint forces of a tree, weighted by the filter."""
 
     def __init__(self, mech: Mechanism, noise: Noise):
         self.of_a, self.of_tau = noise.of_accelerations(mech), noise.of_torques(mech)
+        if self.of_a.ndim > 1 or self.of_tau.ndim > 1:
+            raise MechanismError("estimate_payload takes one Noise for all states: numbers (nv,), not batches")
+        self.noise, self.variances = noise, np.square(noise.of_wrenches(mech))
+        self._require_accelerations()
+
+    def _require_accelerations(self) -> None:
         if not np.isfinite(self.of_a).all():
             raise MechanismError(
                 "estimate_payload needs measured accelerations of all joints: finite Noise.acceleration"
             )
-        if self.of_a.ndim > 1 or self.of_tau.ndim > 1:
-            raise MechanismError("estimate_payload takes one Noise for all states: numbers (nv,), not batches")
-        self.noise, self.variances = noise, np.square(noise.of_wrenches(mech))
 
-    def __call__(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
+    def started(self, held: Mechanism, q: Any, v: Any, a: Any) -> Float64Array:
+        """(n, nv): the accelerations as far as they are known without joint forces."""
+        return a
+
+    def fitted(
+        self, held: Mechanism, q: Float64Array, v: Float64Array, a: Float64Array, tau: Any, columns: Any
+    ) -> _Fit:
+        """The fit of a mechanism with a payload; columns are (n, nv, k)."""
+        residuals = tau - inverse_dynamics(held, q, v, a)
+        both = self._weighted(held, q, np.concatenate([columns, residuals[..., None]], axis=-1))
+        weighted = both[..., -1]
+        rates, surplus = smooth(held, q, v, a, tau, self.noise).a, int(np.isfinite(self.of_tau).sum()) * len(v)
+        return _Fit(both[..., :-1], weighted, rates, float(np.sum(residuals * weighted)), surplus)
+
+    def _weighted(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
         noises = certainty_and_spread(self.of_a), certainty_and_spread(self.of_tau)
         function = float64_function(mech, "weighted_residuals")
         found = function(q[..., None, :], np.swapaxes(columns, -1, -2), *noises, self.variances)
@@ -177,31 +219,36 @@ class _Weighting:
             raise MechanismError(CERTAIN)
         return np.swapaxes(found, -1, -2)
 
-    def smoothed(self, mech: Mechanism, q: Any, v: Any, a: Any, tau: Any) -> Float64Array:
-        """(..., nv): accelerations."""
-        return smooth(mech, q, v, a, tau, self.noise).a
 
+class _WholeWeighting(_Weighting):
+    """With constraints, or joints that mimic others: by least squares over all unknowns of a state at once."""
 
-class _DenseWeighting(_Weighting):
-    """The same where joints mimic others, which the filter cannot take one at a time: with M Ra M + Rt + J* W J."""
+    def __init__(self, mech: Mechanism, noise: Noise, active: Float64Array | None):
+        super().__init__(mech, noise)
+        self.active = active
 
-    def __call__(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
-        M, told = mass_matrix(mech, q), np.isfinite(self.of_tau)
-        covariance = (M * self.of_a**2) @ M + np.diag(np.where(told, self.of_tau, 0.0) ** 2)
-        for link, variances in zip(mech.link_names, self.variances, strict=True):
-            if variances.any():
-                J = jacobian(mech, q, link)
-                covariance = covariance + np.swapaxes(J, -1, -2) @ (variances[:, None] * J)
-        weighted = np.zeros(columns.shape)
-        try:
-            weighted[:, told] = np.linalg.solve(covariance[:, told][:, :, told], columns[:, told])
-        except np.linalg.LinAlgError:
-            raise MechanismError(CERTAIN) from None
-        return weighted
+    def _require_accelerations(self) -> None:
+        """Constraints determine some: ``least_squares`` says what is missing."""
 
-    def smoothed(self, mech: Mechanism, q: Any, v: Any, a: Any, tau: Any) -> Float64Array:
-        misses = tau - inverse_dynamics(mech, q, v, a)
-        return a + self.of_a**2 * (mass_matrix(mech, q) @ self(mech, q, misses[..., None]))[..., 0]
+    def fitted(
+        self, held: Mechanism, q: Float64Array, v: Float64Array, a: Float64Array, tau: Any, columns: Any = None
+    ) -> _Fit:
+        free = held.spanning_tree
+        nominal = inverse_dynamics(free, q, v, a)
+        noise = self._deviations(held, len(q), np.inf if tau is None else self.of_tau)
+        residuals = np.zeros(a.shape) if tau is None else np.where(np.isfinite(self.of_tau), tau - nominal, 0.0)
+        found = least_squares(held, q, v, a, nominal, residuals, noise, columns=columns, active=self.active)
+        fit = (found.weighted, found.weighted_residuals, a + found.rates)
+        return _Fit(*fit, float(found.chi_square.sum()), int(found.surplus.sum()))
+
+    def started(self, held: Mechanism, q: Any, v: Any, a: Any) -> Float64Array:
+        return self.fitted(held, q, v, a, None).rates
+
+    def _deviations(self, mech: Mechanism, count: int, of_tau: Any) -> Deviations:
+        links = (count, mech.n_links, 6)
+        rates, forces = (np.broadcast_to(x, (count, mech.nv)) for x in (self.of_a, of_tau))
+        wrenches = np.broadcast_to(np.sqrt(self.variances), links)
+        return Deviations(rates, forces, wrenches, np.full(links, np.inf))
 
 
 def _holding(mech: Mechanism, own: Float64Array, of_link: slice, payload: Float64Array) -> Mechanism:

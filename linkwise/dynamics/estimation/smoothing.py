@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from ...compiler.registry import compile_instead
 from ...compiler.store import float64_function
+from ...constraints.masks import loop_mask
 from ...mechanism import Mechanism, MechanismError, require_mechanism
 from ..force_elements import ALL, OF_RECORDS, joint_forces
 from ..passive import Passive
 from ..states import Float64Array, common_batch, real_numbers, state_arrays
 from ..trees import inverse_dynamics, link_accelerations
+from .least_squares import Deviations, Solution, least_squares
 from .noise import Noise, certainty_and_spread
 
 LOG_2_PI = float(np.log(2.0 * np.pi))
@@ -29,7 +31,8 @@ class Estimate:
     wrenches                   (..., n_links, 6) on the links, [moment; force] in link frames
     wrench_covariances         (..., n_links, 6, 6)
     innovations                (..., nv) each measured joint force less what was measured beyond it lets expect (nan
-                               where nothing did)
+                               where nothing did); with constraints or joints that mimic others, less what
+                               accelerations and the forces of joints with higher numbers let expect
     innovation_variances       (..., nv)
     log_likelihood             (...) of all that was measured
     """
@@ -61,8 +64,9 @@ def smooth(
     wrenches: ArrayLike | None = None,
     link_accelerations: ArrayLike | None = None,
     passive: Passive | None = None,
+    active: ArrayLike | None = None,
 ) -> Estimate:
-    """The estimate of least weighted squares, which for Gaussian noise is the most likely one; O(n_links).
+    """The estimate of least weighted squares, which for Gaussian noise is the most likely one; O(n_links) for trees.
 
     q, v                 taken as exact
     a, tau               measured joint accelerations and forces; None where none are (``noise`` then says infinity);
@@ -72,10 +76,16 @@ def smooth(
     link_accelerations   (n_links, 6): measured, as ``linkwise.link_accelerations`` gives them, if ``noise`` has their
                          deviations
     passive              in place of the springs, damping, friction and limits of the joints; default the mechanism's
+    active               (..., number of loops) booleans: constraints that hold, as for ``linkwise.forward_dynamics``
 
     Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
+    Constraints are perfect measurements: accelerations obey them, and nothing is known of their forces but what
+    measurements of joint forces say.  Joints without motors have the exact force zero.  Where constraints share a load
+    that no measured force has, the least joint forces are taken, and their deviations are infinite.
     """
-    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive)
+    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive, active)
+    if measured.as_a_whole:
+        return measured.estimate()
     joints, deviations, covariances, rows = measured.run("estimate")
     measured.require_answers(rows)
     rates, rate_variances, forces, force_variances = np.moveaxis(joints, -1, 0)
@@ -104,10 +114,14 @@ def log_likelihood(
     wrenches: ArrayLike | None = None,
     link_accelerations: ArrayLike | None = None,
     passive: Passive | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
     """(...): the logarithm of the probability density of what was measured, by one sweep of the filter; arguments as
-    for ``smooth``.  Joint accelerations of which nothing was measured are equally likely everywhere, with density 1."""
-    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive)
+    for ``smooth``.  Joint accelerations of which nothing was measured are equally likely everywhere, with density 1;
+    under constraints the dimensionless motions that these allow are, and the constraint forces."""
+    measured = _Measured(mech, q, v, a, tau, noise, wrenches, link_accelerations, passive, active)
+    if measured.as_a_whole:
+        return measured.solution().log_likelihood.reshape(measured.batch)[()]
     rows = measured.run("estimation_innovations")
     measured.require_answers(rows)
     return measured.log_likelihood(rows)
@@ -127,11 +141,12 @@ class _Measured:
         wrenches: Any,
         sensed: Any,
         passive: Passive | None,
+        active: Any = None,
     ):
         require_mechanism(mech)
         if not isinstance(noise, Noise):
             raise TypeError(f"noise is a linkwise.estimation.Noise, got {noise!r}")
-        self.mech = mech
+        self.mech, self.noise = mech, noise
         of_a, of_tau = noise.of_accelerations(mech), noise.of_torques(mech)
         self.of_rates, self.of_forces = certainty_and_spread(of_a), certainty_and_spread(of_tau)
         self.variances = np.square(noise.of_wrenches(mech))
@@ -140,19 +155,74 @@ class _Measured:
         self.a = _heeded(mech, "a", "acceleration", a, of_a)
         self.tau = _heeded(mech, "tau", "torque", tau, of_tau)
         self.wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else real_numbers("wrenches", wrenches)
-        common_batch(
+        self.active = loop_mask(mech, active, q=self.q)
+        self.batch = common_batch(
             {
                 "q": self.q.shape[:-1],
+                "v": self.v.shape[:-1],
                 "a": self.a.shape[:-1],
                 "tau": self.tau.shape[:-1],
                 "wrenches": self.wrenches.shape[:-2],
                 "noise": self.of_rates.shape[:-2],
+                "active": () if self.active is None else self.active.shape[:-1],
             }
         )
-        needed = inverse_dynamics(mech, self.q, self.v, self.a, wrenches)
+        needed = inverse_dynamics(mech.spanning_tree, self.q, self.v, self.a, wrenches)
         self.nominal = needed - forces_besides_motors(mech, self.q, self.v, passive)
         self.residuals = np.where(self.of_forces[..., 0] > 0.0, self.tau - self.nominal, 0.0)
         self.sensed = _sensed(mech, self.q, self.v, self.a, noise, sensed)
+
+    @property
+    def as_a_whole(self) -> bool:
+        """Whether joints depend on each other in loops or by mimicking, so that no sweep takes them one by one."""
+        return bool(self.mech.loops or self.mech.mimic_joints)
+
+    def solution(self) -> Solution:
+        """Of all states, one after the other."""
+        mech = self.mech
+        sensors = self.noise.of_link_accelerations(mech)
+        noise = Deviations(
+            self._each(self.noise.of_accelerations(mech), 1),
+            self._each(self.noise.of_torques(mech), 1),
+            self._each(self.noise.of_wrenches(mech), 2),
+            self._each(np.full((mech.n_links, 6), np.inf) if sensors is None else sensors, 2),
+        )
+        heeded = np.where(self.of_forces[..., 0] > 0.0, self.residuals, 0.0)
+        return least_squares(
+            mech,
+            self._each(self.q, 1),
+            self._each(self.v, 1),
+            self._each(self.a, 1),
+            self._each(self.nominal, 1),
+            self._each(heeded, 1),
+            noise,
+            None if self.sensed is None else self._each(self.sensed[0], 2),
+            active=None if self.active is None else self._each(self.active, 1),
+        )
+
+    def _each(self, array: Float64Array, axes: int) -> Float64Array:
+        """(B, ...): an array of all states, which has so many axes in one of them."""
+        core = array.shape[array.ndim - axes :]
+        return np.broadcast_to(array, (*self.batch, *core)).reshape(-1, *core)
+
+    def estimate(self) -> Estimate:
+        """That of ``solution``."""
+        solution = self.solution()
+
+        def of(array: Float64Array) -> Float64Array:
+            return array.reshape((*self.batch, *array.shape[1:]))
+
+        return Estimate(
+            self.a + of(solution.rates),
+            _root(of(solution.rate_variances)),
+            self.nominal + of(solution.forces),
+            _root(of(solution.force_variances)),
+            self.wrenches + of(solution.wrenches),
+            of(solution.wrench_covariances),
+            of(solution.innovations),
+            of(solution.innovation_variances),
+            of(solution.log_likelihood)[()],
+        )
 
     def run(self, name: str) -> Any:
         arrays = [self.q, self.residuals, self.of_rates, self.of_forces, self.variances]

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+import linkwise
+
 from ...compiler.registry import ArrayFunction, compile_instead, register
+from ...constraints import accelerations, derivatives, reactions
 from ...former import MOVED, moved
 from ...mechanism import Mechanism, MechanismError, warn_caller
-from .. import closed, trees
+from .. import trees
 from ..passive import Passive
 from ..states import ByJoint, Float64Array
 
@@ -68,14 +72,26 @@ def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[P
     return None, passive
 
 
-_BY_OTHER_ARGUMENTS = {"inverse_dynamics": _inverse_dynamics, "static_forces": _static_forces}
+_BY_OTHER_ARGUMENTS: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": accelerations.forward_dynamics,
+    "forward_dynamics_derivatives": derivatives.forward_dynamics_derivatives,
+    "inverse_dynamics": _inverse_dynamics,
+    "joint_wrenches": reactions.joint_wrenches,
+    "static_forces": _static_forces,
+}
+
+
+def function_named(name: str) -> Any:
+    """The value of ``linkwise.closed.NAME``, without a warning; None of other names."""
+    place = MOVED.get(f"closed.{name}")
+    return _BY_OTHER_ARGUMENTS.get(name) or (attrgetter(place)(linkwise) if place else None)
 
 
 def __getattr__(name: str) -> Any:
     if f"closed.{name}" not in MOVED:
         raise AttributeError(f"module 'linkwise.closed' has no attribute {name!r}")
     moved(f"closed.{name}")
-    return _BY_OTHER_ARGUMENTS.get(name) or getattr(closed, name)
+    return function_named(name)
 
 
 def __dir__() -> list[str]:

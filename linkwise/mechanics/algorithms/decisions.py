@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def fronts(mech: Mechanism) -> Fronts:
     """The order in which constraints are eliminated."""
-    from ...dynamics.closed import structure
+    from ...constraints import elimination_orders
 
-    return structure.fronts(mech)
+    return elimination_orders.fronts(mech)
 
 
 def sweeps(mech: Mechanism) -> Any:
@@ -31,14 +31,14 @@ def sweeps(mech: Mechanism) -> Any:
 
 def independent_velocities(mech: Mechanism) -> Any:
     """Velocities that determine the others under constraints."""
-    from ...dynamics.closed import structure
+    from ...constraints import elimination_orders
 
-    return structure.independent_places(mech)
+    return elimination_orders.independent_places(mech)
 
 
 def units(mech: Mechanism) -> ConstraintUnits:
     """What makes constraints and coordinates dimensionless."""
-    from ...dynamics.closed import sizes
+    from ...constraints import sizes
 
     return sizes.constraint_units(mech)
 

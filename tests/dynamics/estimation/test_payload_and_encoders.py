@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.dynamics.estimation.payload import _DenseWeighting, _Weighting
+from linkwise.dynamics.estimation.payload import _Weighting, _WholeWeighting
 from linkwise.estimation import Noise, encoder_motion, estimate_payload, smooth
 from tests.dynamics.estimation.least_squares import Dense
 from tests.physics.trees import close
@@ -81,14 +81,20 @@ def test_payload_of_a_welded_frame_is_told_in_that_frame(arm):
 
 
 def test_payloads_where_joints_mimic_others(arm):
-    """As the filter weights without them; with them the truth is found, and ``smooth`` says what to lock."""
+    """As the filter weights without them; with them the truth is found, and ``kalman`` says what to lock."""
     link, rng = arm.link_names[-1], np.random.default_rng(7)
     noise = Noise(acceleration=0.05, torque={joint: 0.2 for joint in arm.joint_names[1:]}, wrench={link: 0.1})
     q, v, a, tau = measured(arm, arm.with_payload(link, 1.5, (0.02, -0.03, 0.2)), rng, 20)
     columns = rng.normal(size=(20, 3, 2))
-    filtered, dense = _Weighting(arm, noise), _DenseWeighting(arm, noise)
-    close(dense(arm, q, columns), filtered(arm, q, columns), 1e-9, core=2)
-    close(dense.smoothed(arm, q, v, a, tau), filtered.smoothed(arm, q, v, a, tau), 1e-9)
+    filtered, whole = (
+        weighting.fitted(arm, q, v, a, tau, columns)
+        for weighting in (_Weighting(arm, noise), _WholeWeighting(arm, noise, None))
+    )
+    close(whole.weighted, filtered.weighted, 1e-9, core=2)
+    close(whole.residuals, filtered.residuals, 1e-9)
+    close(whole.rates, filtered.rates, 1e-9)
+    assert whole.surplus == filtered.surplus
+    assert abs(whole.chi_square - filtered.chi_square) < 1e-9 * filtered.chi_square
     builder = lw.Builder()
     for body in arm.bodies:
         builder.link(body.link, body.mass, body.com, body.inertia)
@@ -102,8 +108,9 @@ def test_payloads_where_joints_mimic_others(arm):
     tau = lw.inverse_dynamics(tied.with_payload(link, 1.5, (0.02, -0.03, 0.2)), q, v, a)
     found = estimate_payload(tied, q, v, a, tau, link, noise)
     close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-7)
+    close(smooth(found.mechanism, q, v, a, tau, noise).a, a, 1e-8)
     with pytest.raises(lw.MechanismError, match=rf"mech.with_locked\({arm.joint_names[1]}=0\)"):
-        smooth(tied, q, v, a, tau, noise)
+        lw.estimation.kalman(tied, q, v, tau)
 
 
 @pytest.mark.slow

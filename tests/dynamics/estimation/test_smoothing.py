@@ -287,4 +287,4 @@ def test_measurements_that_make_no_sense_are_refused(arm):
         lw.estimation.smooth(arm, q, v, v, v, 0.1)
     with pytest.raises(lw.MechanismError, match="spanning_tree"):
         loop = lw.mechanisms.four_bar()
-        lw.estimation.smooth(loop, lw.neutral(loop), np.zeros(3), np.zeros(3), np.zeros(3), Noise(torque=1.0))
+        lw.estimation.kalman(loop, lw.neutral(loop), np.zeros(3), np.zeros(3))

@@ -13,8 +13,8 @@ from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.operators.origins import depends_on_origins
 from linkwise.mechanism import Loop, Mechanism
 
-from ...dynamics.closed import built_in
-from ...dynamics.closed.random_loops import CLOSING, closed_at, with_loops
+from ...constraints import built_in
+from ...constraints.random_loops import CLOSING, closed_at, with_loops
 
 G = op.L @ op.phi.T @ op.H.T @ op.S
 M_INV = ex.MASS_MATRIX_INVERSE

@@ -1,0 +1,406 @@
+"""Closing loops from a rough guess, and keeping them closed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..compiler.registry import compile_instead
+from ..dynamics import trees as tree
+from ..dynamics.by_joint import coordinates_by_joint, of_joints_and_links
+from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ..mechanism.checks import names_of
+from ..mechanism.model import NO_JOINTS
+from .decomposition import times, transposed_times
+from .driving import reached
+from .equations import decomposed, position_error, require_finite
+from .locked import Held, held_by
+from .loop_closure import LoopEquations, closed_by
+from .projection import projected_by_elimination
+from .redundancy import decide_around, loop_equations
+from .sizes import random_configurations, sizes, units
+from .tolerances import LOOPS
+
+ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
+TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
+FURTHER = 0.1  # dimensionless, in root mean square: by how much
+AROUND = 10  # guesses that are around the given one; later ones are anywhere
+
+
+class AssemblyError(MechanismError):
+    """Loops that cannot be closed.  ``loop`` names the worst, ``residual`` is its error, ``q`` where it was left."""
+
+    def __init__(self, message: str, loop: str, residual: float, q: Float64Array):
+        super().__init__(message)
+        self.loop = loop
+        self.residual = residual
+        self.q = q
+
+
+@compile_instead("'closed_assembly_iteration', one iteration, which also says how far it can be relied on")
+def assemble(
+    mech: Mechanism,
+    q_guess: ArrayLike | Mapping[str, Any] = NO_JOINTS,
+    hold: Sequence[str] = (),
+    tolerance: float = LOOPS.closed,
+    max_steps: int = 300,
+    tries: int = TRIES,
+) -> Float64Array:
+    """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
+    ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
+    "base.yaw" a whole orientation, and those of links, "platform.x" (as in ``range_of_motion``).  A guess by joint,
+    {"crank": 0.5}, is for the other joints that of ``mech.initial``; the named ones are driven from there to their
+    coordinates, along a branch if that leads there, and move too where loops cannot be closed so; without a guess all
+    are as in ``mech.initial``.
+
+    Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
+    more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
+    point of the error (all links in one line, or a symmetric guess), it begins again from up to ``tries`` guesses in
+    all, each a little further away, then anywhere, and always the same ones; tries=1 takes only what the given guess
+    leads to.  An ``AssemblyError`` names the loop that stays open and its residual.
+
+    Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
+    and to what the data allow where constraints are redundant but for rounding (``redundancy``).
+    """
+    hold, wanted = names_of(hold), dict[str, float]()
+    if isinstance(q_guess, Mapping):
+        named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
+        q_guess = coordinates_by_joint(mech, "q_guess", joints)
+        if set(hold) <= set(named) and held_by(mech, named).free.any():
+            if tries > 1 and (on_branch := _on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
+                return on_branch
+            if not hold:
+                with contextlib.suppress(AssemblyError):
+                    return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
+    (guess,) = checked_arrays(mech, q=q_guess)
+    return assembled(mech, guess, hold, wanted, tolerance, max_steps, tries)
+
+
+def placed(
+    mech: Mechanism, what: str, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float], start: ArrayLike
+) -> Float64Array:
+    """(nq,): ``guess`` (nq,) with its loops closed and the named joints held, coordinates of links where they are
+    ``wanted``: on the branch of ``start`` if they can be driven there straight from it, with a warning elsewhere."""
+    q = _on_branch(mech, start, guess, named, wanted)
+    if q is not None:
+        return q
+    q, held = assembled(mech, guess, named, wanted), held_by(mech, named)
+    count = int((~held.free).sum()) + len(held.links)
+    determined = loop_equations(mech).is_closed(guess, LOOPS.closed) or count > mech.nv - decomposed(mech, q).rank
+    if count and not held.kept and not determined:
+        warn_caller(
+            f"{what}: loops of mechanism {mech.name!r} lock where {', '.join(map(repr, named))} are driven as given "
+            "straight from its initial configuration, so they are closed in another assembly mode, the first that is "
+            "found: give more joints, or a way around it (linkages.follow_path)",
+            MechanismWarning,
+        )
+    return q
+
+
+def _on_branch(
+    mech: Mechanism, start: ArrayLike, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float]
+) -> Float64Array | None:
+    """(nq,): with the named joints where a guess has them, on the branch of ``start``; None where that is not met, and
+    where the guess is closed as it is."""
+    held = held_by(mech, named, {name: value for name, value in wanted.items() if name in named})
+    if not named or held.kept or (not held.links and loop_equations(mech).is_closed(guess, LOOPS.closed)):
+        return None
+    with contextlib.suppress(AssemblyError):
+        (start,) = checked_arrays(mech, q=start)
+        return reached(mech, assembled(mech, start, (), {}), guess, held)
+    return None
+
+
+def assembled(
+    mech: Mechanism,
+    guess: Float64Array,
+    hold: Sequence[str],
+    wanted: Mapping[str, float],
+    tolerance: float = LOOPS.closed,
+    max_steps: int = 300,
+    tries: int = TRIES,
+) -> Float64Array:
+    """(nq,): ``assemble`` of a guess (nq,); held coordinates of links that are ``wanted`` elsewhere go there."""
+    held = held_by(mech, hold, {name: value for name, value in wanted.items() if name in hold})
+    aim = LOOPS.aim * tolerance
+    return _closed_or_refused(mech, guess, held, aim, tolerance, max_steps, hold, "the guess", tries)
+
+
+def _closed_or_refused(
+    mech: Mechanism,
+    q: np.ndarray,
+    held: Held,
+    aim: float,
+    tolerance: float,
+    max_steps: int,
+    hold: Sequence[str],
+    name: str,
+    tries: int = 1,
+) -> np.ndarray:
+    """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
+    start = _with_unit_quaternions(mech, q, name)
+    if tries > 1 and q.size:
+        decide_around(mech, start.reshape(-1, mech.nq)[0])
+    equations, free, kept = held.equations(mech, start), held.free, held.kept
+    q = closed_by(equations, start, free, aim, tolerance, max_steps, equations.sizes.columns, kept)
+    if tries > 1 and free.any():
+        q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries, kept)
+    if np.any(~equations.is_closed(q, tolerance)):
+        _refuse_open(mech, q, hold, tries)
+    _refuse_mirrored(equations, q)
+    return q
+
+
+def _with_unit_quaternions(mech: Mechanism, q: np.ndarray, name: str) -> np.ndarray:
+    """q, finite, with its quaternions of unit length; what has that stays as it is, to the last digit."""
+    if mech.rates_are_velocities:
+        require_finite(mech, q, f"{name} is not finite")
+        return q
+    with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
+        unit = tree.integrate(mech, q, np.zeros(mech.nv), 0.0)
+    require_finite(mech, q, f"{name} is not finite")
+    require_finite(mech, unit, f"{name} has a quaternion of zeros")
+    return np.where(np.abs(unit - q) > ROUND_OFF, unit, q)
+
+
+def _searched(
+    equations: LoopEquations,
+    start: np.ndarray,
+    q: np.ndarray,
+    free: np.ndarray,
+    aim: float,
+    tolerance: float,
+    max_steps: int,
+    tries: int,
+    kept: Sequence[int],
+) -> np.ndarray:
+    """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
+    around ``start``, then any; of parts that share no coordinate each by itself."""
+    mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
+    starts, found = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
+    rng = np.random.default_rng(0)
+    for further in range(1, tries):
+        is_open = ~_are_assembled(equations, found, tolerance)  # (states, parts)
+        failed = np.flatnonzero(is_open.any(axis=-1))
+        if not len(failed):
+            break
+        if further <= AROUND:
+            change = FURTHER * further * rng.normal(size=mech.nv) * columns
+        else:
+            change = tree.difference(mech, starts[failed], random_configurations(mech, rng, 1)[0])
+        guess = tree.integrate(mech, starts[failed], free * change, 1.0)
+        guess[..., kept] = starts[failed][..., kept]
+        is_open = is_open[failed]
+        guess = np.where(parts.at_places(is_open), guess, found[failed])  # the others stay where they are
+        there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns, kept)
+        found[failed] = np.where(
+            parts.at_places(is_open & _are_assembled(equations, there, tolerance)), there, found[failed]
+        )
+    return found.reshape(q.shape)
+
+
+def _are_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:
+    """(..., parts): whether all loops of each part are closed and none back to back."""
+    return equations.are_closed(q, tolerance) & equations.are_aligned(q)
+
+
+@compile_instead("'closed_projection', for loops that are nearly closed, which also says how far it can be relied on")
+def project(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None,
+    energy: ArrayLike | None = None,
+    tolerance: float = LOOPS.closed,
+    largest: float = 0.125,
+    rank: Any = None,
+    aim: float | None = None,
+) -> tuple[Float64Array, Float64Array]:
+    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+;
+    lengths in units of the sizes of loops, so that the result does not depend on units.
+
+    energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
+              on the constraint manifold
+    largest   an ``AssemblyError`` says so if a coordinate would have to move further (lengths in units of the sizes of
+              loops): the state was not near the mechanism's branch, and jumping to another would be silent
+    rank      (...): no more than this many constraints are independent (see ``generic_rank``)
+    aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
+    """
+    start, v = checked_arrays(mech, q=q, v=v)
+    aim = LOOPS.aim * tolerance if aim is None else aim
+    unit = _with_unit_quaternions(mech, start, "the configuration")
+    quick = projected_by_elimination(loop_equations(mech), unit, v, tolerance, aim, rank)
+    if quick is None:
+        q = _reclosed(mech, unit, tolerance, aim)
+    else:
+        q = quick[0]
+        _refuse_mirrored(loop_equations(mech), q)
+    moved = _largest_move(mech, start, q)
+    if np.any(moved > largest):
+        loop, residual = worst_loop(mech, start.reshape(-1, mech.nq)[np.argmax(np.ravel(moved))])
+        raise AssemblyError(
+            f"closing loop {loop!r} of mechanism {mech.name!r}, open by {residual:.3g}, would move a coordinate by "
+            f"{np.max(moved):.3g}, more than {largest:g}: close loops first, q = constraints.assemble(mech, q)",
+            loop,
+            residual,
+            q,
+        )
+    v = _consistent_velocities(mech, q, v, rank) if quick is None else quick[1]
+    if energy is not None:
+        q, v = _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank)
+    return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
+
+
+def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, aim: float) -> np.ndarray:
+    """q, nearly closed, with its loops closed."""
+    return _closed_or_refused(mech, q, Held(np.ones(mech.nv, dtype=bool)), aim, tolerance, 60, (), "the configuration")
+
+
+def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(...): the largest change of a coordinate, lengths in units of the sizes of loops."""
+    return np.abs(tree.difference(mech, start, q) / loop_equations(mech).sizes.columns).max(axis=-1, initial=0.0)
+
+
+def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
+    """v - G^+ G v, the nearest, and what drives ask for."""
+    parts = decomposed(mech, q, rank=rank)
+    consistent = times(parts.null, times(parts.null_rows, v))
+    return consistent + parts.solve(mech.drive_rates) if mech.driven else consistent
+
+
+def _at_energy(
+    mech: Mechanism,
+    start: np.ndarray,
+    q: np.ndarray,
+    v: np.ndarray,
+    energy: ArrayLike,
+    tolerance: float,
+    aim: float,
+    largest: float,
+    rank: Any,
+    iterations: int = 30,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
+    they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
+    would leave the neighbourhood of the start."""
+    energy = real_numbers("energy", energy)
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
+    # Potential energies cancel to less than weight times size.
+    weight = mech.masses.sum() * np.linalg.norm(mech.gravity) * units(mech).length
+    rate = sizes(mech).rate or 1.0
+    near: Any = True
+    for _ in range(iterations):
+        kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
+        excess = kinetic + potential - energy
+        scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy)) + weight
+        if np.all(np.abs(excess) <= 1e-14 * scale):
+            return q, v
+        null = decomposed(mech, q, rank=rank).null
+        momentum = times(tree.mass_matrix(mech, q), v)
+        slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
+        # By unit steps along the degrees of freedom; a velocity is that of such a step in the time of a fall.
+        rises = [transposed_times(null, x) for x in (slow * tree.gravity_force(mech, q), rate * momentum)]
+        square = sum((rise**2).sum(axis=-1) for rise in rises)
+        slopes = [times(null, rises[0]), rate * times(null, rises[1])]
+        way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
+        if np.any(slow):
+            moved = tree.integrate(mech, q, way * slopes[0], 1.0)
+            stays = _largest_move(mech, start, moved) <= largest
+            near = near & stays
+            if not np.all(stays):
+                continue
+            q = _reclosed(mech, moved, tolerance, aim)
+        v = _consistent_velocities(mech, q, v + way * slopes[1], rank)
+    if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
+        return q, v
+    worst = int(np.argmax(np.ravel(np.abs(excess) / scale)))
+    wanted, surplus = np.ravel(np.broadcast_to(energy, excess.shape))[worst], np.ravel(excess)[worst]
+    raise MechanismError(
+        f"mechanism {mech.name!r} cannot have the energy {wanted:.6g} near "
+        + (f"state {worst}" if excess.ndim else "this state")
+        + f": {abs(surplus):.3g} {'are too much' if surplus > 0.0 else 'are missing'}"
+    )
+
+
+def generic_rank(
+    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, seed: int = 0
+) -> int | NDArray[np.intp]:
+    """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
+
+    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
+    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    """
+    (q,) = checked_arrays(mech, q=q)
+    require_finite(mech, q)
+    largest = decomposed(mech, q, tolerance).rank
+    rng = np.random.default_rng(seed)
+    equations, everything = loop_equations(mech), np.ones(mech.nv, dtype=bool)
+    columns = equations.sizes.columns
+    for size in (1e-2, 3e-2):
+        near = tree.integrate(mech, q, size * columns * rng.normal(size=mech.nv), 1.0)
+        near = closed_by(equations, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100, columns)
+        closed = equations.is_closed(near, LOOPS.closed)
+        largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
+    return int(largest) if q.ndim == 1 else largest
+
+
+# -- what went wrong ----------------------------------------------------------------------------------
+
+
+def worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
+    """The loop that is open the furthest at q (nq,), and by how much."""
+    error = position_error(mech, q)
+    at = {loop.name: mech.constraint_index(loop.name) for loop in mech.loops}
+    gaps = {name: float(np.linalg.norm((sizes(mech).rows * error)[rows])) for name, rows in at.items()}
+    name = max(gaps, key=lambda loop: (gaps[loop], loop))
+    return name, float(np.linalg.norm(error[at[name]]))
+
+
+def _refuse_open(mech: Mechanism, q: np.ndarray, hold: Sequence[str], tries: int) -> None:
+    states = q.reshape(-1, mech.nq)
+    gaps = np.linalg.norm(sizes(mech).rows * position_error(mech, states), axis=-1)
+    worst = int(np.argmax(np.nan_to_num(gaps, nan=np.inf)))
+    loop, residual = worst_loop(mech, states[worst])
+    which = f" of state {worst}" if q.ndim > 1 else ""
+    around = f", nor from {tries - 1} others around it" if tries > 1 else ""
+    held = f" while {', '.join(map(repr, hold))} stay as they are" if len(hold) else ""
+    fewer = (
+        "name fewer joints, or close loops first with constraints.assemble(mech, {joint: ...}), in which they may "
+        "move; "
+    )
+    raise AssemblyError(
+        f"loop {loop!r} of mechanism {mech.name!r}{which} cannot be closed from this guess{around}{held}: an error of "
+        f"{residual:.3g} remains (metres, sines of angles); {fewer * (len(hold) > 1)}"
+        + (
+            "check the frames pose_a and pose_b, the lengths of the links, or start nearer to a closed configuration"
+            if tries > 1
+            else "start nearer to a closed configuration, or search further: q = constraints.assemble(mech, q)"
+        ),
+        loop,
+        residual,
+        states[worst],
+    )
+
+
+def _refuse_mirrored(equations: LoopEquations, q: np.ndarray) -> None:
+    mech = equations.mech
+    if not mech.loops:
+        return
+    alignment = equations.alignments(q).reshape(-1, len(mech.loops))
+    if np.all(alignment > 0.0):
+        return
+    state, index = (int(i) for i in np.argwhere(~(alignment > 0.0))[0])
+    loop = mech.loops[index]
+    which = f" of state {state}" if q.ndim > 1 else ""
+    raise AssemblyError(
+        f"loop {loop.name!r} of mechanism {mech.name!r}{which} closes back to back: its two sides are rotated against "
+        f"each other by 180 degrees (cosine {alignment[state, index]:.3g}); reverse an axis of pose_a or pose_b, or "
+        "start nearer to a closed configuration",
+        loop.name,
+        1.0 - float(alignment[state, index]),
+        q.reshape(-1, mech.nq)[state],
+    )

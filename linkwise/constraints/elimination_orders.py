@@ -1,0 +1,301 @@
+"""The order in which loops are eliminated: found once for a mechanism, from its constraints at sample configurations.
+
+Which coordinates a constraint knows, how many constraints are independent and which pivots are safely large are
+properties of the mechanism; compiled dynamics use them and decide the rest by the state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compiler.store import float64_function, stored
+from ..dynamics import trees as tree
+from ..dynamics.states import Float64Array
+from ..mechanics.links.constraint_units import ConstraintUnits
+from ..mechanics.links.loop_elimination import SMALL, Front, Fronts, SweepOrder
+from ..mechanism import Mechanism
+from ..mechanism.clusters import Cluster, clusters
+from .assembly import AssemblyError, assemble
+from .redundancy import Redundancy, redundancy
+from .sizes import sizes, units_of_pivots
+from .sweep_orders import cheapest_order, costs_more
+from .tolerances import LOOPS
+
+SAMPLES = 16
+ITERATIONS = 25  # at most, of Gauss and Newton, to close loops at sample configurations
+SETTLED = 1e-13  # rad, sizes of loops: steps that are smaller are round-off
+SPREAD = 0.4  # rad, sizes of loops: how far sample configurations are from an assembled one
+NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
+SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
+ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
+IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
+WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, as it provides for more
+
+
+def fronts(mech: Mechanism) -> Fronts:
+    """The fronts of every cluster, kept with the mechanism."""
+    return stored(
+        mech.structure, fronts, lambda: _fronts(mech.structure, _start(mech.structure), redundancy(mech.structure))
+    )
+
+
+def _start(mech: Mechanism) -> Float64Array:
+    """(nq,): where ranks are those that count, see ``Redundancy.around``."""
+    return np.array(redundancy(mech).around or mech.initial, dtype=float)
+
+
+def fronts_around(mech: Mechanism, q: Float64Array) -> Fronts:
+    """Those of configurations around q (nq,), where fewer or more constraints are independent than around the initial
+    one: on another component of the configuration space."""
+    return _fronts(mech, q, redundancy(mech, q))
+
+
+def independent_places(mech: Mechanism, around: Float64Array | None = None) -> tuple[int, ...] | None:
+    """Places in v of velocities that determine the others well in all of the configurations around the initial one, or
+    another: pivots of K, the product of whose sizes over the configurations is largest.  None without constraints."""
+    if not mech.loops:
+        return None
+    if around is not None:
+        return _independent_places(mech, around, fronts_around(mech, around))
+    return stored(
+        mech.structure,
+        independent_places,
+        lambda: _independent_places(mech.structure, _start(mech.structure), fronts(mech)),
+    )
+
+
+def _independent_places(mech: Mechanism, start: Float64Array, order: Fronts) -> tuple[int, ...]:
+    guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
+    is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
+    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
+    return _pivots(np.swapaxes(np.linalg.svd(jacobian)[2][:, order.pivots :], -1, -2))
+
+
+def independent_rows(mech: Mechanism) -> tuple[int, ...]:
+    """Constraints that determine the velocities that are not at ``independent_places``, chosen likewise."""
+    free = independent_places(mech) or ()
+    guesses, q, errors = _samples(mech, mech.initial, ROUNDING * redundancy(mech).rounding)
+    is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
+    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
+    return _pivots(np.delete(jacobian, free, axis=-1))
+
+
+def _pivots(matrices: Float64Array) -> tuple[int, ...]:
+    """As many rows of matrices (samples, n, p) as there are columns, that span their rows well in all of them: those
+    the product of whose sizes over the samples is largest, one by one."""
+    left, places = matrices, list[int]()
+    for _ in range(matrices.shape[-1]):
+        lengths = np.sqrt(np.sum(left**2, axis=-1))
+        places.append(int(np.argmax(np.log(lengths + LOOPS.rank).sum(axis=0))))
+        own = left[:, places[-1]] / np.maximum(lengths[:, places[-1], None], LOOPS.rank)
+        left = left - (left @ own[..., None]) * own[:, None]
+    return tuple(sorted(places))
+
+
+def _samples(mech: Mechanism, start: Float64Array, rounding: float) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """``_configurations`` around a start, or where that can be assembled."""
+    least = max(LOOPS.rank, rounding)
+    guesses, q, errors = _configurations(mech, start, least)
+    gap = max(LOOPS.open_in_derivatives, rounding)
+    if not (np.abs(errors).max(axis=-1) < gap).any():  # the start may be far from any that can be assembled
+        with contextlib.suppress(AssemblyError):
+            return _configurations(mech, assemble(mech, start), least)
+    return guesses, q, errors
+
+
+def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
+    tied = clusters(mech)
+    if not mech.loops:
+        return Fronts(((),) * len(tied))
+    rounding = ROUNDING * known.rounding
+    gap = max(LOOPS.open_in_derivatives, rounding)
+    guesses, q, errors = _samples(mech, start, rounding)
+    opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
+    found: list[tuple[Front, ...]] = []
+    sweeps: list[SweepOrder | None] = []
+    units = units_of_pivots(mech)
+    for cluster, rank in zip(tied, known.cluster_ranks, strict=True):
+        is_closed = np.abs(errors[:, cluster.rows]).max(axis=-1, initial=0.0) < gap
+        there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
+        closed = there[is_closed] if is_closed.any() else around
+        order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
+        found.append(tuple(order.fronts))
+        sweeps.append(_sweep(mech, cluster, rank, found[-1], units, np.concatenate([q[is_closed], guesses])))
+    return Fronts(tuple(found), units, tuple(sweeps) if any(sweeps) else ())
+
+
+def _sweep(
+    mech: Mechanism, cluster: Cluster, rank: int, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
+) -> SweepOrder | None:
+    """The order of a sweep over links and multipliers where it costs less than ``own``, the elimination of coordinates.
+
+    Small clusters, links without mass, and constraints that others imply are left to elimination, which provides for
+    them.
+    """
+    rows = [r for r in cluster.rows if sizes(mech).structural[r]]
+    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.singular_joints:
+        return None
+    if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
+        return None
+    found = cheapest_order(mech, cluster, q, rows, units)
+    if found is None or not costs_more(mech, cluster, own, units, q, WORTH_IT * found[1]):
+        return None
+    return found[0]
+
+
+def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """(k, m), (k, m, nv): the errors and G at configurations, lengths in units of the loops' sizes."""
+    own = sizes(mech)
+    jacobian = float64_function(mech, "constraint_jacobian")(q)
+    return own.rows * float64_function(mech, "position_error")(q), own.rows[:, None] * jacobian * own.columns
+
+
+def _configurations(
+    mech: Mechanism, start: Float64Array, least: float
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
+    remain, dimensionless.  Singular values of G below ``least`` count as zero."""
+    columns, structural = sizes(mech).columns, sizes(mech).structural
+    changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
+    guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
+    for _ in range(ITERATIONS):
+        error, jacobian = _dimensionless(mech, q)
+        step = np.zeros((len(q), mech.nv))
+        for cluster in clusters(mech):
+            rows = [r for r in cluster.rows if structural[r]]
+            if rows:
+                own = np.linalg.pinv(jacobian[:, rows][:, :, cluster.coordinates], rcond=least)
+                step[:, cluster.coordinates] = -(own @ error[:, rows, None])[..., 0]
+        step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
+        q = tree.integrate(mech, q, step * columns, 1.0)
+        if not np.abs(step).max(initial=0.0) > SETTLED:
+            break
+    return guesses, q, _dimensionless(mech, q)[0]
+
+
+@dataclass(eq=False)
+class _Group:
+    """Constraints that are eliminated together, at every sample: rows over all coordinates of the cluster."""
+
+    rows: list[int]  # that no front has taken yet
+    matrices: list[Float64Array]
+    waiting: list[int]  # coordinates that are left to the parent
+    children: tuple[int, ...] = ()
+
+    def columns(self, negligible: float) -> set[int]:
+        """Coordinates that the constraints know."""
+        if self._columns is None:
+            self._columns = set()
+            if self.matrices[0].size:
+                largest = np.max([np.abs(matrix) for matrix in self.matrices], axis=(0, 1))
+                self._columns = {*np.flatnonzero(largest > negligible * largest.max()).tolist()}
+        return self._columns
+
+    _columns: set[int] | None = None
+
+
+class _Order:
+    """The fronts of one cluster.
+
+    samples    the cluster's part of G at sample configurations, the first ``closed`` of them assembled
+    rank       how many constraints are independent
+    rounding   relative to the largest entry: what is smaller may be rounding of the data
+    """
+
+    def __init__(
+        self, mech: Mechanism, cluster: Cluster, samples: Float64Array, closed: int, rank: int, rounding: float
+    ):
+        self.cluster, self.closed, self.rank = cluster, closed, rank
+        self.negligible, self.least = max(NEGLIGIBLE, rounding), max(LOOPS.rank, rounding)
+        self.implied = max(IMPLIED, rounding)
+        self.fronts: list[Front] = []
+        sizes = np.abs(samples).max(axis=(0, 2))
+        kept = [k for k, size in enumerate(sizes) if size > self.negligible * sizes.max()]
+        groups = []
+        for number in cluster.loops:
+            within = mech.constraint_index(mech.loops[number].name)
+            places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
+            if places:
+                groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in samples], []))
+        while groups:
+            groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
+
+    def _columns(self, group: _Group) -> set[int]:
+        return group.columns(self.negligible)
+
+    def _eliminated(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
+        """Add the front of a group to those found; what remains of it, if anything does."""
+        shared = set().union(*(self._columns(other) for other in groups if other is not group))
+        columns = self._columns(group)
+        private = sorted(columns - shared)
+        is_root = not columns & shared
+        pivots = self._independent(group, groups) if is_root else self._safe_pivots(group, private)
+        if not is_root and not pivots:
+            return [group]
+        names = tuple(self.cluster.coordinates[c] for c in private if c not in group.waiting)
+        spare = min(pivots, 1) if is_root and len(self.cluster.coordinates) <= SMALL else 0
+        self.fronts.append(Front(tuple(group.rows), names, pivots, group.children, spare, self.implied))
+        if is_root:
+            return []
+        matrices = [_reduced(matrix, private, pivots, self.negligible)[0] for matrix in group.matrices]
+        return [_Group([], matrices, private, (len(self.fronts) - 1,))] if len(matrices[0]) else []
+
+    def _merged(self, groups: list[_Group]) -> list[_Group]:
+        """Groups that share the coordinate which the fewest know become one."""
+        counts = Counter(c for group in groups for c in self._columns(group))
+        shared = [c for c, count in counts.items() if count > 1]
+        if not shared:
+            return groups
+        chosen = min(shared, key=lambda c: (counts[c], c))
+        together = [group for group in groups if chosen in self._columns(group)]
+        merged = _Group(
+            [row for group in together for row in group.rows],
+            [np.concatenate(parts) for parts in zip(*(group.matrices for group in together), strict=True)],
+            [c for group in together for c in group.waiting],
+            tuple(child for group in together for child in group.children),
+        )
+        return [merged, *(group for group in groups if group not in together)]
+
+    def _independent(self, group: _Group, groups: list[_Group]) -> int:
+        """How many of the constraints are independent on the manifold: what is left of all, if nothing else is."""
+        left = self.rank - sum(front.pivots for front in self.fronts)
+        if len(groups) == 1:
+            return min(left, len(group.matrices[0]), len(self._columns(group)))
+        values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: self.closed]]
+        found = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
+        return min(found, left)
+
+    def _safe_pivots(self, group: _Group, private: list[int]) -> int:
+        """How many of the private coordinates can be eliminated with large pivots at all samples."""
+        most = min(len(private), len(group.matrices[0]))
+        pivots = [_reduced(matrix, private, most, self.negligible)[1] for matrix in group.matrices[: self.closed]]
+        return int(min((np.sum(sizes > SAFE) for sizes in pivots), default=0))
+
+
+def _reduced(
+    matrix: Float64Array, columns: list[int], steps: int, negligible: float
+) -> tuple[Float64Array, Float64Array]:
+    """A matrix after so many steps of elimination with complete pivoting among ``columns``, without the pivot rows;
+    and the pivots relative to the largest entry of the rows where they are found.  Where pivots vanish before, as they
+    may at a sample with open loops and its links in one line, the rows that say least go without."""
+    rest, pivots = matrix.copy(), []
+    for _ in range(steps):
+        sizes = np.abs(rest[:, columns])
+        row, place = np.unravel_index(np.argmax(sizes), sizes.shape)
+        column = columns[place]
+        scale = np.abs(rest).max()
+        if not sizes[row, place] > negligible * scale:
+            break
+        pivots.append(sizes[row, place] / scale)
+        taken = rest[row]
+        rest = np.delete(rest - np.outer(rest[:, column] / taken[column], taken), row, axis=0)
+        rest[:, column] = 0.0
+    missing = steps - len(pivots)
+    if missing:
+        rest = rest[np.sort(np.argsort(-np.abs(rest).max(axis=1, initial=0.0), kind="stable")[: len(rest) - missing])]
+    return rest, np.array(pivots)

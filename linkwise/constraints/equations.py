@@ -1,0 +1,250 @@
+"""Loop constraints of a mechanism: error, Jacobian, bias, degrees of freedom (spencer2004 2.1c-2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..compiler.store import float64_function, kernel_function, of_algorithm
+from ..dynamics.by_joint import taking_joints
+from ..dynamics.states import ByJoint, Float64Array, checked_arrays
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ..mechanism.checks import names_of
+from ..mechanism.model import NO_JOINTS
+from .decomposition import Decomposition, decompose, times
+from .masks import loop_mask, row_mask, that_count
+from .sizes import sizes
+from .tolerances import LOOPS
+
+HELD = "held:"  # how names of loops begin that hold frames (``hold_frames``)
+SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
+
+
+@taking_joints
+@of_algorithm("position_error")
+def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
+    per coupling, in units of its coordinates.
+
+    ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
+    """
+    return kernel_function(mech, "position_error")(q)
+
+
+@taking_joints
+@of_algorithm("constraint_jacobian")
+def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
+    """(m, nv): G with dg/dt = G v (2.2)."""
+    return kernel_function(mech, "constraint_jacobian")(q)
+
+
+@taking_joints
+@of_algorithm("constraint_bias")
+def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
+    """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
+    return kernel_function(mech, "constraint_bias")(q, v)
+
+
+def degrees_of_freedom(
+    mech: Mechanism, q: ByJoint = NO_JOINTS, tolerance: float | None = None, active: ArrayLike | None = None
+) -> int | NDArray[np.intp]:
+    """nv minus the rank of G at q (by default near ``mech.initial``, loops closed), of all loops or those that are
+    ``active`` (..., number of loops): an integer, or an array of them for a batch.
+
+    Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
+    those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
+    constraints look independent, and a ``MechanismWarning`` says so.
+    """
+    (q,) = checked_arrays(mech, q=q)
+    require_finite(mech, q)
+    mask = loop_mask(mech, active, q=q)
+    if all(loop.drive is None for loop in mech.loops):  # where driven ones are is a question of time
+        warn_if_open(mech, position_error(mech, q), mask)
+    dofs = mech.nv - decomposed(mech, q, tolerance, active=mask).rank
+    return int(dofs) if np.ndim(dofs) == 0 else dofs
+
+
+def decomposed(
+    mech: Mechanism,
+    q: ArrayLike,
+    tolerance: float | None = None,
+    rank: Any = None,
+    active: Float64Array | None = None,
+) -> Decomposition:
+    """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
+    all of G."""
+    return decomposed_jacobian(mech, counted_jacobian(mech, q, tolerance, active), tolerance, rank)
+
+
+def decomposed_jacobian(
+    mech: Mechanism, jacobian: Float64Array, tolerance: float | None = None, rank: Any = None
+) -> Decomposition:
+    """The singular value decomposition of a constraint Jacobian (..., m, nv), lengths in units of the loops' sizes: the
+    one place where ranks and least norms of constraints are decided.  It takes and returns numbers as they are."""
+    own, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
+    return decompose(jacobian, tolerance, rank, own.rows, own.columns if own.has_lengths else None)
+
+
+def counted_jacobian(
+    mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: Float64Array | None = None
+) -> Float64Array:
+    """(..., m, nv): G at q as ``that_count`` leaves it."""
+    return that_count(mech, float64_function(mech, "constraint_jacobian")(np.asarray(q)), active, tolerance)
+
+
+def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
+    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    known = np.isfinite(q).all(axis=-1)
+    if not known.all():
+        which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
+        raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
+
+
+def require_length(name: str, array: Float64Array, count: int, of: str = "") -> None:
+    """Refuse an array that is not (..., count)."""
+    if array.shape[-1:] != (count,):
+        raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
+
+
+def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
+    """The values given by name as float64 arrays; a batch is refused."""
+    arrays = checked_arrays(mech, wrenches, **given)
+    if any(array.ndim > 1 for array in arrays) or np.ndim(wrenches) > 2:
+        raise MechanismError(f"{who} takes one state; loop over batches")
+    return arrays
+
+
+def require_holonomic(who: str, mech: Mechanism) -> None:
+    """Refuse constraints on velocities alone where only those on positions have a meaning."""
+    if mech.is_nonholonomic:
+        loop = loop_of(mech, int(np.argmin(mech.holonomic_rows)))
+        if loop in mech.driven:
+            raise MechanismError(
+                f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} drives it: ask "
+                "mech.without_drives()"
+            )
+        raise MechanismError(
+            f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} constrains velocities alone: "
+            "no coordinates of positions follow from it"
+        )
+
+
+def refuse_structure(mech: Mechanism) -> NoReturn:
+    """Where a motion is asked for, and there is none."""
+    raise MechanismError(f"mechanism {mech.name!r} has no degree of freedom: it is a structure")
+
+
+def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:
+    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m), ``active``
+    as from ``loop_mask``."""
+    error = error * sizes(mech).rows
+    if active is not None:
+        error = error * row_mask(mech, active)
+    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
+        return
+    gaps = np.abs(error).reshape(-1, error.shape[-1])
+    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
+    if worst.max() > LOOPS.open_by_mistake:
+        row = int(np.argmax(worst))
+        gap, loop = worst[row] / sizes(mech).rows[row], loop_of(mech, row)
+        frame = loop.removeprefix(HELD)
+        if frame != loop and frame in mech.frames:
+            warn_caller(
+                f"{frame!r} of mechanism {mech.name!r} is held {gap:.3g} (metres or radians) from where it is at q: "
+                f"hold it there, linkwise.contact.hold_frames(..., {frame!r}, q), let it go with active=..., or bring "
+                "q to "
+                "where it is held with constraints.assemble",
+                MechanismWarning,
+            )
+            return
+        warn_caller(
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} "
+            "(metres or radians): close it with constraints.assemble or constraints.project, or, where "
+            "accelerations are asked for, with baumgarte=(alpha, beta)",
+            MechanismWarning,
+        )
+
+
+def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None = None) -> None:
+    """Say which loop velocities open where a result is asked for that supposes it to stay closed."""
+    if not mech.loops or not (v.any() or mech.driven):  # at rest
+        return
+    opening, bound = opening_rates(mech, float64_function(mech, "constraint_jacobian")(q), v, v)
+    if active is not None:
+        opening = opening * row_mask(mech, active)
+    if (opening > bound).any():
+        *_, row = np.argwhere(opening > bound)[0]
+        warn_caller(
+            f"the velocities violate the constraints of loop {loop_of(mech, int(row))!r} of mechanism {mech.name!r}: "
+            "results are those of another motion; to give the speed of some joints, use v = {joint: speed}, the others "
+            "follow, or take those nearest to them from constraints.project(mech, q, v)",
+            MechanismWarning,
+        )
+
+
+def opening_rates(
+    mech: Mechanism,
+    jacobian: Float64Array,
+    v: Float64Array,
+    meant: Float64Array,
+    tolerance: float = LOOPS.velocity_by_mistake,
+) -> tuple[Float64Array, Float64Array]:
+    """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it, per second; and what is
+    too fast for velocities of the size of those ``meant``."""
+    rows, aims = sizes(mech).rows, mech.drive_rates
+    opening = np.abs(times(jacobian, v) - aims) * rows
+    speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
+    slow = LOOPS.at_rest * sizes(mech).rate
+    return opening, tolerance * (speeds.max(axis=-1, initial=0.0, keepdims=True) + slow)
+
+
+def loop_of(mech: Mechanism, row: int) -> str:
+    """The name of the loop that a row of G belongs to."""
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
+def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
+    """(p, nv): rows @ v are the velocities of the named joints, or single ones (``v_names``); that of a mimic joint has
+    its ratio."""
+    units = np.eye(mech.nv)
+
+    def rows(name: str) -> Float64Array:
+        if name not in mech.joint_names and name in mech.v_names:
+            return units[[mech.v_names.index(name)]]
+        own = mech.place(name)
+        return own.ratio * units[own.v_index]
+
+    return np.concatenate([np.zeros((0, mech.nv)), *map(rows, names_of(joints))])
+
+
+def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
+    """Places in v, ascending, that must stand still for the named joints to do so."""
+    return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
+
+
+def velocities_within_loops(mech: Mechanism) -> int:
+    """How many numbers of v loops and couplings constrain: not those of a free base, nor of branches."""
+    within: set[int] = set()
+    for loop in mech.loops:
+        for body in loop.bodies_within(mech):
+            own = mech.v_index(mech.bodies[body].joint)
+            within.update(range(own.start, own.stop))
+    return len(within)
+
+
+def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
+    """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
+    forces of a mechanism are those on the coordinates that it has."""
+    rows = velocity_rows(mech, joints, what)
+    for name in names_of(joints):
+        single = name not in mech.joint_names and mech.coordinate_place("v", name) is not None
+        mimic = None if single else mech.bodies[mech.body_index(name)].mimic
+        if mimic:
+            raise MechanismError(
+                f"{what} names joint {name!r}, which mimics {mimic.joint!r} and has no force of its own: name "
+                f"{mimic.joint!r}; a force at {name!r} is {mimic.ratio:g} times that on it"
+            )
+    return np.array(list(dict.fromkeys(np.nonzero(rows)[1].tolist())), dtype=int)

@@ -1,0 +1,274 @@
+"""Derivatives of multipliers and reactions: of the forces that constraints exert, and of those in the joints.
+
+With M a + h + G* lambda = tau and G a + dG/dt v = 0, steps of q, changes of v and of tau change accelerations and
+multipliers together.  All other forces are functions of (q, v, a, lambda), and change by the chain rule.
+
+Where constraints are redundant lambda is the least, of dimensionless numbers: lambda in the range of G, n* lambda = 0
+for all n with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^+ lambda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.registry import compile_instead
+from ..compiler.store import float64_function
+from ..dynamics import trees as tree
+from ..dynamics.derivatives import forward_dynamics_derivatives as tree_derivatives
+from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
+from ..dynamics.states import ByJoint, Float64Array
+from ..mechanism import Loop, Mechanism, one_of
+from .accelerations import bias_under, terms
+from .decomposition import decompose, times
+from .derivatives import by_all, compiled_dofs, compiled_or
+from .equations import decomposed_jacobian
+from .masks import loop_mask, mechanism_holding, row_mask
+from .reactions import wrenches_of_loops
+from .sizes import sizes
+from .variations import State, Variations, constraint_motion_by_q, state_of
+
+Three = tuple[Float64Array, Float64Array, Float64Array]
+DENSE = 300  # numbers of K: beyond, straight-line code of all derivatives takes too long to compile
+
+
+def multipliers_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+) -> Three:
+    """(d_q, d_v, d_tau), each (m, nv): row i has the derivatives of multiplier i of ``multipliers``, along tangent
+    directions of q, by v and by tau; zero for loops that are not ``active`` (..., number of loops).
+
+    As in ``forward_dynamics_derivatives``, changes of q and v that constraints do not allow are projected onto those
+    that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.
+    """
+    return _three(_moving(mech, q, v, tau, wrenches, active).d_multipliers)
+
+
+def constraint_forces_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+) -> Three:
+    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda,
+    unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
+    near = _moving(mech, q, v, tau, wrenches, active)
+    n = mech.nv
+    if not mech.loops:
+        return _three(np.zeros((*near.at.batch, n, 3 * n)))
+    still = np.zeros(n)
+    along = float64_function(mech, constraint_motion_by_q)(near.at.q, still, still, near.multipliers)[..., :n, :]
+    jacobian = float64_function(mech, "constraint_jacobian")(near.at.q)
+    changes = along @ near.d_state[..., :n, :] + np.swapaxes(jacobian, -1, -2) @ near.d_multipliers
+    return _three(-changes)
+
+
+def loop_reactions_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    frame: str = "loop",
+) -> Three:
+    """(d_q, d_v, d_tau), each (number of loops, 6, nv): the derivatives of the wrenches of ``loop_reactions``, in the
+    axes that ``frame`` says, "loop" or "world_aligned".  Arguments and projection are those of
+    ``multipliers_derivatives``."""
+    one_of("frame", frame, ("loop", "world_aligned"))
+    near = _moving(mech, q, v, tau, wrenches, active)
+    steps = near.d_state[..., : mech.nv, :]
+    if not mech.loops:
+        return _three(np.zeros((*near.at.batch, 0, 6, 3 * mech.nv)))
+    maps = float64_function(mech, "loop_motion_maps")(near.at.q)
+    turning = float64_function(mech, _loop_motion_maps_by_q)(near.at.q)  # (..., m, 6, nv)
+    values = wrenches_of_loops(mech, near.at.q, near.multipliers)
+    changes = np.zeros((*near.at.batch, len(mech.loops), 6, 3 * mech.nv))
+    for k, loop in enumerate(mech.loops):
+        rows = mech.constraint_index(loop.name)
+        turned = np.einsum("...rik,...r->...ik", turning[..., rows, :, :], near.multipliers[..., rows])
+        changed = np.swapaxes(maps[..., rows, :], -1, -2) @ near.d_multipliers[..., rows, :]
+        changes[..., k, :, :] = -(turned @ steps + changed)
+        if frame == "world_aligned" and isinstance(loop, Loop):
+            axes = tree.frame_pose(mech, near.at.q, loop.link_b)[..., :3, :3] @ loop.pose_b[0]
+            spin = tree.jacobian(mech, near.at.q, loop.link_b, frame="world_aligned")[..., :3, :] @ steps
+            for part in (slice(0, 3), slice(3, 6)):
+                vector = times(axes, values[..., k, part])
+                changes[..., k, part, :] = axes @ changes[..., k, part, :] - _crossing(vector) @ spin
+    return _three(changes)
+
+
+def joint_wrenches_derivatives(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+) -> Three:
+    """(d_q, d_v, d_tau), each (n_links, 6, nv): the derivatives of ``joint_wrenches`` under joint forces ``tau``, of
+    trees and constrained mechanisms, in link axes.  Arguments and projection are those of
+    ``multipliers_derivatives``."""
+    near = _moving(mech, q, v, tau, wrenches, active)
+    n, given = mech.nv, [near.at.q, near.at.v, near.a, near.multipliers]
+    maker = _joint_wrenches_by_all if near.at.wrenches is None else _joint_wrenches_by_all_pushed
+    by_all_of_it = float64_function(mech, maker)(*given, *([] if wrenches is None else [near.at.wrenches]))
+    changes = np.concatenate([near.d_state, near.d_a, near.d_multipliers], axis=-2)
+    flat = by_all_of_it.reshape(*by_all_of_it.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints)
+    found = flat @ changes
+    return _three(found.reshape(*found.shape[:-2], mech.n_links, 6, 3 * n))
+
+
+for _function in (
+    multipliers_derivatives,
+    constraint_forces_derivatives,
+    loop_reactions_derivatives,
+    joint_wrenches_derivatives,
+):
+    compile_instead("'closed_motion_derivatives', of mechanisms whose constraints are independent")(_function)
+
+
+# -- the motion, and how it changes -------------------------------------------------------------------------------
+
+
+class MovingForces(NamedTuple):
+    """Accelerations and multipliers at a state, and what steps of q and changes of v and tau change, 3 nv of them.
+
+    a               (..., nv)
+    multipliers     (..., m)
+    d_state         (..., 2 nv, 3 nv): steps of q and changes of v, projected onto those that constraints allow
+    d_a             (..., nv, 3 nv)
+    d_multipliers   (..., m, 3 nv)
+    """
+
+    at: State
+    a: Float64Array
+    multipliers: Float64Array
+    d_state: Float64Array
+    d_a: Float64Array
+    d_multipliers: Float64Array
+
+
+def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: Any) -> MovingForces:
+    at = state_of(mech, q, v, tau, wrenches, None)
+    mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
+    if mask is None:
+        return moving_forces(at)
+    batch = np.broadcast_shapes(at.batch, mask.shape[:-1])
+    q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau))
+    at = State(mech, q, v, tau, at.wrenches, None)
+    if at.wrenches is not None:
+        at = at._replace(wrenches=np.broadcast_to(at.wrenches, (*batch, mech.n_links, 6)))
+    mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
+    n, m = mech.nv, mech.n_constraints
+    shapes: list[tuple[int, ...]] = [(n,), (m,), (2 * n, 3 * n), (n, 3 * n), (m, 3 * n)]
+    results = [np.zeros((*batch, *shape)) for shape in shapes]
+    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
+        states, rows = (mask == held).all(axis=-1), row_mask(mech, held).astype(bool)
+        pushes = None if at.wrenches is None else at.wrenches[states]
+        part = State(mechanism_holding(mech, held), at.q[states], at.v[states], at.tau[states], pushes, None)
+        for k, values in enumerate(moving_forces(part)[1:]):
+            if k in (1, 4):
+                whole = np.zeros((*values.shape[:1], *shapes[k]))
+                whole[:, rows] = values
+                values = whole
+            results[k][states] = values
+    return MovingForces(at, *results)
+
+
+def moving_forces(at: State) -> MovingForces:
+    """Of a state at which all constraints hold."""
+    n = at.mech.nv
+    if not at.mech.loops:
+        by_q, by_v, by_tau = tree_derivatives(at.mech, at.q, at.v, at.tau, at.wrenches)
+        a = _tree_accelerations(at)
+        state = np.zeros((*at.batch, 2 * n, 3 * n))
+        state[..., : 2 * n] = np.eye(2 * n)
+        none = np.zeros((*at.batch, 0))
+        d_a = np.concatenate([by_q, by_v, by_tau], axis=-1)
+        return MovingForces(at, a, none, state, d_a, np.zeros((*at.batch, 0, 3 * n)))
+    dofs = compiled_dofs(at.mech)
+    serves = dofs == n - at.mech.n_constraints and dofs * n <= DENSE
+    return MovingForces(at, *compiled_or("closed_motion_derivatives", at, None, _reference, serves))
+
+
+def _tree_accelerations(at: State) -> Float64Array:
+    return tree.forward_dynamics(at.mech, at.q, at.v, at.tau, at.wrenches)
+
+
+def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
+    """The results of the kernel, for any constraints, by singular values."""
+    mech, n = at.mech, at.mech.nv
+    here = terms(mech, at.q, at.v)
+    zeros = np.zeros((*at.batch, 2 * n, n))
+    d_state = np.concatenate([*by_all(near, near.tangent), zeros], axis=-1)
+    by_tau = near.independent.basis @ near.response
+    d_a = np.concatenate([*by_all(near, near.rates[..., n:, :]), by_tau], axis=-1)
+    forces = at.tau - times(here.mass, near.acceleration) - bias_under(mech, here, at.q, at.v, at.wrenches)
+    by_q, by_v, _ = inverse_dynamics_derivatives(mech.spanning_tree, at.q, at.v, near.acceleration, at.wrenches)
+    changes = -np.concatenate([by_q, by_v], axis=-1) @ d_state - here.mass @ d_a  # of G* lambda
+    changes[..., 2 * n :] += np.eye(n)
+
+    units = sizes(mech)
+    rank = decomposed_jacobian(mech, here.jacobian).rank
+    svd = decompose(here.jacobian, 0.0, rank, units.multipliers, units.columns)
+    multipliers = svd.solve_transposed(forces)
+    still = np.zeros(n)
+    turned = float64_function(mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
+    changes = changes - turned @ d_state[..., :n, :]
+    inverse = np.swapaxes(svd.pseudo_inverse, -1, -2)
+    d_multipliers = inverse @ changes
+    scale = units.multipliers[:, None]
+    free = svd.u * (np.arange(svd.u.shape[-1]) >= np.asarray(rank)[..., None])[..., None, :]
+    if free.any():  # redundant constraints: they stay the least
+        velocity = svd.solve(multipliers / units.multipliers**2)
+        opened = float64_function(mech, constraint_motion_by_q)(at.q, velocity, still, 0.0 * multipliers)
+        opened = opened[..., n + mech.n_constraints :, :] @ d_state[..., :n, :]
+        d_multipliers = d_multipliers + scale * (free @ (np.swapaxes(free, -1, -2) @ (scale * opened)))
+    return near.acceleration, multipliers, d_state, d_a, d_multipliers
+
+
+# -- functions of (q, v, a, lambda) -------------------------------------------------------------------------------
+
+
+def _loop_motion_maps_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return jacobian_of(compile("loop_motion_maps", mech, dtype, parameters=parameters), "q", mode="forward")
+
+
+def _joint_wrenches_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return _by_all_inputs(compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters))
+
+
+def _joint_wrenches_by_all_pushed(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return _by_all_inputs(
+        compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters, ports=("wrenches",))
+    )
+
+
+def _by_all_inputs(kernel: Kernel) -> Kernel:
+    return jacobian_of(kernel, ("q", "v", "a", "multipliers"))
+
+
+def _crossing(vector: np.ndarray) -> np.ndarray:
+    """(..., 3, 3): the matrix of vector x, so that it times a rotation's rate is minus what that rate does to it."""
+    x, y, z = np.moveaxis(vector, -1, 0)
+    zero = np.zeros_like(x)
+    rows = [np.stack(row, axis=-1) for row in ((zero, -z, y), (z, zero, -x), (-y, x, zero))]
+    return np.stack(rows, axis=-2)
+
+
+def _three(changes: Float64Array) -> Three:
+    by_q, by_v, by_tau = np.split(changes, 3, axis=-1)
+    return by_q, by_v, by_tau

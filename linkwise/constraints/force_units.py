@@ -1,0 +1,55 @@
+"""Units in which forces and torques are compared where mechanics leaves their distribution open.
+
+A force counts as a torque with the length of the mechanism (``sizes.units``) as lever arm, so that the least forces are
+the same in metres and in millimetres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from ..mechanism.checks import names_of
+from .sizes import lengths_among, units
+
+SHARED = 1e-8  # of a unit force: what changes by less while the motion stays the same is unique but for round-off
+
+
+def velocity_units(mech: Mechanism) -> np.ndarray:
+    """(nv,): the length of the mechanism for velocities in metres, 1 for others; joint forces times these are all
+    torques."""
+    return units(mech).velocities
+
+
+def mixes_units(mech: Mechanism, driven: np.ndarray) -> bool:
+    """Whether there are both metres and other units among these velocity coordinates."""
+    lengths = lengths_among(mech, "v")[driven]
+    return bool(lengths.any() and not lengths.all())
+
+
+def warn_of_mixed_units(mech: Mechanism, reach: np.ndarray, driven: np.ndarray, actuated: Sequence[str] | None) -> None:
+    """Name the coordinates whose forces are not unique, where forces and torques share a load.
+
+    reach    (..., p, k): what dimensionless forces of the ``driven`` coordinates (k,) do along the degrees of freedom
+    """
+    lengths = lengths_among(mech, "v")[driven]
+    finite = reach[np.isfinite(reach).all(axis=(-1, -2))]
+    if not finite.size:
+        return
+    idle = np.eye(len(driven)) - np.linalg.pinv(finite, rcond=SHARED) @ finite
+    mixed = np.abs(idle[..., lengths, :][..., ~lengths]).max(initial=0.0)
+    if mixed < SHARED:
+        return
+    free = np.abs(idle).max(axis=tuple(range(idle.ndim - 1))) > SHARED
+    names = [mech.v_names[k] for k in driven[free]]
+    forces = [mech.v_names[k] for k in driven[free & lengths]]
+    given = "" if actuated is None else f", actuated={list(names_of(actuated))!r}"
+    warn_caller(
+        f"joint forces of mechanism {mech.name!r} are not unique{given}: {', '.join(map(repr, names))} share the load, "
+        f"{', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, a force counting as "
+        f"a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are degrees of "
+        f"freedom (such as actuated={names[0]!r}), or give weights",
+        MechanismWarning,
+    )

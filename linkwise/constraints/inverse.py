@@ -1,0 +1,286 @@
+"""Inverse dynamics of closed mechanisms: forces of chosen joints that produce given accelerations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.registry import ArrayFunction, register
+from ..dynamics.by_joint import rates_by_joint, velocities_of
+from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+from ..mechanism.checks import names_of
+from .accelerations import Terms, bias_under, curvature_of, independent_at, terms
+from .decomposition import Decomposition, decompose, times, transposed_times
+from .equations import decomposed_jacobian, driven_by, loop_of, require_length, warn_if_open, warn_if_opening
+from .force_units import mixes_units, velocity_units, warn_of_mixed_units
+from .formulations import basis_by
+from .idle_motions import told_of_idle_motions
+from .masks import loop_mask
+from .redundancy import closable_error, redundancy
+from .sizes import sizes
+from .solver import RefusedStates, by_kernel
+from .tolerances import LOOPS
+from .undriven_motions import advice
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    a: ArrayLike | Mapping[str, Any] | None = None,
+    actuated: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
+    distribution: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    unactuated: Sequence[str] | None = None,
+    besides: Float64Array | None = None,
+) -> Float64Array:
+    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are, and
+    a ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``, while loops hold,
+    all or those that are ``active`` (as for ``forward_dynamics``).
+
+    a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
+                   these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
+                   None for none: without ``v`` too these are the forces that hold the mechanism at rest,
+                   ``static_forces``.  Degrees of freedom beyond the independent ones, such as the rotation of a rod
+                   between two balls, follow freely if the joints that are not actuated leave just one way
+    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
+                   given wherever loops leave a choice.  By default forces are compared with torques at the length of
+                   the mechanism, so that the result does not depend on the unit of length; a ``MechanismWarning``
+                   names the coordinates that share a load by both
+    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
+                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
+                   exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
+                   actuated coordinates), x is the generalized force of those independent coordinates
+    besides        (nv,): joint forces that act as well; the result is what is missing beside them
+
+    A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
+    open them.
+    """
+    if isinstance(a, Mapping):
+        a, independent = accelerations_of_joints(mech, a, independent)
+    q, v = checked_arrays(mech, q=q, v=v)
+    mask = loop_mask(mech, active, q=q, v=v)
+    warn_if_open(mech, closable_error(mech, q), mask)
+    warn_if_opening(mech, q, v, mask)
+    actuated = joints_with_motors(mech, actuated, unactuated)
+    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
+
+    def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
+        shared = (weights, wrenches, independent, distribution)
+        return _forces_for(mech, q, v, a, actuated, driven, *shared, mask, besides)
+
+    if any(x is not None for x in (weights, distribution, independent, besides)):
+        tau = reference(q, v, a, mask, wrenches)
+    else:
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+        options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
+        tau = by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+    if weights is None and distribution is None and mixes_units(mech, driven):
+        jacobian = sizes(mech).rows[:, None] * terms(mech, q, v, active=mask).jacobian * velocity_units(mech)
+        reach = np.swapaxes(decompose(jacobian).null[..., driven, :], -1, -2)
+        warn_of_mixed_units(mech, reach, driven, actuated)
+    if actuated is None and mech.loops:
+        _warn_of_floating_joints(mech, tau)
+    return tau
+
+
+def _warn_of_floating_joints(mech: Mechanism, tau: Float64Array) -> None:
+    """Say which joints that have no motors got forces, as nobody said which have some."""
+    most = LOOPS.closed * np.abs(tau).max(initial=0.0)
+    floating = [body.joint for body in mech.bodies if body.kind.is_free]
+    pushed = [joint for joint in floating if np.abs(tau[..., mech.v_index(joint)]).max(initial=0.0) > most]
+    if pushed:
+        warn_caller(
+            f"the forces that move mechanism {mech.name!r} are shared by all of its joints, {pushed[0]!r} among them, "
+            "which floats and has no motor: name the joints that have some, actuated=..., or those that have none, "
+            f"unactuated={pushed!r}",
+            MechanismWarning,
+        )
+
+
+register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
+
+
+def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independent: Any) -> tuple[np.ndarray, Any]:
+    """Accelerations by joint one after the other, and the joints, which are independent."""
+    if independent is not None and list(names_of(independent)) != list(named):
+        raise MechanismError("accelerations by joint say which are independent: leave out independent")
+    values = rates_by_joint(mech, "a", named, 0.0)
+    own = [values[..., velocities_of(mech, name)] for name in named]
+    return np.concatenate([values[..., :0], *own], axis=-1), tuple(named)
+
+
+def joints_with_motors(
+    mech: Mechanism, actuated: Sequence[str] | None, unactuated: Sequence[str] | None
+) -> Sequence[str] | None:
+    """The joints that are actuated, None for all: those that are said to be, or all but those that are not."""
+    if unactuated is None:
+        return actuated
+    if actuated is not None:
+        raise MechanismError("actuated names the joints with motors, unactuated those without: give one of them")
+    without = set(names_of(unactuated))
+    for name in without:
+        mech.body_index(name)
+    return tuple(body.joint for body in mech.bodies if body.nv and not body.mimic and body.joint not in without)
+
+
+def _forces_for(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: Any,
+    actuated: Sequence[str] | None,
+    driven: np.ndarray,
+    weights: ArrayLike | None,
+    wrenches: Any,
+    independent: Any,
+    distribution: ArrayLike | None,
+    active: Float64Array | None,
+    besides: Float64Array | None = None,
+) -> Float64Array:
+    """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints, ``besides``
+    (..., nv) joint forces that act anyway."""
+    at = terms(mech, q, v, active=active)
+    svd = decomposed_jacobian(mech, at.jacobian)
+    if independent is None:
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+    force = bias_under(mech, at, q, v, wrenches)
+    force = force if besides is None else force - besides
+    if independent is not None:
+        a = _all_accelerations(mech, at, svd, q, v, a, independent, force, driven)
+        q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
+    _refuse_inconsistent(mech, at, a)
+    load = times(at.mass, a) + force
+    patterns = _patterns(velocity_units(mech)[driven], weights, distribution)
+    reach = _reach(svd.null[..., driven, :], patterns, velocity_units(mech)[driven])
+    found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    tau = np.zeros((*found.shape[:-1], mech.nv))
+    tau[..., driven] = found
+    missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
+    poor = missing > LOOPS.acceleration * np.abs(sizes(mech).columns * load).max(axis=-1, initial=0.0)
+    if np.any(poor):
+        shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
+        names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
+        raise RefusedStates(
+            f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this acceleration",
+            poor,
+            f": {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
+            + (
+                advice(mech, *_first(poor, q, svd.null), driven)
+                if distribution is None
+                else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
+            ),
+        )
+    return tau
+
+
+def _first(states: np.ndarray, q: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q (nq,) and ``null`` (nv, p) of the first state of a batch for which ``states`` is true."""
+    state = tuple(np.argwhere(states)[0])
+    batch = np.shape(states)
+    return np.broadcast_to(q, batch + q.shape[-1:])[state], np.broadcast_to(null, batch + null.shape[-2:])[state]
+
+
+def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """(..., p, k): what the patterns of forces do along the DoF, with the rows of a basis of unit motions that belong
+    to the driven joints, whose coordinates have these ``units``; nothing where that is less than what closed loops
+    leave unknown, as at dead centres."""
+    reach = np.swapaxes(null, -1, -2) @ patterns
+    most = np.linalg.norm(units[:, None] * patterns, axis=-2)[..., None, :]
+    known = np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * most
+    return np.where(known | ~np.isfinite(reach), reach, 0.0)
+
+
+def _all_accelerations(
+    mech: Mechanism,
+    at: Terms,
+    svd: Decomposition,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: ArrayLike | None,
+    independent: Any,
+    force: np.ndarray,
+    driven: np.ndarray,
+) -> np.ndarray:
+    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
+    chosen: Any = independent_at(mech, q, independent)
+    count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
+    a = real_numbers("a", np.zeros(count) if a is None else a)
+    if a.size or count:  # functions of no state at all do not tell how many they are
+        require_length("a", a, count, " of the independent coordinates")
+    common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
+    a = a - curvature_of(mech, q, v, independent)
+    dofs = mech.nv - np.asarray(svd.rank)
+    if dofs.size and (count < dofs).all() and len(driven) < mech.nv:
+        rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
+        found, unknown = _following_freely(at, svd, rows, a, force, driven)
+        if (unknown == dofs - count).all():
+            return found
+    with told_of_idle_motions(mech, q, independent):
+        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+    return times(basis[..., : a.shape[-1]], a) + offset
+
+
+def _following_freely(
+    at: Terms, svd: Decomposition, rows: np.ndarray, a: np.ndarray, force: np.ndarray, driven: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(..., nv) and (...): accelerations with ``rows`` times them equal to ``a``, and of all such those in which joints
+    that are not driven need no forces; and of how many degrees of freedom that decides.
+
+    With N a basis of the motions that loops allow, accelerations are N y + k; y = y0 + Z z, Z what ``rows`` leave open.
+    Forces of driven joints do not reach the part of N* (M a + h) that is orthogonal to N* S, S their columns.
+    """
+    null, offset = svd.null, -svd.solve(at.bias)
+    across = np.swapaxes(null, -1, -2)
+    given = decompose(rows @ null)
+    left_open = np.eye(null.shape[-1]) - given.pseudo_inverse @ (rows @ null)
+    y = given.solve(a - times(rows, offset))
+    reach = across[..., driven]
+    beyond = np.eye(null.shape[-1]) - reach @ decompose(reach).pseudo_inverse
+    inertia = across @ at.mass
+    needed = times(beyond, times(inertia, times(null, y) + offset) + times(across, force))
+    free = decompose(beyond @ inertia @ null @ left_open)
+    y = y - times(left_open, free.solve(needed))
+    return times(null, y) + offset, np.asarray(free.rank)
+
+
+def _patterns(units: np.ndarray, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
+    """(..., count, k): forces of the actuated coordinates per unit of what is kept small; ``units`` (count,) of their
+    velocities."""
+    count = len(units)
+    if weights is not None and distribution is not None:
+        raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
+    if distribution is not None:
+        columns = real_numbers("distribution", distribution)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.ndim < 2 or columns.shape[-2] != count or not np.isfinite(columns).all():
+            raise MechanismError(
+                f"distribution must have finite rows for the {count} actuated coordinates, in the order of actuated, "
+                f"and a column per degree of freedom: shape (..., {count}, k), not {np.shape(distribution)}"
+            )
+        return columns
+    scale = units**2 if weights is None else real_numbers("weights", weights)
+    if scale.shape != (count,) or not np.all(scale > 0.0):
+        raise MechanismError(f"weights must be {count} positive numbers, one per actuated coordinate, not {weights!r}")
+    return np.diag(1.0 / np.sqrt(scale))
+
+
+def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
+    own = sizes(mech)
+    opening = own.rows * np.abs(times(at.jacobian, a) + at.bias)
+    scale = own.rows * (times(np.abs(at.jacobian), np.abs(a)) + np.abs(at.bias))
+    tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
+    if opening.size and np.any(opening > tolerance * (own.rate**2 + scale.max(axis=-1, keepdims=True))):
+        row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
+        raise MechanismError(
+            f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
+            f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with "
+            "independent=..., the others follow"
+        )

@@ -1,0 +1,102 @@
+"""What stays as it is while loops are closed: joints, their coordinates, and coordinates of links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiler.store import stored
+from ..mechanics.joints import ANGLE, QUATERNION
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.model import NO_JOINTS
+from ..mechanism.naming import ANGLES
+from .equations import moved_by
+from .loop_closure import LoopEquations, Parts
+from .named_coordinates import NamedCoordinate, is_of_link, named_coordinate
+from .redundancy import loop_equations
+from .sizes import units
+
+
+@dataclass(frozen=True, eq=False)
+class HeldEquations(LoopEquations):
+    """The same, and coordinates of links that have given values (k,): all are closed that have these too."""
+
+    held: tuple[NamedCoordinate, ...] = ()
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def off(self, q: np.ndarray) -> np.ndarray:
+        """(..., k): by how much coordinates have other values, dimensionless."""
+        scale = units(self.mech)
+        change = [one.change(q, value) / one.unit(scale) for one, value in zip(self.held, self.values, strict=True)]
+        return np.stack(change, axis=-1)
+
+    def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        error, jacobian = super().at(q)
+        scale = units(self.mech)
+        rows = np.stack([one.rows(q) / one.unit(scale) for one in self.held], axis=-2) * self.sizes.columns
+        return np.concatenate([error, self.off(q)], axis=-1), np.concatenate([jacobian, rows], axis=-2)
+
+    @property
+    def parts(self) -> Parts:
+        """Coordinates of links tie all that moves these links."""
+        mech, names = self.mech.structure, tuple(one.name for one in self.held)
+        return stored(mech, (Parts, names), lambda: Parts(mech, [_moving(mech, name) for name in names]))
+
+    def residual(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([super().residual(q), self.off(q)], axis=-1)
+
+
+def _moving(mech: Mechanism, name: str) -> list[int]:
+    """Places in v of the joints that move a link, by the name of one of its coordinates."""
+    slices = [mech.v_index(mech.bodies[i].joint) for i in mech.path(mech.frame(name.rpartition(".")[0]).body)]
+    return sorted({k for own in slices for k in range(own.start, own.stop)})
+
+
+class Held(NamedTuple):
+    """What does not change while loops are closed.
+
+    free     (nv,): the velocities that may
+    kept     places in q that keep their numbers though no velocity is theirs alone, such as "base.x"
+    links    coordinates of links, such as "platform.x"
+    wanted   their values, where they are not to be those of the guess
+    """
+
+    free: NDArray[np.bool_]
+    kept: Sequence[int] = ()
+    links: tuple[NamedCoordinate, ...] = ()
+    wanted: Mapping[str, float] = NO_JOINTS
+
+    def equations(self, mech: Mechanism, start: np.ndarray) -> LoopEquations:
+        """Those of the loops, and of the coordinates of links."""
+        loops = loop_equations(mech)
+        if not self.links:
+            return loops
+        if start.ndim > 1:
+            raise MechanismError("coordinates of links are held in one configuration at a time: loop over batches")
+        values = np.array([self.wanted.get(one.name, one.value(start)) for one in self.links])
+        return HeldEquations(mech, loops.sizes, loops.blocks, self.links, values)
+
+
+def held_by(mech: Mechanism, hold: Sequence[str], wanted: Mapping[str, float] = NO_JOINTS) -> Held:
+    """What stays as it is while the named joints and coordinates are held."""
+    free, kept, links = np.ones(mech.nv, dtype=bool), [], []
+    for name in hold:
+        if is_of_link(mech, name):
+            links.append(named_coordinate(mech, name))
+            continue
+        joint, place = mech.joint_of_coordinate(name), mech.coordinate_place("q", name)
+        is_part = joint in mech.joint_names and name not in mech.joint_names
+        kind = mech.bodies[mech.body_index(joint)].kind if is_part else None
+        if kind is None or kind.rates_are_velocities:
+            free[moved_by(mech, [name], "hold")] = False
+        elif place is not None and kind.measures("q")[place - mech.q_index(joint).start].of != QUATERNION:
+            kept.append(place)
+        elif place is not None or name.rpartition(".")[2] in ANGLES:
+            free[mech.v_index(joint)] &= [one.of != ANGLE for one in kind.measures("v")]
+        else:
+            raise MechanismError(f"hold: joint {joint!r} of mechanism {mech.name!r} has no coordinate {name!r}")
+    return Held(free, kept, tuple(links), wanted)

@@ -1,0 +1,108 @@
+"""Loops that hold or let go, state by state: masks, and the mechanisms of the loops that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.runtime.arrays import UnreadableArrayError, plain
+from ..compiler.store import stored
+from ..dynamics.states import Float64Array, checked_arrays, common_batch, real_numbers
+from ..mechanism import Mechanism, MechanismError
+from .redundancy import redundancy, without_rounding
+
+Three = tuple[Float64Array, Float64Array, Float64Array]
+
+
+def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
+    """(..., number of loops): 1 where a loop holds, 0 where it lets go; None if all hold.  The batches of ``others``,
+    by name, must fit to it."""
+    if active is None:
+        return None
+    count = len(mech.loops)
+    meant = f"one for each of the {count} loops of mechanism {mech.name!r}"
+    try:
+        array = np.asarray(plain(active))
+    except (UnreadableArrayError, ValueError) as error:
+        raise MechanismError(f"active is no array of booleans, {meant}: {error}") from None
+    if array.dtype != bool:
+        raise MechanismError(f"active has dtype {array.dtype}, but booleans are needed, {meant}, in the order of loops")
+    if array.shape[-1:] != (count,):
+        raise MechanismError(f"active has shape {array.shape}, expected (..., {count}): {meant}")
+    common_batch({**{name: other.shape[:-1] for name, other in others.items()}, "active": array.shape[:-1]})
+    return array.astype(float)
+
+
+def row_mask(mech: Mechanism, mask: Float64Array) -> Float64Array:
+    """(..., m): the mask of every constraint."""
+    return np.repeat(mask, [loop.n_constraints for loop in mech.loops], axis=-1)
+
+
+def that_count(
+    mech: Mechanism, rows: Float64Array, active: Float64Array | None, tolerance: float | None = None
+) -> Float64Array:
+    """(..., m, k): numbers of all constraints, the first nv columns of which are G, without what the rounding of the
+    data adds to the rank of G (``redundancy``), but where a ``tolerance`` of one's own decides what counts; and zero
+    for loops that let go.  What is redundant among those that hold is a matter of the mechanism that has no others."""
+    n = mech.nv
+    if active is None:
+        return without_rounding(mech, rows[..., :n], rows) if tolerance is None else rows
+    rows = rows * row_mask(mech, active)[..., None]
+    if tolerance is None and redundancy(mech).blocks:
+        held = np.broadcast_to(active > 0.0, (*rows.shape[:-2], active.shape[-1]))
+        for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
+            states, own = (held == mask).all(axis=-1), row_mask(mech, mask).astype(bool)
+            part, kept = mechanism_holding(mech, mask), rows[states][:, own]
+            here = np.zeros((len(kept), *rows.shape[-2:]))
+            here[:, own] = without_rounding(part, kept[..., :n], kept) if part.loops else kept
+            rows[states] = here
+    return rows
+
+
+def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
+    """The mechanism with those loops only that hold."""
+    loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
+    return stored(mech, (mechanism_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+
+
+def by_mask(
+    function: Callable[..., Three],
+    mech: Mechanism,
+    active: Any,
+    state: Mapping[str, Any],
+    wrenches: Any = None,
+    **options: Any,
+) -> Three:
+    """``function(mechanism, *state, wrenches)``, matrices (nv, nv), of the mechanism that has only the constraints
+    that are ``active``: one after the other for all combinations of these in the batch."""
+    names = dict(zip(state, checked_arrays(mech, wrenches, **state), strict=True))
+    mask = loop_mask(mech, active, **names)
+    assert mask is not None
+    arrays = [*names.values()]
+    if wrenches is not None:
+        arrays.append(real_numbers("wrenches", wrenches))
+    batch = batch_of([*names.values()], mask, wrenches)
+    cores = [(x.shape[-1],) for x in names.values()] + ([(mech.n_links, 6)] if wrenches is not None else [])
+    arrays = [np.broadcast_to(x, (*batch, *core)) for x, core in zip(arrays, cores, strict=True)]
+    mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
+    results: list[Float64Array] = []
+    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
+        states = (mask == held).all(axis=-1)
+        found = function(mechanism_holding(mech, held), *(x[states] for x in arrays), **options)
+        results = results or [np.empty((*batch, *x.shape[-2:])) for x in found]
+        for result, part in zip(results, found, strict=True):
+            result[states] = part
+    first, second, third = results or [np.empty((*batch, mech.nv, mech.nv)) for _ in range(3)]
+    return first, second, third
+
+
+def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
+    """The batch of all arrays (..., n), a mask (..., number of loops) and wrenches (..., n_links, 6)."""
+    shapes = [x.shape[:-1] for x in arrays]
+    if active is not None:
+        shapes.append(active.shape[:-1])
+    if wrenches is not None:
+        shapes.append(np.shape(wrenches)[:-2])
+    return np.broadcast_shapes(*shapes)

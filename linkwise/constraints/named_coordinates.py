@@ -1,0 +1,274 @@
+"""Scalar coordinates of a mechanism by name: numbers of joints, where the origins of links are in the world, and how
+links are turned there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..dynamics import trees as tree
+from ..mechanics.joints import LENGTH
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import names_of
+from .equations import velocity_rows
+from .orientations import ANGLES, angle_about_one_axis, angle_of, rates_about_one_axis, rates_of, wrapped
+from .sizes import Units, units
+
+AXES = "xyz"
+DIFFERENCE = 1e-3  # of coordinates: rounding and the order of differences matter alike
+CHOICES = (
+    "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), the place of a link "
+    "('link.x', '.y', '.z') or its orientation ('link.yaw', '.pitch', '.roll')"
+)
+
+
+@dataclass(frozen=True)
+class NamedCoordinate:
+    """One number that follows from q.
+
+    number      (..., nq) -> (...): its value, but for whole turns where ``about`` says so
+    rows        (..., nq) -> (..., nv): its rate is rows v
+    is_length   whether it is one, or an angle, or a number without a dimension
+    turns       whether it is an angle of a link that a full turn brings back
+    about       where values are known but for whole turns, the middle of those that are given; None elsewhere
+    """
+
+    name: str
+    number: Callable[[np.ndarray], np.ndarray]
+    rows: Callable[[np.ndarray], np.ndarray]
+    is_length: bool
+    turns: bool = False
+    about: float | None = None
+
+    @property
+    def is_wrapped(self) -> bool:
+        return self.about is not None
+
+    def value(self, q: np.ndarray) -> np.ndarray:
+        """(...): of configurations (..., nq)."""
+        number = self.number(q)
+        return number if self.about is None else self.about + wrapped(number - self.about)
+
+    def change(self, q: np.ndarray, value: Any) -> np.ndarray:
+        """(...): from a value to that at q (..., nq), by less than half a turn where values are known but for turns."""
+        return wrapped(self.number(q) - value) if self.is_wrapped else self.number(q) - value
+
+    def unit(self, units: Units) -> float:
+        """What is 1 in these units."""
+        return units.length if self.is_length else 1.0
+
+    def centred(self, about: float) -> NamedCoordinate:
+        """The same with values within half a turn of a number, where they are known but for whole turns."""
+        return replace(self, about=about) if self.is_wrapped else self
+
+    def along(self, q: np.ndarray) -> np.ndarray:
+        """(n,): values of neighbouring configurations (n, nq), without jumps."""
+        values = self.value(q)
+        return np.unwrap(values) if self.is_wrapped and len(values) else values
+
+    def dimensionless(self, units: Units) -> NamedCoordinate:
+        """The same in these units; its rate is rows times dimensionless velocities."""
+        unit = self.unit(units)
+        return replace(
+            self,
+            number=lambda q: self.number(q) / unit,
+            rows=lambda q: self.rows(q) * (units.velocities / unit),
+        )
+
+
+def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
+    """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
+    ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``, ``link.pitch``, ``link.roll``
+    (how it is turned there); of joints with several, names of ``q_names`` too, where no link or frame has that
+    name."""
+    if not isinstance(name, str):
+        example = repr(next((body.joint for body in mech.bodies if body.kind.nq == 1), "joint"))
+        raise MechanismError(
+            f"a coordinate is given by its name, {CHOICES}, and comes before q, range_of_motion(mech, {example}, q); "
+            f"not {name!r}"
+        )
+    joint, _, rest = name.partition("[")
+    if name in mech.joint_names and mech.bodies[mech.body_index(name)].kind.nq == 1:
+        return _of_joint(mech, name, name, 0)
+    if joint in mech.joint_names and rest[:-1].isdigit() and rest.endswith("]"):
+        return _of_joint(mech, name, joint, int(rest[:-1]))
+    link, _, axis = name.rpartition(".")
+    if link in mech.frames and axis in AXES and axis:
+        return _of_link(mech, name, link, AXES.index(axis))
+    if link in mech.frames and axis in ANGLES:
+        return _orientation(mech, name, link, axis)
+    if name not in mech.joint_names and (place := mech.coordinate_place("q", name)) is not None:
+        own = mech.joint_of_coordinate(name)
+        k = place - mech.q_index(own).start
+        return _of_joint(mech, f"{own}[{k}]", own, k)
+    if name in mech.joint_names:
+        count = mech.bodies[mech.body_index(name)].kind.nq
+        raise MechanismError(
+            f"joint {name!r} has {count} coordinates: name one of them, {name}[0] to {name}[{count - 1}]"
+        )
+    if hint := mech.loop_hint(name):
+        raise MechanismError(f"mechanism {mech.name!r} has no coordinate {name!r}: {hint}")
+    raise MechanismError(
+        f"mechanism {mech.name!r} has no coordinate {name!r}: give {CHOICES}; joints: {', '.join(mech.joint_names)}; "
+        f"links: {', '.join(mech.frame_names)}"
+    )
+
+
+def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
+    place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+    if k >= kind.nq:
+        raise MechanismError(f"joint {joint!r} has {kind.nq} coordinates, so there is no {name!r}")
+    units = np.eye(mech.nv)
+
+    def rows(q: np.ndarray) -> np.ndarray:
+        if kind.rates_are_velocities:
+            row = place.ratio * units[place.v_index][k]
+            return np.broadcast_to(row, (*q.shape[:-1], mech.nv))
+        return tree.coordinate_rates(mech, q[..., None, :], units)[..., place.q_index.start + k]
+
+    is_length = kind.measures("q")[k].of == LENGTH
+    return NamedCoordinate(name, lambda q: place.positions(q)[..., k], rows, is_length)
+
+
+def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
+    return NamedCoordinate(
+        name,
+        lambda q: tree.frame_pose(mech, q, link)[..., axis, 3],
+        lambda q: tree.jacobian(mech, q, link, "world_aligned")[..., 3 + axis, :],
+        is_length=True,
+    )
+
+
+def _orientation(mech: Mechanism, name: str, link: str, angle: str) -> NamedCoordinate:
+    """An angle of a link or frame: where joints turn it about that axis of the world alone, as those of planar
+    mechanisms do, it is their sum, which counts turns; elsewhere the one of roll, pitch and yaw, within a turn."""
+    row = rates_about_one_axis(mech, link, angle)
+    if row is None:
+        return NamedCoordinate(
+            name,
+            lambda q: angle_of(tree.frame_pose(mech, q, link)[..., :3, :3], angle),
+            lambda q: rates_of(
+                tree.frame_pose(mech, q, link)[..., :3, :3],
+                tree.jacobian(mech, q, link, "world_aligned")[..., :3, :],
+                angle,
+            ),
+            is_length=False,
+            turns=True,
+            about=0.0,
+        )
+    start = mech.initial
+    there = angle_about_one_axis(tree.frame_pose(mech, start, link)[:3, :3], angle)
+    return NamedCoordinate(
+        name,
+        lambda q: there + tree.difference(mech, start, q) @ row,
+        lambda q: np.broadcast_to(row, (*q.shape[:-1], mech.nv)),
+        is_length=False,
+        turns=True,
+    )
+
+
+def is_beside_velocities(mech: Mechanism, name: str) -> bool:
+    """Whether a name is that of a coordinate whose rate is no number of v: of a link or frame, "platform.x", or of a
+    joint with a quaternion, "base.x"."""
+    if name in mech.joint_names:
+        return False
+    if mech.coordinate_place("q", name) is not None:
+        return not mech.bodies[mech.body_index(mech.joint_of_coordinate(name))].kind.rates_are_velocities
+    return is_of_link(mech, name)
+
+
+def is_of_link(mech: Mechanism, name: str) -> bool:
+    """Whether a name is that of a coordinate of a link or frame, and not of a joint."""
+    link, _, word = name.rpartition(".")
+    of_joint = link in mech.joint_names or any(mech.coordinate_place(x, name) is not None for x in "qv")
+    return not of_joint and link in mech.frames and word in (*AXES, *ANGLES)
+
+
+def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], what: str) -> np.ndarray:
+    """(..., p, nv) at q (..., nq), or (p, nv) where joints alone are named: rows @ v are the velocities of the named
+    joints and the rates of the named coordinates."""
+    rows = [
+        named_coordinate(mech, name).rows(q)[..., None, :]
+        if is_beside_velocities(mech, name)
+        else velocity_rows(mech, (name,), what)
+        for name in names_of(names)
+    ]
+    batch = np.broadcast_shapes((), *(one.shape[:-2] for one in rows))
+    return np.concatenate(
+        [np.zeros((*batch, 0, mech.nv)), *(np.broadcast_to(one, (*batch, *one.shape[-2:])) for one in rows)], axis=-2
+    )
+
+
+def curvatures_of_inputs(mech: Mechanism, q: np.ndarray, v: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """(..., p): second derivatives of what ``rates_of_inputs`` are the rates of while v is constant, zero of joints; by
+    differences of fourth order of the rates."""
+    speed = np.maximum(np.abs(v).max(axis=-1, initial=0.0, keepdims=True), np.finfo(float).tiny)
+    step = DIFFERENCE / speed[..., 0]
+
+    def rates(steps: float) -> np.ndarray:
+        there = tree.integrate(mech, q, v, steps * step)
+        return (rates_of_inputs(mech, there, names, "inputs") @ v[..., None])[..., 0]
+
+    return (8.0 * (rates(1.0) - rates(-1.0)) - (rates(2.0) - rates(-2.0))) / (12.0 * step[..., None])
+
+
+def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
+    """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities,
+    all dimensionless.  All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
+    scale = units(mech)
+    parts: list[Callable[[np.ndarray], np.ndarray]] = []
+    count = 0
+    for name in names_of(names):
+        if name in mech.joint_names:
+            lengths = [one.of == LENGTH for one in mech.bodies[mech.body_index(name)].kind.measures("v")]
+            own = np.where(lengths, scale.length, 1.0)[:, None]
+            constant = velocity_rows(mech, (name,), what) * scale.velocities / own
+            parts.append(lambda q, constant=constant: np.broadcast_to(constant, (*q.shape[:-1], *constant.shape)))  # type: ignore[misc]
+            count += len(constant)
+        else:
+            one = named_coordinate(mech, name).dimensionless(scale)
+            parts.append(lambda q, one=one: one.rows(q)[..., None, :])  # type: ignore[misc]
+            count += 1
+
+    def rows(q: np.ndarray) -> np.ndarray:
+        nothing = np.zeros((*q.shape[:-1], 0, mech.nv))
+        return np.concatenate([nothing, *(part(q) for part in parts)], axis=-2)
+
+    return count, rows
+
+
+class LimitSlack:
+    """How far a configuration is inside the limits of the joints, those of mimic joints too; all dimensionless."""
+
+    def __init__(self, mech: Mechanism):
+        self.names: list[str] = []
+        self._sides: list[tuple[NamedCoordinate, float, float]] = []  # coordinate, bound, sign
+        scale = units(mech)
+        for body in mech.bodies:
+            for bounds, sign in ((body.limits.lower, 1.0), (body.limits.upper, -1.0)):
+                for k, bound in enumerate(bounds):
+                    if math.isfinite(bound):
+                        limited = named_coordinate(mech, f"{body.joint}[{k}]")
+                        self._sides.append((limited.dimensionless(scale), bound / limited.unit(scale), sign))
+                        self.names.append(body.joint)
+
+    def __call__(self, q: np.ndarray) -> np.ndarray:
+        """(..., count): negative beyond a limit, in the order of ``names``."""
+        slacks = [sign * (limited.value(q) - bound) for limited, bound, sign in self._sides]
+        return np.stack(slacks, axis=-1) if slacks else np.full((*q.shape[:-1], 0), np.inf)
+
+    def coordinate(self, side: int) -> NamedCoordinate:
+        """The coordinate that a limit is for."""
+        return self._sides[side][0]
+
+    def bound(self, side: int) -> float:
+        """Where the limit is."""
+        return self._sides[side][1]
+
+    def inward(self, side: int, q: np.ndarray) -> np.ndarray:
+        """(nv,): the gradient of the slack."""
+        return self._sides[side][2] * self.coordinate(side).rows(q)

@@ -1,0 +1,255 @@
+"""Forces of loops: multipliers, wrenches at the joints that close them and at all others; and impacts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.registry import ArrayFunction, register
+from ..compiler.store import WRENCHES, float64_function
+from ..dynamics import trees as tree
+from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion
+from ..mechanism import Loop, Mechanism, one_of
+from .accelerations import accelerations, bias_under, motion_under, null_space_accelerations, terms
+from .decomposition import decompose, times, transposed_times
+from .equations import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
+from .masks import loop_mask
+from .sizes import sizes
+from .solver import by_kernel
+
+Options = dict[str, Any]
+
+
+def constraint_forces(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    *,
+    active: ArrayLike | None = None,
+    **options: Any,
+) -> Float64Array:
+    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
+    are not.  Options are those of ``forward_dynamics``."""
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+
+    def reference(*given: Any) -> Float64Array:
+        return _reaction(mech, options, *given)[0]
+
+    if options:
+        return reference(*arrays, mask, wrenches)
+    return by_kernel(mech, "constraint_forces", arrays, reference, mask, wrenches)
+
+
+def multipliers(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    *,
+    active: ArrayLike | None = None,
+    **options: Any,
+) -> Float64Array:
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
+    for loops that are not ``active``.  Options are those of ``forward_dynamics``.
+
+    The least norm is that of moments, forces counting by their moments at the longest offset that the mechanism has:
+    it depends on no unit."""
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+
+    def reference(*given: Any) -> Float64Array:
+        return _multipliers(mech, options, *given)
+
+    if options:
+        return reference(*arrays, mask, wrenches)
+    return by_kernel(mech, "multipliers", arrays, reference, mask, wrenches)
+
+
+def loop_reactions(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    *,
+    active: ArrayLike | None = None,
+    frame: str = "loop",
+    **options: Any,
+) -> Float64Array:
+    """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, at the origin
+    of ``pose_b``; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros: they act on
+    joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
+
+    frame   the axes of the wrenches: "loop", those of ``pose_b``, or "world_aligned", those of the world: forces of the
+            ground on feet that stand (``lw.contact.hold_frames``)
+
+    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm, forces counting as moments (``multipliers``).  Links without mass are no
+    hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
+    ``forward_dynamics``.
+    """
+    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+
+    def reference(*given: Any) -> Float64Array:
+        return wrenches_of_loops(mech, given[0], _multipliers(mech, options, *given))
+
+    one_of("frame", frame, ("loop", "world_aligned"))
+    found = (
+        reference(*arrays, mask, wrenches)
+        if options
+        else by_kernel(mech, "loop_reactions", arrays, reference, mask, wrenches)
+    )
+    return found if frame == "loop" else _along_the_world(mech, arrays[0], found)
+
+
+def _along_the_world(mech: Mechanism, q: Float64Array, wrenches: Float64Array) -> Float64Array:
+    """Wrenches of loops (..., number of loops, 6) in world axes instead of those of ``pose_b``."""
+    turned = wrenches.copy()
+    for k, loop in enumerate(mech.loops):
+        if isinstance(loop, Loop):
+            axes = tree.frame_pose(mech, q, loop.link_b)[..., :3, :3] @ loop.pose_b[0]
+            for part in (slice(0, 3), slice(3, 6)):
+                turned[..., k, part] = (axes @ wrenches[..., k, part, None])[..., 0]
+    return turned
+
+
+def joint_wrenches(
+    mech: Mechanism,
+    q: ByJoint,
+    v: ByJoint | None = None,
+    tau: ByJoint | None = None,
+    wrenches: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+) -> Float64Array:
+    """(n_links, 6): [moment; force] that each moving joint of the tree transmits onto its link while joint forces
+    ``tau`` and external ``wrenches`` act and ``active`` loops are kept closed: at the link's origin, in link axes, as
+    ``linkwise.joint_wrenches`` has them.  The joints that close loops have ``loop_reactions``.
+
+    Along the degrees of freedom of a joint it is the joint force, with that of couplings, but for the rotor's part.
+    Couplings act along these alone: forces of teeth, which mesh at places they do not know, are not among the wrenches
+    (docs/closed.md, "Gears and bearings", adds them).
+    Where constraints are redundant the wrenches are not determined by rigid-body mechanics; these belong to the
+    multipliers of least norm.
+    """
+    arrays, mask, wrenches, _ = _given(mech, q, v, tau, active, {"wrenches": wrenches})
+
+    def reference(q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any) -> Float64Array:
+        if not mech.loops:
+            return tree.joint_wrenches(mech, q, v, accelerations(mech, q, v, tau, wrenches=wrenches), wrenches)
+        a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True)[1]
+        return wrenches_of_joints(mech, q, v, a, _multipliers(mech, {}, q, v, tau, mask, wrenches), wrenches)
+
+    return by_kernel(mech, "joint_wrenches", arrays, reference, mask, wrenches)
+
+
+# -- impacts ------------------------------------------------------------------------------------------
+
+
+def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
+    """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities
+    that keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
+
+    Loops that held before must be active too if they are to hold during the impact.
+    """
+    arrays, mask = _given_velocities(mech, q, v, active)
+
+    def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
+        return v + _impact(mech, q, v, mask)[0]
+
+    return by_kernel(mech, "impact", arrays, reference, mask)
+
+
+def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
+    """(number of loops, 6): the impulses [of the moment; of the force] of an ``impact`` that side A of each loop joint
+    exerts on side B, in the frame ``pose_b`` at its origin, as for ``loop_reactions``."""
+    arrays, mask = _given_velocities(mech, q, v, active)
+
+    def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
+        return wrenches_of_loops(mech, q, _impact(mech, q, v, mask)[1])
+
+    return by_kernel(mech, "impact_impulses", arrays, reference, mask)
+
+
+def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, np.ndarray]:
+    """The jump of velocities, and the multipliers of the impulses."""
+    at = terms(mech, q, v, active=mask)
+    still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
+    jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
+    svd = decomposed_jacobian(mech, at.jacobian)
+    return jump, -_least_multipliers(mech, at.jacobian, svd.rank, times(at.mass, jump))
+
+
+for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
+    register(_function, ArrayFunction(f"closed_{_function.__name__}"))
+
+
+# -- shared -------------------------------------------------------------------------------------------
+
+
+def _given(
+    mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options
+) -> tuple[tuple[Float64Array, Float64Array, Float64Array], Float64Array | None, Any, Options]:
+    """State, mask, wrenches and all other options that say something; a warning where loops that hold are open."""
+    wrenches = options.get("wrenches")
+    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
+    mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    if options.get("baumgarte") is None:
+        warn_if_open(mech, position_error(mech, q), mask)
+        warn_if_opening(mech, q, v, mask)
+    if options.get("method") == "elimination":
+        options = {**options, "method": None}
+    others = {name: value for name, value in options.items() if name != "wrenches" and value is not None}
+    return (q, v, tau), mask, wrenches, others
+
+
+def _given_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> tuple[list[Float64Array], Float64Array | None]:
+    q, v = checked_arrays(mech, q=q, v=v)
+    mask = loop_mask(mech, active, q=q, v=v)
+    warn_if_open(mech, position_error(mech, q), mask)
+    return [q, v], mask
+
+
+def _reaction(
+    mech: Mechanism,
+    options: Options,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    mask: Float64Array | None,
+    wrenches: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """M a + h - tau, and G, by NumPy's linear algebra."""
+    at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
+    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
+
+
+def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
+    forces, jacobian = _reaction(mech, options, *given)
+    rank = decomposed_jacobian(mech, jacobian, options.get("tolerance"), options.get("rank")).rank
+    return -_least_multipliers(mech, jacobian, rank, forces)
+
+
+def _least_multipliers(mech: Mechanism, jacobian: np.ndarray, rank: Any, forces: np.ndarray) -> Float64Array:
+    """(..., m): lambda with G* lambda = forces, the least in units of moments, lengths those of the mechanism."""
+    own = sizes(mech)
+    return decompose(jacobian, 0.0, rank, own.multipliers, own.columns).solve_transposed(forces)
+
+
+def wrenches_of_joints(
+    mech: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray, forces: np.ndarray, wrenches: Any = None
+) -> Float64Array:
+    """(..., n_links, 6): ``joint_wrenches`` of a mechanism with loops from accelerations and multipliers (..., m)."""
+    if wrenches is None:
+        return float64_function(mech, "joint_wrenches_within_loops")(q, v, a, forces)
+    return float64_function(mech, ("joint_wrenches_within_loops", WRENCHES))(q, v, a, forces, wrenches)
+
+
+def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:
+    """Multipliers as wrenches of side A on side B of each loop, in ``pose_b``."""
+    maps = float64_function(mech, "loop_motion_maps")(q)
+    wrenches = [
+        -transposed_times(maps[..., rows, :], forces[..., rows])
+        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
+    ]
+    return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))

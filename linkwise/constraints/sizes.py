@@ -1,0 +1,187 @@
+"""Dimensionless constraints and coordinates: lengths in units of the loops' sizes.
+
+Metres and radians do not compare: ranks, pivots, least norms and tolerances of a constraint Jacobian G mean the same in
+metres, millimetres and kilometres only if its rows and columns are dimensionless.  All decisions about constraints are
+made about ``rows[:, None] * G * columns``, in NumPy and in compiled kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiler.store import float64_function, stored
+from ..dynamics import trees as tree
+from ..mechanics.jet import jet, parts
+from ..mechanics.joints import LENGTH, LoopKind
+from ..mechanics.links.constraint_units import ConstraintUnits
+from ..mechanics.spatial import Matrix3, Vector3
+from ..mechanism import Loop, Mechanism
+
+SAMPLES = 8  # random configurations whose lever arms are measured
+NO_ARM = 1e-9  # of the longest offset: shorter lever arms are rounding
+CLASS = 4.0  # ratio of sizes that pivots need not tell apart ...
+ASIDE = 0.041  # ... of which the bounds, as powers of it, are at no ratio that mechanisms are likely to have
+
+
+class Sizes(NamedTuple):
+    """What makes errors, coordinates and rates dimensionless: ``rows * g``, ``rows[:, None] * G * columns``,
+    ``v / columns``.
+
+    loops        (number of loops,): the longest lever arm of each loop, in metres; the mechanism's size for couplings
+    rows         (m,): 1 / size of the loop for lengths, 1 for angles; couplings have the largest ratio 1
+    multipliers  (m,): the same with one size for all loops, the mechanism's: multipliers, divided by these, are moments
+    columns      (nv,): the size for lengths, 1 for angles; velocities are ``columns`` times dimensionless ones
+    structural   (m,): whether a constraint changes at all when the tree moves; planar loops have some that do not
+    noise        dimensionless: what rounding of positions leaves of closed loops
+    rate         per second: of a fall through the mechanism's size, by which it is judged what is at rest; without
+                 gravity 0, as no motion is slow by itself then
+    """
+
+    loops: np.ndarray
+    rows: np.ndarray
+    multipliers: np.ndarray
+    columns: np.ndarray
+    structural: np.ndarray
+    noise: float
+    rate: float
+
+    @property
+    def has_lengths(self) -> bool:
+        """Whether some coordinates are lengths."""
+        return bool((self.columns != 1.0).any())
+
+
+def sizes(mech: Mechanism) -> Sizes:
+    """The sizes of a mechanism's loops, measured once."""
+    return stored(mech.structure, sizes, lambda: _measured(mech.structure))
+
+
+def _measured(mech: Mechanism) -> Sizes:
+    length = _length(mech)
+    lengths_of_v, lengths_of_q = lengths_among(mech, "v"), lengths_among(mech, "q")
+    anywhere, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
+    anywhere = np.where(lengths_of_q, tree.neutral(mech) + length * anywhere, anywhere)
+    jacobian = float64_function(mech, "constraint_jacobian")
+    jacobians = jacobian(np.where(lengths_of_q, tree.neutral(mech), anywhere))
+    loops, columns = np.full(len(mech.loops), length), np.zeros(mech.nv)
+    rows, multipliers = np.ones((2, mech.n_constraints))
+    for number, loop in enumerate(mech.loops):
+        if isinstance(loop, Loop):
+            at, are_lengths = mech.constraint_index(loop.name), _are_lengths(loop.kind)
+            arm = float(np.abs(jacobians[:, at][:, are_lengths][..., ~lengths_of_v]).max(initial=0.0))
+            loops[number] = arm if arm > NO_ARM * length else length
+            rows[at], multipliers[at] = (np.where(are_lengths, 1.0 / size, 1.0) for size in (loops[number], length))
+            columns = np.where(jacobians[:, at].any(axis=(0, 1)), np.maximum(columns, loops[number]), columns)
+    columns = np.where(lengths_of_v, np.where(columns > 0.0, columns, length), 1.0)
+    for loop in mech.loops:
+        if not isinstance(loop, Loop):  # a coupling, in the units of its joints
+            at = mech.constraint_index(loop.name)
+            rows[at] = multipliers[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
+    noise = 16.0 * np.finfo(float).eps * _longest(_offsets(mech)) / loops.min(initial=np.inf)
+    rate = math.sqrt(float(np.linalg.norm(mech.gravity)) / length)
+    return Sizes(loops, rows, multipliers, columns, jacobian(anywhere).any(axis=(0, 2)), noise, rate)
+
+
+def constraint_units(mech: Mechanism) -> ConstraintUnits:
+    """The same for compiled kernels."""
+    own = sizes(mech)
+    arrays = (own.rows, own.columns, own.multipliers, units(mech).velocities)
+    rows, columns, multipliers, forces = (tuple(x.tolist()) for x in arrays)
+    return ConstraintUnits(rows, columns, multipliers, forces, own.rate)
+
+
+def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
+    """The same for kernels that choose pivots, with rows rounded to powers of ``CLASS`` times the unit of the largest
+    loop: loops of about the same size then have the same unit, and need not be multiplied by any."""
+    own, largest = constraint_units(mech), units(mech).length
+    rows = (row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in own.rows)
+    return replace(own, rows=tuple(rows))
+
+
+class Units(NamedTuple):
+    """Units in which all of a mechanism is searched alike, whatever its own are: a step of 0.05 is one of 0.05 rad, or
+    of a twentieth of the mechanism.
+
+    length       the longest lever arm of all loops; without loops, the longest offset that is written down
+    velocities   (nv,): the length for lengths, 1 for angles; velocities are ``velocities`` times dimensionless ones
+    positions    (nq,): the same for configurations
+    """
+
+    length: float
+    velocities: np.ndarray
+    positions: np.ndarray
+
+
+def units(mech: Mechanism) -> Units:
+    """The units of a mechanism, measured once."""
+    return stored(mech.structure, units, lambda: _units(mech.structure))
+
+
+def _units(mech: Mechanism) -> Units:
+    arms = [size for size, loop in zip(sizes(mech).loops, mech.loops, strict=True) if isinstance(loop, Loop)]
+    length = float(max(arms, default=0.0)) or _length(mech)
+    return Units(length, *(np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("v", "q")))
+
+
+def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int) -> np.ndarray:
+    """(count, nq): any angles and rotations, and positions up to the size of the mechanism from the neutral ones."""
+    q, _ = tree.random_state(mech, rng, (count,))
+    near = tree.neutral(mech) + units(mech).length * rng.uniform(-1.0, 1.0, q.shape)
+    return np.where(lengths_among(mech, "q"), near, q)
+
+
+def lengths_among(mech: Mechanism, quantity: str) -> np.ndarray:
+    """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
+    measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
+    return np.array([of == LENGTH for of in measures], dtype=bool)
+
+
+def _are_lengths(kind: LoopKind) -> np.ndarray:
+    """(n_constraints,): which constraints are in metres: numbers of a closure that change with the position, and those
+    of velocities."""
+    still = Matrix3.from_rows(np.eye(3).tolist())
+    closure = kind.closure(still, Vector3(*(jet(x, x) for x in (0.3, 0.5, 0.7))))
+    metres = np.array([parts(x)[1] != 0.0 for x in closure], dtype=bool)
+    return np.concatenate([metres, np.ones(kind.n_constraints - len(metres), dtype=bool)])
+
+
+# -- the size of a mechanism ------------------------------------------------------------------------------
+
+
+def _length(mech: Mechanism) -> float:
+    """The longest offset that is written down; without any, how far the mass of a link is from its origin, the longest
+    travel of a sliding joint, or 1."""
+    measures = (_offsets, _reaches, _travels)
+    return next((length for measure in measures if (length := _longest(measure(mech)))), 1.0)
+
+
+def _longest(lengths: Iterator[float]) -> float:
+    return max((x for x in lengths if math.isfinite(x)), default=0.0)
+
+
+def _offsets(mech: Mechanism) -> Iterator[float]:
+    """Distances between frames on the loops."""
+    loops = [loop for loop in mech.loops if isinstance(loop, Loop)]
+    positions = [body.position for body in mech.bodies]
+    positions += [pose[1] for loop in loops for pose in (loop.pose_a, loop.pose_b)]
+    positions += [mech.frame(link).position for loop in loops for link in (loop.link_a, loop.link_b)]
+    return (float(np.linalg.norm(position)) for position in positions)
+
+
+def _reaches(mech: Mechanism) -> Iterator[float]:
+    """Of links: the distance to the mass centre, and the radius of gyration about it."""
+    massive = (body for body in mech.bodies if body.mass > 0.0)
+    return (
+        float(np.linalg.norm(body.com)) + math.sqrt(0.5 * max(float(np.trace(body.inertia)), 0.0) / body.mass)
+        for body in massive
+    )
+
+
+def _travels(mech: Mechanism) -> Iterator[float]:
+    bounds = np.concatenate([mech.q_lower, mech.q_upper])[np.tile(lengths_among(mech, "q"), 2)]
+    return (abs(bound) for bound in bounds.tolist())

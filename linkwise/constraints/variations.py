@@ -1,0 +1,375 @@
+"""The motion near a state, exactly to first order (spencer2004 4.2, 4.4, Appendix B).
+
+A tree is the closed mechanism without loops.  With M a + h = tau - G* lambda and [R; G] a = [d2y/dt2; -dG/dt v], all
+that Appendix B writes with dK/dy, dK/dt and d2K/dt2 comes from derivatives along q of three vectors (algorithms/
+linearization.py), because these matrices only occur multiplied:
+
+    dK*/dy (tau_NE - tau) = K* d(G* lambda)/dq K,    dK/dt = -L d(G v)/dq K,    K* M d2K/dt2 from -L d(G a + dG/dt v)/dq
+
+where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constraints are redundant.
+
+Where some constraints are on velocities alone, positions have more independent coordinates than velocities: steps of q
+are along the null space of the other constraints, changes of v along that of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import float64_function
+from ..dynamics.by_joint import state_by_joint
+from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
+from ..dynamics.passive import Passive
+from ..dynamics.states import ByJoint, Float64Array, state_arrays
+from ..dynamics.trees import inverse_dynamics
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
+from .accelerations import Terms, require_inertia_of_motions, terms
+from .decomposition import Decomposition, times, transposed_times
+from .equations import decomposed_jacobian, opening_rates
+from .redundancy import redundancy
+from .sizes import sizes
+from .tolerances import LOOPS
+
+SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
+
+
+class State(NamedTuple):
+    """Where to look: q (nq), v, tau (nv), wrenches (n_links, 6) or None, all of one batch shape; passive forces."""
+
+    mech: Mechanism
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    wrenches: np.ndarray | None
+    passive: Any  # elements that act: ``Resolved``, or others with such functions of q and v; None for none
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Coordinates y with dy/dt = rows v, and the motions that go with them; batches in front.
+
+    names     (p): of coordinates, or y1, y2, ... for linear combinations
+    rows      (p, nv): R
+    null      (nv, p): a basis of the null space of G, orthonormal in dimensionless coordinates
+    basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
+    closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
+    """
+
+    names: tuple[str, ...]
+    rows: Float64Array
+    null: Float64Array
+    basis: Float64Array
+    closing: Float64Array
+
+
+def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
+    """Orthonormal combinations of the dimensionless coordinates, which serve at every regular position: R picks the
+    motion that is nearest to any other, and L moves the least."""
+    dofs = dofs_of(mech, svd)
+    null = svd.null_of(dofs)
+    rows = np.swapaxes(svd.v[..., mech.nv - dofs :], -1, -2) / sizes(mech).columns
+    return Independent(numbered(dofs), rows, null, null, svd.pseudo_inverse)
+
+
+def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
+    """The number of degrees of freedom, which must be that of every state of a batch; without states, what is left if
+    all constraints are independent."""
+    rank = svd.rank
+    lowest = int(rank.min(initial=svd.s.shape[-1]))
+    if rank.ndim and not np.all(rank == lowest):
+        raise MechanismError(
+            f"states of mechanism {mech.name!r} have from {mech.nv - int(rank.max())} to {mech.nv - lowest} degrees of "
+            "freedom: linearize those with equally many together"
+        )
+    return mech.nv - lowest
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of combinations of coordinates."""
+    return tuple(f"y{i + 1}" for i in range(count))
+
+
+class Variations(NamedTuple):
+    """The motion near a state, in the independent coordinates (y, dy/dt) and in those of all joints; batches in front.
+
+    y is R times the step that leads from the state to its neighbour (``difference``), dy/dt stands for R v.
+
+    independent     the coordinates, with K
+    positions       those of q; others than ``independent``, which are of v, where there are constraints on velocities
+                    alone, and then y is R_q times the step, of as many numbers as there are
+    tangent         (2 nv, 2 p): steps of q and changes of v, per unit of (y, dy/dt): the derivative of Psi
+    rates           (2 nv, 2 p): changes of their rates: that of f(Psi)
+    own_rates       (2 p, 2 p): A, changes of the rates of (y, dy/dt)
+    response        (p, nv): second derivatives of y per unit of joint forces, (K* M K)^-1 K*
+    acceleration    (nv): at the state itself
+    """
+
+    independent: Independent
+    positions: Independent
+    tangent: np.ndarray
+    rates: np.ndarray
+    own_rates: np.ndarray
+    response: np.ndarray
+    acceleration: np.ndarray
+
+
+def state_of(
+    mech: Mechanism,
+    q: ByJoint | None,
+    v: ByJoint | None,
+    tau: ByJoint | None,
+    wrenches: ArrayLike | None,
+    passive: Passive | None,
+    name: str = "q",
+    furthest: float | None = NOT_UNIT,
+    elements: Any = None,
+) -> State:
+    """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
+    of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
+    not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, resolved."""
+    given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
+    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
+    if furthest is not None:
+        arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
+    elements = passive.on(mech) if passive is not None else elements
+    return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
+
+
+class Motion(NamedTuple):
+    """The motion at a state: forces on the joints and accelerations, in the independent coordinates."""
+
+    independent: Independent
+    response: np.ndarray  # (p, nv): (K* M K)^-1 K*
+    acceleration: np.ndarray  # (nv,)
+    multipliers: np.ndarray  # (m,): G* lambda is what tau_NE - tau lacks
+
+
+def variations(
+    at: State,
+    choose: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
+    rank: int | None = None,
+    choose_positions: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
+) -> Variations:
+    """Everything about the neighbourhood of ``at`` in the independent coordinates that ``choose`` gives, and in those
+    of positions that ``choose_positions`` gives where they are others.
+
+    ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
+    """
+    own = terms(at.mech, at.q, at.v)
+    if rank is None:
+        refuse_open(at, own)
+    svd = decomposed_jacobian(at.mech, own.jacobian, rank=rank)
+    try:
+        chosen = choose(at.mech, svd)
+    except MechanismError:
+        _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
+        raise
+    here = _motion(at, own, chosen)
+    basis, closing = here.independent.basis, here.independent.closing
+    positions = chosen
+    if at.mech.is_nonholonomic:
+        holonomic = own.jacobian * at.mech.holonomic_rows[:, None]
+        positions = choose_positions(at.mech, decomposed_jacobian(at.mech, holonomic))
+    rows, steps, p = positions.rows, positions.basis, positions.basis.shape[-1]
+
+    # Derivatives of tau_NE - tau + G* lambda by q and v, of G a + dG/dt v by q, and of G v by q.
+    by_q, by_v = force_derivatives(at, here.acceleration)
+    reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, rank is None)
+    step_rates = step_rate_jacobian(at)
+    if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
+        bias_of_v = 2.0 * (velocity_by_q - own.jacobian @ step_rates)
+    else:
+        bias_of_v = bias_by_v(at, here)
+
+    # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
+    steps_of_q = np.concatenate([steps, np.zeros_like(basis)], axis=-1)
+    steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ steps)), basis], axis=-1)
+    bent = closing @ (bias_by_q @ steps_of_q + bias_of_v @ steps_of_v)
+
+    # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
+    missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
+    own_rates = np.zeros((*at.batch, steps_of_q.shape[-1], steps_of_q.shape[-1]))
+    if positions is chosen:
+        own_rates[..., :p, :p] = rows @ (step_rates @ basis)
+        own_rates[..., :p, p:] = np.eye(p)
+    else:
+        own_rates[..., :p, :] = rows @ (steps_of_v + step_rates @ steps_of_q)
+    own_rates[..., p:, :] -= here.response @ missing
+    return Variations(
+        here.independent,
+        positions,
+        np.concatenate([steps_of_q, steps_of_v], axis=-2),
+        np.concatenate([steps_of_v + step_rates @ steps_of_q, basis @ own_rates[..., p:, :] - bent], axis=-2),
+        own_rates,
+        here.response,
+        here.acceleration,
+    )
+
+
+def _motion(at: State, own: Terms, chosen: Independent) -> Motion:
+    """Accelerations (B.2) and multipliers, from one solution with K* M K."""
+    basis, closing = chosen.basis, chosen.closing
+    across = np.swapaxes(basis, -1, -2)
+    force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
+    offset = -times(closing, own.bias)
+    reduced = across @ own.mass @ basis
+    require_inertia_of_motions(at.mech, reduced, "linearize")
+    response = np.linalg.solve(reduced, across)
+    acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
+    multipliers = transposed_times(closing, force - times(own.mass, acceleration))
+    return Motion(chosen, response, acceleration, multipliers)
+
+
+def applied_force(at: State) -> np.ndarray:
+    """(nv,): joint forces, given and passive."""
+    return at.tau if at.passive is None else at.tau + at.passive.forces(at.q, at.v)
+
+
+def force_derivatives(at: State, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(nv, nv) each: tau_NE minus applied forces, by q and by v (Section 4.3)."""
+    by_q, by_v, _ = inverse_dynamics_derivatives(at.mech.spanning_tree, at.q, at.v, acceleration, at.wrenches)
+    if at.passive is None:
+        return by_q, by_v
+    passive_by_q, passive_by_v = at.passive.derivatives(at.q, at.v)
+    return by_q - passive_by_q, by_v - passive_by_v
+
+
+def bias_force(at: State) -> np.ndarray:
+    """(nv,): joint forces without acceleration, wrenches included."""
+    return inverse_dynamics(at.mech.spanning_tree, at.q, at.v, np.zeros(at.mech.nv), at.wrenches)
+
+
+# -- derivatives of the constraints -------------------------------------------------------------------
+
+
+def constraint_derivatives(
+    at: State, svd: Decomposition, here: Motion, check: bool
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Along q: of G* lambda (nv, nv), of G a + dG/dt v (m, nv), of G v (m, nv).  With ``check``, singular positions are
+    refused."""
+    n, m = at.mech.nv, at.mech.n_constraints
+    if not m:
+        return 0.0, np.zeros((*at.batch, 0, n)), np.zeros((*at.batch, 0, n))
+    null = here.independent.null
+    # Multipliers that no force can tell (redundant constraints) are taken along in the batch: see _refuse_singular.
+    untold = _untold(svd, n - null.shape[-1] if check else m)
+    along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
+    q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
+    derivatives = float64_function(at.mech, constraint_motion_by_q)(q, v, a, along)
+    _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
+    first = derivatives[..., 0, :, :]
+    return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
+
+
+def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    """The derivative of ``constraint_motion`` along q."""
+    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
+
+
+def bias_by_v(at: State, here: Motion) -> np.ndarray:
+    """(m, nv): of G a + dG/dt v by v, for any constraints."""
+    n, m = at.mech.nv, at.mech.n_constraints
+    found = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
+    return found[..., n : n + m, :]
+
+
+def _constraint_motion_by_v(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    """The derivative of ``constraint_motion`` by v."""
+    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "v", mode="forward")
+
+
+def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
+    """(nv, nv): of G* lambda along q."""
+    n = at.mech.nv
+    if not at.mech.loops:
+        return np.zeros((*at.batch, n, n))
+    still = np.zeros(n)
+    return float64_function(at.mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
+
+
+def step_rate_jacobian(at: State) -> np.ndarray:
+    """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
+    if at.mech.steps_commute:
+        return np.zeros((at.mech.nv, at.mech.nv))
+    return float64_function(at.mech, "step_rate_jacobian")(at.v)
+
+
+# -- where there is no linearization ------------------------------------------------------------------
+
+
+def refuse_open(at: State, own: Terms) -> None:
+    if not at.mech.loops:
+        return
+    mech = at.mech
+    rows = sizes(mech).rows
+    opening = np.abs(rows * own.error).reshape(-1, mech.n_constraints)
+    if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
+        gap = (opening / rows).max()
+        raise MechanismError(
+            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
+            "linkwise.constraints.assemble or project before linearizing"
+        )
+    velocity, bound = opening_rates(mech, own.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
+    if np.any(velocity > bound):
+        velocity = velocity.reshape(-1, mech.n_constraints)
+        raise MechanismError(
+            f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
+            f"{(velocity / rows).max():.3g} per second: make them consistent with "
+            "linkwise.constraints.project(mech, q, v)"
+        )
+
+
+def _loop(mech: Mechanism, violations: np.ndarray) -> str:
+    """The loop with the largest of the violations (states, m)."""
+    row = int(np.argmax(violations.max(axis=0)))
+    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+
+
+def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
+    """What ``constraint_derivatives`` does, before coordinates are chosen; of states with equally many degrees of
+    freedom."""
+    ranks = np.unique(svd.rank)
+    if len(ranks) != 1 or not at.mech.loops:
+        return
+    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _untold(svd, ranks[0]))
+    _refuse_singular(at.mech, svd.s[..., 0], svd.null_of(at.mech.nv - int(ranks[0])), bending)
+
+
+def _untold(svd: Decomposition, rank: int) -> np.ndarray:
+    """(..., m - rank, m): multipliers that no force can tell, of dimensionless size 1."""
+    untold = np.swapaxes(svd.u, -1, -2)[..., rank:, :]
+    return untold if svd.rows is None else untold * svd.rows
+
+
+def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:
+    """Constraints that others imply must stay implied when the mechanism moves; ``null`` has motions of dimensionless
+    size 1, ``size`` is the largest singular value.
+
+    If u* G = 0, then u* dG N vanishes on a manifold where G has one rank, since G N does: N* d(G* u)/dq N = 0.
+    Otherwise a degree of freedom that is there to first order is lost nearby, and there is no chart (2.28).
+    """
+    if not bending.size:
+        return
+    null = null[..., None, :, :]
+    growth = np.sqrt(np.sum((np.swapaxes(null, -1, -2) @ bending @ null) ** 2, axis=(-1, -2, -3)))
+    if np.any(growth > max(SINGULAR, redundancy(mech).rounding) * size):
+        raise MechanismError(
+            f"mechanism {mech.name!r} is at a singular position: it seems to have {null.shape[-1]} degrees of "
+            "freedom, but loops that do not constrain some of them here do so nearby "
+            f"(by {np.max(growth):.3g} per unit of motion), so that no independent coordinates describe the motion "
+            "(2.28 is violated for every choice); linearize at another position"
+        )

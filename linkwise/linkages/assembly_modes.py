@@ -1,0 +1,374 @@
+"""One assembly mode of a closed mechanism over a grid of two of its coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constraints.decomposition import Decomposition, decompose
+from ..constraints.named_coordinates import LimitSlack, NamedCoordinate
+from ..mechanism import MechanismError
+from .contours import Edge, bracketed_roots
+from .manifolds import Family, family
+
+LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
+BENT = 0.05  # of a step: how much it may differ from the mean of the motions at both of its ends
+ROUNDED = 1e-12  # dimensionless: what rounding may leave of a motion
+ALIKE = 0.5  # cosine: planes of motions at both ends of a step include a smaller angle
+AT_LIMIT = 1e-9  # dimensionless: what is nearer to a limit of a joint, or beyond, is stopped by it
+SAME = 1e-6  # dimensionless: what is nearer is the same configuration
+QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
+UNNOTICED = 2e-3  # dimensionless: where careful steps that move the mechanism by less fail, it cannot go on
+FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
+NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
+
+
+class Segments(NamedTuple):
+    """Edges of a grid in parts along which the mechanism moves a little only.
+
+    edge     (n,): which edge
+    shares   (n, 2): from where to where on it, 0 at its lower node and 1 at the other
+    q        (n, 2, nq): the configurations there
+    """
+
+    edge: np.ndarray
+    shares: np.ndarray
+    q: np.ndarray
+
+
+class Sheet:
+    """The configurations of an assembly mode at the nodes of a grid.  Inside, the two coordinates are dimensionless as
+    directions of motion are, see ``Family``.
+
+    units   (2,): of the two coordinates
+    q       (n, nq): of the nodes that are reached
+    node    (n, 2): which these are
+    number  (n1, n2): their place in q, -1 for what is not reached
+    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere (``oriented``)
+    """
+
+    def __init__(
+        self,
+        made: Family,
+        pair: tuple[NamedCoordinate, NamedCoordinate],
+        start: np.ndarray,
+        first: np.ndarray,
+        second: np.ndarray,
+        slack: LimitSlack | None,
+    ):
+        self.family, self.slack, self.mech = made, slack, made.mech
+        self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
+        self.units = np.array([one.unit(made.units) for one in pair])
+        self.lines = (first / self.units[0], second / self.units[1])
+        self.whole = family(made.mech, start, ())
+        self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
+        self.held = made.values(start)
+        self.number = np.full((len(first), len(second)), -1)
+        self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
+        self._begin(start)
+        self._spread()
+        self._still = self._independent_rows(start)
+        self.bases = self.oriented(self.q)
+
+    # Reaching nodes ------------------------------------------------------------------------------------------------
+
+    def _begin(self, start: np.ndarray) -> None:
+        """From the start to the node next to it."""
+        here = self.coordinates(start)
+        node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
+        q, done = self._advance(start[None], here[None], self.at_node(node), CAREFUL)
+        if done[0] < 1.0:
+            here = self.units * here
+            raise MechanismError(
+                f"no point of the grid is reached from q, where ({self.pair[0].name}, {self.pair[1].name}) = "
+                f"({here[0]:.6g}, {here[1]:.6g}): choose bounds around it, and more points"
+            )
+        self.q, self.node, self.parent = q, node, np.zeros(1, dtype=int)
+        self.number[tuple(node[0])] = 0
+
+    def _spread(self) -> None:
+        """Reach all nodes that can be, each from a neighbour; in small steps only where large ones fail."""
+        smallest = QUICK
+        while True:
+            sources, axis, sense = self._frontier()
+            ways = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
+            fresh = [k for k, way in enumerate(ways) if self._tried.get(way, 1.0) > smallest]
+            self._tried.update(dict.fromkeys([ways[k] for k in fresh], smallest))
+            if not fresh:
+                if smallest == CAREFUL:
+                    return
+                smallest = CAREFUL
+                continue
+            before = len(self.q)
+            self._reach(sources[fresh], axis[fresh], sense[fresh], smallest)
+            if len(self.q) > before:
+                smallest = QUICK
+
+    def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
+        found = []
+        for axis, sense in NEIGHBOURS:
+            there = self.node + sense * np.eye(2, dtype=int)[axis]
+            inside = ((there >= 0) & (there < self.number.shape)).all(axis=-1)
+            clipped = np.clip(there, 0, np.array(self.number.shape) - 1)
+            sources = np.flatnonzero(inside & (self.number[clipped[:, 0], clipped[:, 1]] < 0))
+            found.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
+        sources, axis, sense = np.concatenate(found, axis=1)
+        return sources, axis, sense
+
+    def _reach(self, sources: np.ndarray, axis: np.ndarray, sense: np.ndarray, smallest: float) -> None:
+        goals = self.node[sources] + sense[:, None] * np.eye(2, dtype=int)[axis]
+        _, once = np.unique(goals @ [self.number.shape[1], 1], return_index=True)
+        for some in (once, np.setdiff1d(np.arange(len(goals)), once)):  # a node may be next to several
+            some = some[self.number[goals[some, 0], goals[some, 1]] < 0]
+            if not len(some):
+                continue
+            q, done = self._advance(
+                self.q[sources[some]], self.at_node(self.node[sources[some]]), self.at_node(goals[some]), smallest
+            )
+            new = np.flatnonzero(done >= 1.0)
+            keys = goals[some][new]
+            _, single = np.unique(keys @ [self.number.shape[1], 1], return_index=True)
+            new, keys = new[single], keys[single]
+            self.number[keys[:, 0], keys[:, 1]] = len(self.q) + np.arange(len(keys))
+            self.q, self.node = np.concatenate([self.q, q[new]]), np.concatenate([self.node, keys])
+            self.parent = np.concatenate([self.parent, sources[some][new]])
+
+    def _advance(
+        self,
+        q: np.ndarray,
+        start: np.ndarray,
+        goal: np.ndarray,
+        smallest: float,
+        met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
+        configurations reached, and which part (n,) of the way.  What is met between is added to ``met``: which of them,
+        parts of the way, configurations."""
+        q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
+        moves = np.zeros(len(q))  # the size of the motion that was tried last
+        while True:
+            goes_on = (pace >= smallest) | ((moves > UNNOTICED) & (pace >= EXACT) & (smallest <= CAREFUL))
+            active = np.flatnonzero((done < 1.0) & goes_on)
+            if not len(active):
+                return q, done
+            ahead = np.minimum(done[active] + pace[active], 1.0)
+            way = (goal - start)[active]
+            there, ok, moves[active] = self._moved(
+                q[active], way * (ahead - done[active])[:, None], start[active] + way * ahead[:, None]
+            )
+            q[active[ok]], done[active[ok]] = there[ok], ahead[ok]
+            pace[active] = np.where(ok, 1.5, 0.5) * pace[active]
+            if met is not None:
+                met.append((active[ok], ahead[ok], there[ok]))
+
+    def _moved(
+        self, q: np.ndarray, change: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Configurations with the coordinates at ``values``, ``change`` away from those of q; whether they are
+        certainly of the same assembly mode; and the sizes of the motions that the tangents at q promise.
+
+        A step is taken where the trapezoidal rule integrates it: where the motions at both ends, which are known from
+        the constraints there, add up to the way between.  It is short then, compared with the radius of curvature, and
+        ends on the branch on which it began.  It stays on one side of the positions in which the coordinates turn back,
+        too: some branches go straight through them.
+        """
+        here, there = self.pinned.decomposed(q), q.copy()
+        motion = self._motion(here, change)
+        size = np.abs(motion).max(axis=-1)
+        ok = size <= LARGEST_STEP
+        there[ok], ok[ok] = self.pinned.corrected(self.family.moved(q[ok], motion[ok]), self._targets(values[ok]))
+        way, jacobian = self.family.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
+        mean = 0.5 * (motion[ok] + self._motion(decompose(jacobian, rank=self.pinned.rank), change[ok]))
+        longest, bend = (np.abs(x).max(axis=-1) for x in (way, way - mean))
+        keeps_side = self._same_signs(here.u[ok], here.v[ok], jacobian, q[ok], there[ok])
+        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.family.sizes.noise))
+        return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1), size
+
+    def _same_signs(
+        self, u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, q: np.ndarray, there: np.ndarray
+    ) -> np.ndarray:
+        """(n,): whether neighbours q and ``there`` are on the same side of positions in which the coordinates turn
+        back; u and v are the singular vectors of all constraints at q, ``jacobian`` is theirs at ``there``.
+
+        The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
+        dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
+        the loops allow turn quickly, which is resolved by shorter steps.
+        """
+        here, behind, rank = self.whole.decomposed(q), self.whole.decomposed(there), self.whole.rank
+        overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]
+        is_alike = np.linalg.svd(overlap, compute_uv=False).min(axis=-1, initial=1.0) >= ALIKE
+        of_all = _sign_changes(u, v, jacobian, self.pinned.rank)
+        return is_alike & (of_all == _sign_changes(here.u, here.v, self.whole.jacobian(there), rank))
+
+    def _motion(self, pinned: Decomposition, change: np.ndarray) -> np.ndarray:
+        """(n, nv): by which the two coordinates change so (n, 2), to first order, where the constraints are
+        decomposed."""
+        count = self.mech.n_constraints + len(self.family.held)
+        wanted = np.concatenate([np.zeros((len(change), count)), change], axis=-1)
+        motion = np.zeros((len(change), self.mech.nv))
+        motion[:, self.pinned.columns] = pinned.solve(wanted)
+        return motion
+
+    def _targets(self, values: np.ndarray) -> np.ndarray:
+        held = np.broadcast_to(self.held, (*values.shape[:-1], len(self.held)))
+        return np.concatenate([held, values], axis=-1)
+
+    def _independent_rows(self, start: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """(..., nq) -> (..., dof, nv): rates of the two coordinates and of those that are held, as many of the latter
+        as determine all motions together with the former."""
+        joints = np.eye(self.mech.nv)[~self.family.free]
+
+        def rows(q: np.ndarray) -> np.ndarray:
+            named = [one.rows(q)[..., None, :] for one in (*self.pair, *self.family.held)]
+            return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
+
+        left, kept = rows(start) @ self.whole.basis(start), [0, 1]
+        while len(kept) < self.whole.dof:
+            others = left @ (np.eye(self.whole.dof) - np.linalg.pinv(left[kept]) @ left[kept])
+            kept.append(int(np.argmax(np.linalg.norm(others, axis=-1))))
+        return lambda q: rows(q)[..., kept, :]
+
+    # What it is asked ----------------------------------------------------------------------------------------------
+
+    def coordinates(self, q: np.ndarray) -> np.ndarray:
+        """(..., 2): the two coordinates, dimensionless."""
+        return np.stack([one.value(q) for one in self.pair], axis=-1)
+
+    def at_node(self, node: np.ndarray) -> np.ndarray:
+        """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
+        return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """(n1, n2, ...): values (n, ...) of the nodes, NaN at those that are not reached."""
+        found = np.full((*self.number.shape, *values.shape[1:]), np.nan)
+        found[self.node[:, 0], self.node[:, 1]] = values
+        return found
+
+    def oriented(self, q: np.ndarray) -> np.ndarray:
+        """(..., nv, dof): a basis of the motions that the loops allow, turned like those of the two coordinates and of
+        what is held: these determine all motions wherever the sheet does not end."""
+        bases = self.whole.basis(q)
+        bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
+        return bases
+
+    @cached_property
+    def inner_edges(self) -> tuple[Segments, list[Edge]]:
+        """Edges that join two nodes, and which these are."""
+        nodes, edges = [np.zeros((0, 2), dtype=int)], []
+        for axis in (0, 1):
+            pairs = (self.number[:-1], self.number[1:]) if axis == 0 else (self.number[:, :-1], self.number[:, 1:])
+            both = np.argwhere((pairs[0] >= 0) & (pairs[1] >= 0))
+            nodes.append(np.stack([side[both[:, 0], both[:, 1]] for side in pairs], axis=-1))
+            edges += [(axis, int(i), int(j)) for i, j in both]
+        segments = self._segments(*np.concatenate(nodes).T)
+        joined = np.unique(segments.edge)
+        place = np.full(len(edges), -1)
+        place[joined] = np.arange(len(joined))
+        return segments._replace(edge=place[segments.edge]), [edges[k] for k in joined.tolist()]
+
+    def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
+        """Of the edges between nodes low (n,) and high (n,); none of those along which the mechanism gets elsewhere."""
+        start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
+        met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
+        there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
+        apart = np.abs(self.family.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
+        edge, share, q = (np.concatenate(part) for part in zip(*met, strict=True))
+        order = np.lexsort((share, edge))
+        order = order[((done >= 1.0) & (apart < SAME))[edge[order]]]
+        edge, share, q = edge[order], share[order], q[order]
+        within = np.flatnonzero(edge[:-1] == edge[1:])
+        pairs = np.stack([within, within + 1], axis=-1)
+        return Segments(edge[within], share[pairs], q[pairs])
+
+    def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The configurations on segments of the edges: of those numbered ``which`` (k,) at the shares (k,); NaN where
+        loops cannot be closed."""
+        way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
+        axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
+        lower_node = np.stack(lower, axis=-1)
+        start, goal = self.at_node(lower_node), self.at_node(lower_node + np.eye(2, dtype=int)[axis])
+        from_share, length = segments.shares[:, 0], np.diff(segments.shares, axis=-1)[:, 0]
+
+        def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
+            part = (share - from_share[which]) / length[which]
+            guess = self.family.moved(segments.q[which, 0], way[which], part)
+            targets = self._targets(start[which] + share[:, None] * (goal - start)[which])
+            q, closed = self.pinned.corrected(guess, targets)
+            return np.where(closed[:, None], q, np.nan)
+
+        return at
+
+    # Where it ends -------------------------------------------------------------------------------------------------
+
+    def ends(self) -> tuple[list[Edge], np.ndarray, np.ndarray]:
+        """Edges with one end reached, the configurations (n, nq) as far as they can be followed from there, and whether
+        a limit of a joint (n,) stops them."""
+        sources, axis, sense = self._frontier()
+        nodes = self.node[sources]
+        corners = np.minimum(nodes, nodes + sense[:, None] * np.eye(2, dtype=int)[axis])
+        edges: list[Edge] = [(a, i, j) for a, (i, j) in zip(axis.tolist(), corners.tolist(), strict=True)]
+        q, at_limit = np.zeros((len(sources), self.mech.nq)), np.zeros(len(sources), dtype=bool)
+        for k in (0, 1):
+            for way in (-1, 1):
+                own = np.flatnonzero((axis == k) & (sense == way))
+                if len(own):
+                    q[own] = self._turning_back(sources[own], k, way)
+        if self.slack is not None and len(sources):
+            beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
+            goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
+            q[beyond], _ = self._advance(self.q[sources[beyond]], self.at_node(nodes[beyond]), goals, EXACT)
+            at_limit[beyond] = True
+        return edges, q, at_limit
+
+    def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
+        """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
+        moving, still = self.pair[axis], self.pair[1 - axis]
+        line = replace(self.family, held=(*self.family.held, still), rank=self.family.rank + 1)
+        goal = self.at_node(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
+        start, _ = self._advance(self.q[sources], self.at_node(self.node[sources]), goal, CAREFUL)
+        values = line.values(start)
+
+        tangent = line.basis(start)[..., 0]
+        uphill = np.einsum("ni,ni->n", moving.rows(start), tangent) * sense
+        tangent *= np.where(uphill < 0.0, -1.0, 1.0)[:, None]
+
+        def at(x: np.ndarray, which: np.ndarray) -> np.ndarray:
+            return line.corrected(line.moved(start[which], tangent[which], x), values[which])[0]
+
+        def slope(x: np.ndarray, which: np.ndarray) -> np.ndarray:
+            q = at(x, which)
+            basis = line.basis(q)[..., 0]
+            basis *= np.where(np.einsum("ni,ni->n", basis, tangent[which]) < 0.0, -1.0, 1.0)[:, None]
+            return sense * np.einsum("ni,ni->n", moving.rows(q), basis)
+
+        every = np.arange(len(start))
+        low, high = np.zeros(len(start)), np.full(len(start), FIRST_STEP)
+        at_low, at_high = slope(low, every), slope(high, every)
+        for _ in range(DOUBLINGS):
+            ahead = np.flatnonzero(at_high > 0.0)
+            if not len(ahead):
+                break
+            low[ahead], at_low[ahead] = high[ahead], at_high[ahead]
+            high[ahead] *= 2.0
+            at_high[ahead] = slope(high[ahead], ahead)
+        turns = np.flatnonzero(~(at_high > 0.0))
+        q = start.copy()
+        if len(turns):
+            ends = (x[turns] for x in (low, high, at_low, at_high))
+            q[turns] = at(bracketed_roots(lambda x, which: slope(x, turns[which]), *ends), turns)
+        none = np.flatnonzero(at_high > 0.0)  # it touches the boundary, say: as far as it can be followed
+        if len(none):
+            q[none], _ = self._advance(self.q[sources[none]], self.at_node(self.node[sources[none]]), goal[none], EXACT)
+        return q
+
+
+def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int) -> np.ndarray:
+    """(n,): whether a singular value changes its sign between matrices with the singular vectors u (n, m, m) and
+    v (n, k, k) and others nearby (n, m, k), ``rank`` of which are not zero."""
+    square = np.swapaxes(u[..., :rank], -1, -2) @ jacobian @ v[..., :rank]
+    return np.asarray(np.linalg.det(square) <= 0.0)

@@ -1,0 +1,224 @@
+"""The configurations that a closed mechanism can take while some of its coordinates are held: their tangent spaces, and
+the way back onto them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..constraints.assembly import AssemblyError, assemble
+from ..constraints.decomposition import Decomposition, decompose
+from ..constraints.equations import (
+    moved_by,
+    one_state,
+    position_error,
+    refuse_structure,
+    require_finite,
+    require_holonomic,
+)
+from ..constraints.idle_motions import hint
+from ..constraints.named_coordinates import NamedCoordinate, named_coordinate, velocity_map
+from ..constraints.orientations import wrapped
+from ..constraints.redundancy import closable_error, closable_jacobian
+from ..constraints.sizes import Sizes, Units, sizes, units
+from ..constraints.tolerances import LOOPS
+from ..dynamics import trees as tree
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.checks import names_of
+
+TURN = 2.0 * np.pi
+ROUND_OFF = LOOPS.aim * LOOPS.closed
+FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be made smaller
+NEWTON_STEPS = 12  # a corrector that needs more did not start near
+TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration that show the generic rank
+
+
+def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
+    """(nq,): the given configuration with its loops closed to rounding; without one, that near ``mech.initial``.  An
+    unknown name among those of ``named`` is what is reported first."""
+    for names in named:
+        velocity_map(mech, names, "coordinates")
+    if q is None:
+        return assemble(mech)
+    (q,) = one_state(who, mech, q=q)
+    require_finite(mech, q)
+    if np.linalg.norm(sizes(mech).rows * position_error(mech, q)) > LOOPS.open_by_mistake:
+        raise MechanismError(
+            f"{who}: loops of mechanism {mech.name!r} are open at q by {np.abs(position_error(mech, q)).max():.3g}, so "
+            "there is no motion to follow: use constraints.assemble first"
+        )
+    return assemble(mech, q, tries=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Configurations with all loops closed and some coordinates held; make one with ``family``.
+
+    Directions of motion, equations and held coordinates are dimensionless (``units``), so that what is near, long or
+    singular does not depend on the unit of lengths; configurations q are as they are.
+
+    free      (nv,): which velocities are not those of held joints
+    held      coordinates, other than whole joints, that have given values
+    rank      of the equations, wherever they are not singular
+    limited   joints with limits do not come back after a full turn: their limits count turns
+    """
+
+    mech: Mechanism
+    free: np.ndarray
+    held: tuple[NamedCoordinate, ...]
+    rank: int
+    limited: bool = False
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        return np.flatnonzero(self.free)
+
+    @cached_property
+    def units(self) -> Units:
+        return units(self.mech)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        return sizes(self.mech)
+
+    @property
+    def dof(self) -> int:
+        """The dimension of the family."""
+        return len(self.columns) - self.rank
+
+    def values(self, q: np.ndarray) -> np.ndarray:
+        """(..., k): of the held coordinates."""
+        return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
+
+    def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
+        error = self.sizes.rows * closable_error(self.mech, q)
+        off = self.values(q) - values
+        wraps = np.array([one.is_wrapped for one in self.held], dtype=bool)
+        return np.concatenate([error, np.where(wraps, wrapped(off), off) if wraps.any() else off], axis=-1)
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """(..., m + k, n): by the free velocities."""
+        loops = self.sizes.rows[:, None] * closable_jacobian(self.mech, q) * self.units.velocities
+        rows = [loops, *(one.rows(q)[..., None, :] for one in self.held)]
+        return np.concatenate(rows, axis=-2)[..., self.columns]
+
+    def moved(self, q: np.ndarray, direction: np.ndarray, distance: Any = 1.0) -> np.ndarray:
+        """(..., nq): from q along a direction (..., nv)."""
+        return tree.integrate(self.mech, q, self.units.velocities * direction, distance)
+
+    def difference(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """(..., nv): the direction with ``moved(start, direction) = end``."""
+        return tree.difference(self.mech, start, end) / self.units.velocities
+
+    def conditioning(self, q: np.ndarray) -> np.ndarray:
+        """(...): the smallest singular value of the equations, of those that are not zero elsewhere, relative to the
+        largest: zero in a singular position."""
+        s = decompose(self.jacobian(q)).s
+        return np.divide(s[..., self.rank - 1], s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+
+    def decomposed(self, q: np.ndarray) -> Decomposition:
+        return decompose(self.jacobian(q), rank=self.rank)
+
+    def basis(self, q: np.ndarray) -> np.ndarray:
+        """(..., nv, dof): orthonormal directions of motion, of the limit from beside a singular position in one."""
+        found = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
+        found[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
+        return found
+
+    def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
+        motions than elsewhere satisfy the equations, this goes straight on."""
+        null = self.decomposed(q).null
+        motion = np.zeros(self.mech.nv)
+        motion[self.columns] = null @ (null.T @ direction[self.columns])
+        return motion / max(float(np.linalg.norm(motion)), np.finfo(float).tiny)
+
+    def corrected(self, q: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations of the family near q (..., nq), held coordinates at ``values`` (..., k), by the shortest steps
+        of Newton's iteration, as long as each makes the error smaller; and which of them were found."""
+        shape = q.shape
+        q = q.reshape(-1, shape[-1]).copy()
+        values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
+        noise = self.sizes.noise
+        closed, aim = max(LOOPS.closed, noise), max(ROUND_OFF, FINEST * noise)
+        error = self.residual(q, values)
+        size = np.linalg.norm(error, axis=-1)
+        active = np.flatnonzero(size > aim)
+        for _ in range(NEWTON_STEPS):
+            if not len(active):
+                break
+            change = np.zeros((len(active), self.mech.nv))
+            change[:, self.columns] = -self.decomposed(q[active]).solve(error[active])
+            moved = self.moved(q[active], change)
+            error_there = self.residual(moved, values[active])
+            size_there = np.linalg.norm(error_there, axis=-1)
+            better = size_there < np.where(size[active] <= closed, 0.5, 1.0) * size[active]
+            active = active[better]
+            q[active], error[active], size[active] = moved[better], error_there[better], size_there[better]
+            active = active[size[active] > aim]
+        return q.reshape(shape), (size <= closed).reshape(shape[:-1])
+
+    def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """(..., nv): from one configuration to another, whole turns left out."""
+        way = self.difference(start, end)
+        return np.where(self.periodic, way - TURN * np.round(way / TURN), way)
+
+    @cached_property
+    def periodic(self) -> np.ndarray:
+        """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
+        mech, found = self.mech, np.zeros(self.mech.nv, dtype=bool)
+        q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
+        poses = tree.link_poses(mech, q) / metres
+        for body in mech.bodies:
+            if body.nq and body.kind.rates_are_velocities:
+                for k in range(body.nv):
+                    turned = q.copy()
+                    turned[mech.q_index(body.joint).start + k] += TURN
+                    same = np.allclose(tree.link_poses(mech, turned) / metres, poses, rtol=0.0, atol=1e-9)
+                    found[mech.v_index(body.joint).start + k] = same
+            if self.limited and np.isfinite([*mech.q_lower[at := mech.q_index(body.joint)], *mech.q_upper[at]]).any():
+                found[mech.v_index(body.joint)] = False
+        return found
+
+
+def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
+    """The configurations that are reached from q while the named coordinates are held; whole joints may have any
+    number of them."""
+    require_holonomic("a range or workspace", mech)
+    hold = names_of(hold)
+    joints = [name for name in hold if name in mech.joint_names]
+    held = tuple(
+        named_coordinate(mech, name).dimensionless(units(mech)) for name in hold if name not in mech.joint_names
+    )
+    free = np.ones(mech.nv, dtype=bool)
+    free[moved_by(mech, joints, "hold")] = False
+    made = Family(mech, free, held, int(free.sum()))
+    rng, near = np.random.default_rng(0), [q]
+    for size in TRIALS:
+        with contextlib.suppress(AssemblyError):  # it need not close there
+            guess = made.moved(q, size * free * rng.normal(size=mech.nv))
+            near.append(assemble(mech, guess, hold=joints, tries=1))
+    made = Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+    if not made.dof and not hold:
+        refuse_structure(mech)
+    return made
+
+
+def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
+    """Refuse families of another dimension, that of q."""
+    if made.dof == dof:
+        return
+    held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+    surplus = made.dof - dof
+    advice = f"hold {-surplus} fewer"
+    if surplus > 0:
+        advice = f"hold {surplus} more (hold=...){instead}{hint(made.mech, q)}"
+    raise MechanismError(
+        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
+        f"{made.dof}{held}: {advice}"
+    )

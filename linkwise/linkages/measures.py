@@ -1,0 +1,54 @@
+"""Numbers that are zero in singular positions of closed mechanisms: of inputs, of outputs, of the loops themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ..constraints.named_coordinates import velocity_map
+from ..mechanism import MechanismError
+from ..mechanism.checks import names_of
+from .manifolds import Family
+
+ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero but for rounding, and has no sign
+Kind = Literal["constraint", "input", "output"]
+
+
+class Measure:
+    """What is zero in singular positions: rows N, N a basis of the motions that the loops allow.  Its smallest singular
+    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously.  It is
+    exactly zero where it is zero but for rounding: a sign would be that of the rounding."""
+
+    def __init__(self, kind: Kind, names: Sequence[str], whole: Family):
+        what = f"{kind}s"
+        count, self.rows = velocity_map(whole.mech, names, what)
+        self.kind = kind
+        if count != whole.dof:
+            raise MechanismError(
+                f"mechanism {whole.mech.name!r} has {whole.dof} degree{'s' * (whole.dof != 1)} of freedom, but {what} "
+                f"name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
+            )
+
+    def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
+        """(...): at q (..., nq) with the basis (..., nv, dof)."""
+        matrix = self.rows(q) @ basis
+        s = np.linalg.svd(matrix, compute_uv=False)
+        least = np.where(s[..., -1] > ROUNDED * s[..., 0], s[..., -1], 0.0)
+        return np.where(np.linalg.det(matrix) < 0.0, -least, least)
+
+
+def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()) -> list[Measure]:
+    """Those of the inputs and of the outputs, where they are given.  What is held is given too: it counts where they
+    are fewer than the degrees of freedom."""
+    given: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
+    for kind, names in given:
+        if names and velocity_map(whole.mech, names, f"{kind}s")[0] < whole.dof:
+            names += [name for name in names_of(hold) if name not in names]
+    return [Measure(kind, names, whole) for kind, names in given if names]
+
+
+def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(...): 1 where two bases of neighbouring planes are turned alike, -1 where one is the other's mirror image."""
+    return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)

@@ -1,0 +1,242 @@
+"""How far a coordinate of a closed mechanism can go, and what stops it there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
+from ..display import mimebundle
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from .manifolds import Family, closed_start, family, require_dof
+from .maximization import Climb
+from .paths import DEAD_CENTRE, FULL_ROTATION, STUCK, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
+
+SAME_PLACE = 1e-9  # in the units of the mechanism
+STANDS_STILL = "stands still"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeEnd:
+    """Where a range ends.
+
+    value   of the coordinate, infinite where nothing stops it
+    cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
+            "full rotation" and "unlimited" (a slide without stops): nothing stops it; "stands still": it does not move;
+            "search ended" (the motion goes on and on) or "stuck": not known to be an end
+    q       (nq,): the configuration there; where nothing stops the coordinate, that at the end of one round
+    joint   the joint at its limit, several with commas between, "" elsewhere
+    """
+
+    value: float
+    cause: str
+    q: np.ndarray
+    joint: str = ""
+
+    def __repr__(self) -> str:
+        return f"{self.value:.6g} ({self.cause}{f' of {self.joint}' if self.joint else ''})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeOfMotion:
+    """The range of one coordinate, from ``range_of_motion``.
+
+    ends           the lowest and the highest value that is reached without taking the mechanism apart
+    driven         how far the coordinate itself can be driven from q to either side: to the next dead centre
+    dead_centres   all positions where the coordinate turns back, in the order in which they are passed
+    path           the motion; with several degrees of freedom, that from the lowest to the highest value
+    values         (n,): of the coordinate along the path
+    """
+
+    coordinate: str
+    ends: tuple[RangeEnd, RangeEnd]
+    driven: tuple[RangeEnd, RangeEnd]
+    dead_centres: tuple[RangeEnd, ...]
+    path: MotionPath
+    values: np.ndarray
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.path.mechanism
+
+    def value_at(self, q: np.ndarray) -> float:
+        """Value of the coordinate at a configuration (nq,) on the path, with as many turns as the path has there."""
+        nearest = int(np.argmin(np.linalg.norm(self.path.family.difference(self.path.q, q), axis=-1)))
+        coordinate = named_coordinate(self.mechanism, self.coordinate)
+        return float(coordinate.centred(float(self.values[nearest])).value(np.asarray(q, dtype=float)))
+
+    @property
+    def lower(self) -> float:
+        """The lowest value, minus infinity where nothing stops the coordinate."""
+        return self.ends[0].value
+
+    @property
+    def upper(self) -> float:
+        """The highest value, infinity where nothing stops the coordinate."""
+        return self.ends[1].value
+
+    def __repr__(self) -> str:
+        lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
+        same = SAME_PLACE * named_coordinate(self.mechanism, self.coordinate).unit(self.path.family.units)
+        if any(abs(one.value - other.value) > same for one, other in zip(self.ends, self.driven, strict=True)):
+            lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
+        return "\n".join(lines)
+
+    _repr_mimebundle_ = mimebundle
+
+
+def range_of_motion(
+    mech: Mechanism, coordinate: str, q: Any = None, hold: Sequence[str] = (), limits: bool = False
+) -> RangeOfMotion:
+    """How far a coordinate can go in the assembly mode of q, and what stops it at either end.
+
+    With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
+    centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
+    from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
+    might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
+
+    coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
+                 ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``,
+                 ``link.pitch``, ``link.roll`` (its orientation: rotations about fixed axes x, y and z, in this order;
+                 of planar mechanisms the angle about the normal of the plane, as many turns as it makes)
+    q            (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
+    hold         joints and coordinates that stand still
+    limits       whether the limits of joints are ends too; by default they are not looked at
+    """
+    found = range_found(mech, coordinate, q, hold, limits)
+    warn_of_unknown_ends(found)
+    return found
+
+
+def warn_of_unknown_ends(found: RangeOfMotion) -> None:
+    """Say at which ends of a range the search gave up."""
+    unknown = [str(end) for end in found.ends if end.cause in (TOO_LONG, STUCK)]
+    if unknown:
+        warn_caller(
+            f"range of {found.coordinate!r} of mechanism {found.mechanism.name!r}: {' and '.join(unknown)} is where "
+            "the search was given up, not an end of the range; what is beyond is not known",
+            MechanismWarning,
+        )
+
+
+def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
+    """What ``range_of_motion`` finds, known or not."""
+    measured = named_coordinate(mech, coordinate)
+    start = closed_start("range_of_motion", mech, q, (hold,))
+    made = family(mech, start, hold)
+    if made.dof > 1:
+        return _range_of_climbs(made, measured, start, limits)
+    require_dof("range_of_motion", made, start, hold, 1)
+    path = motion_path(made, start, limits, toward=measured.dimensionless(made.units).rows(start))
+    return _range_along(path, measured)
+
+
+def _range_along(path: MotionPath, measured: NamedCoordinate) -> RangeOfMotion:
+    values, scaled = measured.along(path.q), measured.dimensionless(path.family.units)
+    unit = measured.unit(path.family.units)
+    if np.ptp(values) <= unit * SAME_PLACE:
+        still = _end(measured.centred(values[0]), path.q[0], STANDS_STILL)
+        return RangeOfMotion(measured.name, (still, still), (still, still), (), path, values)
+    turning = path.roots(lambda q, tangent, i: float(scaled.rows(q) @ tangent))
+    dead = [
+        (float(path.arc[i] + x), _end(measured.centred(values[i]), path.at(i, x)[0], DEAD_CENTRE)) for i, x in turning
+    ]
+    advance = float(values[-1] - values[0])
+    if path.is_closed and abs(advance) > 1e-6 * unit:
+        sides = (-math.inf, path.q[0]), (math.inf, path.q[-1])
+        ends = [RangeEnd(value, FULL_ROTATION, q) for value, q in sides]
+    else:
+        stops = [end for _, end in dead] + ([] if path.is_closed else _stops(path, measured, values))
+        ends = [min(stops, key=lambda end: end.value), max(stops, key=lambda end: end.value)]
+    driven = _driven(path, measured, values, dead, tuple(ends))
+    return RangeOfMotion(measured.name, (ends[0], ends[1]), driven, tuple(end for _, end in dead), path, values)
+
+
+def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") -> RangeEnd:
+    return RangeEnd(float(measured.value(q)), cause, q, joint)
+
+
+def _stops(path: MotionPath, measured: NamedCoordinate, values: np.ndarray) -> list[RangeEnd]:
+    """Both ends of a path that does not come back."""
+    ends = [
+        _end(measured.centred(values[-side]), path.q[-side], path.causes[side], path.joints[side]) for side in (0, 1)
+    ]
+    return [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
+
+
+def _unlimited(path: MotionPath, measured: NamedCoordinate, side: int, end: RangeEnd) -> RangeEnd:
+    """The end of a straight path on which the coordinate goes on and on is none."""
+    rate = float(measured.dimensionless(path.family.units).rows(end.q) @ path.tangents[-side]) * (1.0 if side else -1.0)
+    if end.cause != TOO_LONG or not path.is_straight[side] or abs(rate) <= SAME_PLACE:
+        return end
+    return replace(end, value=math.copysign(math.inf, rate), cause=UNLIMITED)
+
+
+def _driven(
+    path: MotionPath,
+    measured: NamedCoordinate,
+    values: np.ndarray,
+    dead: Sequence[tuple[float, RangeEnd]],
+    ends: tuple[RangeEnd, ...],
+) -> tuple[RangeEnd, RangeEnd]:
+    """The stops next to the start of the path, at arc length zero, on either side."""
+    if path.is_closed:
+        round_back = float(values[0] - values[-1])
+        stops = [*((arc - path.arc[-1], _one_round_back(path, end, round_back)) for arc, end in dead), *dead]
+    else:
+        first, last = _stops(path, measured, values)
+        stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
+    behind = [end for arc, end in stops if arc <= SAME_PLACE]
+    ahead = [end for arc, end in stops if arc > SAME_PLACE]
+    if not behind or not ahead:
+        return ends[0], ends[1]
+    low, high = sorted((behind[-1], ahead[0]), key=lambda end: end.value)
+    return low, high
+
+
+def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
+    """The same position as it was passed a round earlier, the coordinate changed by what a round does to it."""
+    return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
+
+
+# -- several degrees of freedom -----------------------------------------------------------------------
+
+
+def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
+    made = replace(made, limited=limits)
+    slack = LimitSlack(made.mech) if limits else None
+    require_within(made.mech, slack, start)
+    turns = measured.turns or _can_rotate(made, measured.name)
+    here = float(measured.value(start))
+    climbs = [Climb(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)]
+    ends = []
+    for climb in climbs:
+        end = _end(measured.centred(climb.value * measured.unit(made.units)), climb.q[-1], climb.cause, climb.joint)
+        ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
+    down, up = climbs
+    q = np.array([*down.q[:0:-1], *up.q])
+    ways = made.difference(q[:-1], q[1:])
+    ways = np.concatenate([ways, ways[-1:]]) if len(ways) else np.zeros((1, made.mech.nv))
+    sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
+    tangents = np.divide(ways, sizes, out=np.zeros_like(ways), where=sizes > 0.0)
+    arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
+    causes, joints = (down.cause, up.cause), (down.joint, up.joint)
+    path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
+    ends = [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
+    dead = tuple(end for end in ends if end.cause == DEAD_CENTRE)
+    values = measured.along(q)
+    values = values + (here - values[len(down.q) - 1])  # without jumps, and what it was at the start
+    return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, values)
+
+
+def _can_rotate(made: Family, name: str) -> bool:
+    """Whether the coordinate is an angle that is the same after a full turn."""
+    joint, _, number = name.partition("[")
+    if joint not in made.mech.joint_names:
+        return False
+    own = made.mech.v_index(joint)
+    return bool(made.periodic[own][int(number[:-1] or 0)]) if own.stop - own.start > int(number[:-1] or 0) else False

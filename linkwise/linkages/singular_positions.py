@@ -1,0 +1,247 @@
+"""Singular positions of closed mechanisms along a motion: where loops, inputs or outputs stop determining it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from ..constraints.decomposition import decompose
+from ..constraints.named_coordinates import velocity_map
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from .manifolds import Family, closed_start, family, require_dof
+from .measures import Kind, Measure, measures, same_sense
+from .paths import STUCK, TOO_LONG, MotionPath, motion_path
+from .workspaces import SingularCurve, workspace
+
+SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
+ROUGHLY_SINGULAR = 1e-4
+REACH = 0.04  # along the curve: on both sides of a position where loops depend on each other, whence it is interpolated
+NODES = REACH * np.cos(np.pi * (np.arange(10) + 0.5) / 10)  # Chebyshev's, none of them close to the middle
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SingularPosition:
+    """A configuration in which a mechanism is singular.
+
+    kind      "input": it moves though the inputs stand still, a dead centre for them (singularity of the second kind,
+              "parallel"); "output": inputs move though the outputs stand still (first kind, "serial"); "constraint":
+              constraints of the loops depend on each other, more motions are possible than elsewhere
+    q         (nq,): the configuration
+    arc       where it is on the path of the motion, see ``MotionPath``
+    motions   (nv, k), orthonormal: what can move there while it cannot elsewhere; of "constraint", all motions
+    """
+
+    kind: Kind
+    q: np.ndarray
+    arc: float
+    motions: np.ndarray
+
+    def __repr__(self) -> str:
+        q = np.array2string(self.q, precision=6, suppress_small=True, threshold=12)
+        return f"<SingularPosition {self.kind!r} at q = {q}>"
+
+
+@overload
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = ...,
+    outputs: Sequence[str] = ...,
+    hold: Sequence[str] = ...,
+    limits: bool = ...,
+) -> tuple[SingularPosition, ...]: ...
+
+
+@overload
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = ...,
+    outputs: Sequence[str] = ...,
+    hold: Sequence[str] = ...,
+    limits: bool = ...,
+    *,
+    over: Sequence[str],
+    bounds: Any = ...,
+    points: int | tuple[int, int] = ...,
+) -> tuple[SingularCurve, ...]: ...
+
+
+def singular_positions(
+    mech: Mechanism,
+    inputs: Sequence[str],
+    q: Any = None,
+    outputs: Sequence[str] = (),
+    hold: Sequence[str] = (),
+    limits: bool = False,
+    *,
+    over: Sequence[str] = (),
+    bounds: Any = None,
+    points: int | tuple[int, int] = 61,
+) -> tuple[SingularPosition, ...] | tuple[SingularCurve, ...]:
+    """All singular positions that are met as the mechanism moves from q with one degree of freedom, in the order in
+    which they are passed; or, over two coordinates, the curves on which it is singular.
+
+    inputs    joints and coordinates (named as for ``range_of_motion``) that drive the mechanism, as many as it has
+              degrees of freedom; those of ``hold`` need not be named again, here and in ``outputs``
+    outputs   the same of what is driven; without them singular positions of outputs are not looked for
+    hold      joints and coordinates that stand still; as many as leave one degree of freedom, or two of ``over``
+    limits    whether the motion ends at the limits of joints
+    over, bounds, points   two coordinates, the rectangle of them that is looked at, and the grid, see ``workspace``
+
+    Positions are found to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
+    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` says where the motion
+    was not followed to its end, so that more may be beyond.
+    """
+    if len(over):
+        return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
+    start = closed_start("singular_positions", mech, q, (inputs, outputs, hold))
+    made = family(mech, start, hold)
+    require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
+    toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
+    path = motion_path(made, start, limits, toward)
+    found = tuple(_along(path, inputs, outputs, hold))
+    _warn_of_unknown_parts(path)
+    return found
+
+
+def _warn_of_unknown_parts(path: MotionPath) -> None:
+    """Say that the motion was not followed to its end; on a straight line nothing changes any more."""
+    ends = zip(path.causes, path.is_straight, strict=True)
+    if any(cause == STUCK or (cause == TOO_LONG and not straight) for cause, straight in ends):
+        warn_caller(
+            f"the motion of mechanism {path.mechanism.name!r} was not followed to its end "
+            f"({' and '.join(path.causes)}): there may be more singular positions beyond; limits=True "
+            "ends it at the limits of joints",
+            MechanismWarning,
+        )
+
+
+def _along(
+    path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
+) -> list[SingularPosition]:
+    """All singular positions of a motion, in the order in which they are passed."""
+    whole = family(path.mechanism, path.q[0], ())
+    found = _dependent_loops(path, whole)
+    bases = whole.basis(path.q)
+    senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
+    bases[..., 0] *= senses[:, None]
+    for measure in measures(whole, inputs, outputs, hold):
+        found += _zeros(path, whole, measure, bases)
+    return sorted(found, key=lambda position: position.arc)
+
+
+def _zeros(path: MotionPath, whole: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
+    """Where the measure changes its sign, and where it touches zero, as it does where it vanishes twice at once."""
+
+    def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
+        basis = whole.basis(q)
+        return float(measure(q, basis) * same_sense(bases[i], basis))
+
+    places = path.roots(signed)
+    sizes = np.abs(measure(path.q, bases))
+    for k in _local_minima(path, sizes):
+        window = [path.arc[k] - _step(path, k - 1), path.arc[k] + _step(path, k)]
+        rounds = (-path.arc[-1], 0.0, path.arc[-1]) if path.is_closed else (0.0,)
+        if not any(window[0] <= path.arc[i] + x + turn <= window[1] for i, x in places for turn in rounds):
+            distance, least = _least(path, k, lambda q, k=k: abs(signed(q, q, k)))  # type: ignore[misc]
+            if least < SINGULAR * float(np.median(sizes)):
+                places.append((k, distance))
+    found = []
+    for i, distance in places:
+        q = path.at(i, distance)[0]
+        motions = _motions(whole, np.concatenate([whole.jacobian(q), measure.rows(q)]))
+        found.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), motions))
+    return found
+
+
+def _motions(whole: Family, rows: np.ndarray) -> np.ndarray:
+    """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
+    something."""
+    parts = decompose(rows, SINGULAR)
+    null = parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
+    return np.linalg.qr(whole.units.velocities[:, None] * null)[0]
+
+
+def _step(path: MotionPath, i: int) -> float:
+    """The length of the step behind the i-th configuration, also across the start of a closed path."""
+    count = len(path.steps)
+    return float(path.steps[i % count]) if path.is_closed or 0 <= i < count else 0.0
+
+
+def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
+    """Configurations of a path at which a number is smaller than at the neighbours."""
+    before, after = np.concatenate([[np.inf], sizes[:-1]]), np.concatenate([sizes[1:], [np.inf]])
+    if path.is_closed:  # the last is the first once more
+        before[0], after[-1] = sizes[-2], -np.inf
+    # Beside a zero a number cannot be more than half of the largest; one that only rounding changes has no minima.
+    return np.flatnonzero((sizes <= before) & (sizes < after) & (sizes < 0.5 * sizes.max())).tolist()
+
+
+def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    """The distance from the k-th configuration, within a step to either side, at which a size is smallest, and the
+    size."""
+    from scipy.optimize import minimize_scalar  # here: importing it takes longer than everything else together
+
+    least = minimize_scalar(
+        lambda x: size(path.at(k, x)[0]),
+        bounds=(-_step(path, k - 1), _step(path, k)),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(least.x), float(least.fun)
+
+
+# -- loops that depend on each other ------------------------------------------------------------------
+
+
+def _dependent_loops(path: MotionPath, whole: Family) -> list[SingularPosition]:
+    """Where constraints depend on each other that elsewhere do not: minima of their conditioning that are zero."""
+    found: list[SingularPosition] = []
+    if not whole.rank:
+        return found
+    for k in _local_minima(path, whole.conditioning(path.q)):
+        distance, q = _zero_beside(path, whole, k)
+        if whole.conditioning(q) < SINGULAR:
+            motions = _motions(whole, whole.jacobian(q))
+            found.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
+    return found
+
+
+def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.ndarray]:
+    """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
+    they do.
+
+    At the distance x from it rounding moves the mechanism by 1e-16 / x, so that it cannot be approached to more than
+    1e-8.  It is interpolated from positions on both sides that are known to rounding: there the smallest singular value
+    is smooth if it changes its sign in the middle.
+    """
+
+    def size(q: np.ndarray) -> float:
+        return float(whole.conditioning(q))
+
+    middle, least = _least(path, k, size)
+    if least > ROUGHLY_SINGULAR:
+        return middle, path.at(k, middle)[0]
+    nearby = [path.at(k, middle + x)[0] for x in NODES]
+    signed = [np.copysign(size(q), x) for x, q in zip(NODES, nearby, strict=True)]
+    offset = _root_of(_fit(np.array(signed)))
+    moved = np.array([whole.difference(path.q[k], q) for q in nearby])
+    change = np.array([_fit(column)(offset) for column in moved.T])
+    return middle + offset, whole.moved(path.q[k], change)
+
+
+def _fit(values: np.ndarray) -> Any:
+    """The polynomial with these values at the nodes."""
+    return np.polynomial.Chebyshev.fit(NODES, values, len(NODES) - 1)
+
+
+def _root_of(polynomial: Any, iterations: int = 10) -> float:
+    """The root next to zero, by Newton's iteration."""
+    slope, x = polynomial.deriv(), 0.0
+    for _ in range(iterations):
+        x -= float(polynomial(x) / slope(x))
+    return x

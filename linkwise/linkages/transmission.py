@@ -1,0 +1,254 @@
+"""How well a linkage passes motion and force on, from an input to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.store import float64_function
+from ..constraints.decomposition import decompose, row_sizes, times
+from ..constraints.equations import counted_jacobian, require_finite, velocity_rows, warn_if_open
+from ..constraints.named_coordinates import NamedCoordinate, named_coordinate
+from ..constraints.reactions import wrenches_of_joints, wrenches_of_loops
+from ..constraints.redundancy import closable_error
+from ..constraints.singular import AT_SINGULAR
+from ..constraints.sizes import sizes, units
+from ..dynamics import trees as tree
+from ..dynamics.states import ByJoint, Float64Array, checked_arrays
+from ..mechanism import Loop, Mechanism, MechanismError
+from ..mechanism.checks import names_of
+from .manifolds import family
+
+STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
+TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
+NOTHING = 1e-9  # of the largest force
+
+
+def mechanical_advantage(
+    mech: Mechanism, q: ByJoint, input: str, output: str, hold: Sequence[str] = ()
+) -> Float64Array | float:
+    """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
+    rate of the input over that of the output.
+
+    input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, ``link.x``, ``.y``, ``.z``,
+                    or ``link.yaw``, ...; forces are those along them, moments at revolute joints and of angles
+    hold            joints that stand still, if the output does not follow from the input otherwise
+
+    Infinite where the output stands still while the input moves (a toggle, or dead centre), zero where the input
+    does; nan in singular positions, where branches of the motion meet (a parallelogram in one line) and no ratio
+    follows from the position.  Its inverse is the ratio of the velocities.
+    """
+    (q,) = checked_arrays(mech, q=q)
+    given, found, _, known = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(known, given / found, np.nan)
+    return ratio if q.ndim > 1 else float(ratio)
+
+
+def transmission_angle(
+    mech: Mechanism,
+    q: ByJoint,
+    input: str,
+    output: str,
+    at: str | None = None,
+    hold: Sequence[str] = (),
+) -> Float64Array | float:
+    """(...): in radians, from 0 to pi / 2: 90 degrees less the angle between the force that moves the output link and
+    the direction in which that moves where the force acts.  Of a four-bar it is the angle between coupler and rocker,
+    or what that lacks of 180 degrees; of a slider-crank the angle between the rod and the normal of the slide.
+
+    input, output   joints of one degree of freedom, or one coordinate of others (``joint[k]``, ``joint.x``); the output
+                    link is the one that the output joint moves
+    at              the joint or loop by which the output link is moved, where it has several that carry forces
+    hold            joints that stand still, if the output does not follow from the input otherwise
+
+    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does; nan
+    in singular positions, where branches of the motion meet.
+    Where no force moves it, as in Cardan joints and in spherical linkages whose joints are all at the centre, the same
+    is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
+    it is the angle between the planes of coupler and rocker.
+    """
+    driver, driven = (_of_a_joint(mech, name) for name in (input, output))
+    for name in names_of(hold):
+        mech.place(name)
+    if input == output:
+        raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
+    (q,) = checked_arrays(mech, q=q)
+    given, found, motion, known = _rates(mech, q, (driver, driven), hold)
+    if not q.size:
+        return np.zeros(q.shape[:-1])
+    # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
+    forces = found[..., None] * driver.rows(q) - given[..., None] * driven.rows(q)
+    joint = _joint_of(mech, output)
+    pushes = _pushes(mech, q, forces, hold, joint)
+    one = _chosen(mech, pushes, joint, at)
+    linear, angular = _velocity_at(mech, q, joint, one.place, motion)
+    length = units(mech).length
+    work = [np.linalg.norm(x, axis=-1) for x in (one.force, linear, one.moment, angular)]
+    scale = (work[0] + work[2] / length) * (work[1] + work[3] * length)
+    angle = np.where(
+        work[0] * work[1] > NOTHING * scale,
+        _share(one.force, linear),
+        _share(one.moment, times(one.transmitted, angular)),
+    )
+    angle = np.where(known, angle, np.nan)
+    return angle if q.ndim > 1 else float(angle)
+
+
+def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
+    """(...): 90 degrees less the angle between two vectors; nan where one of them is zero."""
+    most = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
+    useful = np.abs(np.einsum("...i,...i->...", force, motion))
+    return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
+
+
+def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
+    """The coordinate of that name, which must be one of a joint: only joints move links by forces of their own."""
+    place = mech.coordinate_place("q", name)
+    if name not in mech.joint_names and place is not None:  # a link may have the name of its joint
+        joint = mech.joint_of_coordinate(name)
+        return named_coordinate(mech, f"{joint}[{place - mech.q_index(joint).start}]")
+    link = name.rpartition(".")[0]
+    if link not in mech.frames:
+        mech.body_index(name)  # what is no joint is refused
+        return named_coordinate(mech, name)
+    body = mech.frame(link).body
+    joint = mech.bodies[body].joint if body >= 0 else ""
+    own = [one for one in mech.q_names if joint in (one, mech.joint_of_coordinate(one))] if joint else []
+    raise MechanismError(
+        f"transmission_angle is about forces on the link that a joint moves, and {name!r} is the place of a link: name "
+        "a coordinate of a joint" + (f"; that of this link has {', '.join(map(repr, own))}" if own else "")
+    )
+
+
+def _joint_of(mech: Mechanism, name: str) -> str:
+    return name if name in mech.joint_names else mech.joint_of_coordinate(name)
+
+
+# -- motion -------------------------------------------------------------------------------------------
+
+
+def _rates(
+    mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
+) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
+    """(...), (...), (..., nv): the rates of both as the mechanism moves, their scale open; zero but for rounding is
+    zero; the velocities of that motion; and (...) whether it follows from the position.
+
+    There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
+    other.
+    """
+    require_finite(mech, q)
+    warn_if_open(mech, closable_error(mech, q))
+    if not q.size:
+        nothing = np.zeros(q.shape[:-1])
+        return nothing, nothing, np.zeros((*q.shape[:-1], mech.nv)), nothing > 0.0
+    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
+    rows = np.stack([one.dimensionless(made.units).rows(q) for one in ends], axis=-2)
+    basis = made.basis(q)
+    u, s, turned = np.linalg.svd(rows @ basis)
+    if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
+        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+        freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
+        raise MechanismError(
+            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {made.dof} "
+            f"degrees of freedom{held}"
+        )
+    rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
+    given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
+    motion = made.units.velocities * times(basis, turned[..., 0, :])
+    return given, found, motion, made.conditioning(q) > AT_SINGULAR if made.rank else np.ones(q.shape[:-1], dtype=bool)
+
+
+def _velocity_at(
+    mech: Mechanism, q: Float64Array, joint: str, place: Float64Array, motion: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """(..., 3) each: the velocity in the world of a point of the link that a joint moves, and its angular velocity, by
+    that joint alone; of one with several degrees of freedom, as these move in the motion (..., nv)."""
+    link, own = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
+    share = motion[..., own] if own.stop - own.start > 1 else np.ones(1)
+    column = times(tree.jacobian(mech, q, link, "world_aligned")[..., own], share)
+    arm = place - tree.frame_pose(mech, q, link)[..., :3, 3]
+    return column[..., 3:] + np.cross(column[..., :3], arm), column[..., :3]
+
+
+# -- forces -------------------------------------------------------------------------------------------
+
+
+class _Push(NamedTuple):
+    """A joint or loop that acts on a link, in the world; signs are open.
+
+    force, moment   (..., 3) each
+    place           (..., 3): where they act
+    transmitted     (..., 3, 3): takes from rotations the one that the joint leaves free, if there is just one
+    """
+
+    name: str
+    force: Float64Array
+    moment: Float64Array
+    place: Float64Array
+    transmitted: Float64Array
+
+
+def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
+    """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
+    loops, scale = counted_jacobian(mech, q), sizes(mech)
+    rows = velocity_rows(mech, hold, "hold")
+    held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
+    of_rows = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
+    stacked = np.concatenate([loops, held], axis=-2)
+    balance = decompose(stacked, rows=of_rows, columns=scale.columns).solve_transposed(forces)
+    multipliers = balance[..., : mech.n_constraints]
+    weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
+    inside = wrenches_of_joints(weightless, q, still, still, multipliers)
+    between, maps = wrenches_of_loops(mech, q, multipliers), float64_function(mech, "loop_motion_maps")(q)
+    body, found = mech.body_index(output), []
+    for k, child in enumerate(mech.bodies):
+        if child.parent == body:
+            pose = tree.frame_pose(mech, q, child.link)
+            moment, force = (times(pose[..., :3, :3], inside[..., k, part]) for part in (slice(3), slice(3, 6)))
+            own = mech.v_index(child.joint)
+            free = np.swapaxes(tree.jacobian(mech, q, child.link, "world_aligned")[..., :3, own], -1, -2)
+            transmitted = np.eye(3) - _projection_on_one(free)
+            found.append(_Push(child.joint, force, moment, pose[..., :3, 3], transmitted))
+    for k, loop in enumerate(mech.loops):
+        if isinstance(loop, Loop) and body in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
+            rotation, position = (np.asarray(part, float) for part in loop.pose_b)
+            pose = tree.frame_pose(mech, q, loop.link_b)
+            axes = pose[..., :3, :3] @ rotation
+            moment, force = (times(axes, between[..., k, part]) for part in (slice(3), slice(3, 6)))
+            held = maps[..., mech.constraint_index(loop.name), :3] @ np.swapaxes(axes, -1, -2)
+            transmitted = np.eye(3) - _projection_on_one(decompose(held, TOGETHER).null.swapaxes(-1, -2))
+            place = times(pose[..., :3, :3], position) + pose[..., :3, 3]
+            found.append(_Push(loop.name, force, moment, place, transmitted))
+    return found
+
+
+def _projection_on_one(axes: Float64Array) -> Float64Array:
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); nothing where they have several."""
+    svd = decompose(axes, TOGETHER)
+    return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
+
+
+def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
+    """The one by which the output link is moved."""
+    names = [one.name for one in pushes]
+    if at is not None:
+        if at not in names:
+            raise MechanismError(
+                f"nothing called {at!r} acts on the link that joint {output!r} of mechanism {mech.name!r} moves; "
+                f"available: {', '.join(names) or '(none)'}"
+            )
+        return pushes[names.index(at)]
+    forces = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
+    moments = [float(np.abs(one.moment).max(initial=0.0)) / units(mech).length for one in pushes]
+    none = NOTHING * max((*forces, *moments), default=0.0)
+    strengths = forces if max(forces, default=0.0) > none else moments
+    strong = [one for one, strength in zip(pushes, strengths, strict=True) if strength > none]
+    if len(strong) == 1:
+        return strong[0]
+    raise MechanismError(
+        f"the link that joint {output!r} of mechanism {mech.name!r} moves is pushed by "
+        + (f"{', '.join(one.name for one in strong)}: say which with at=" if strong else "nothing: name another output")
+    )

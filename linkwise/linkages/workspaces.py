@@ -1,0 +1,231 @@
+"""Two coordinates of a closed mechanism on a grid: where they can be, and along which curves it is singular there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..constraints.decomposition import decompose
+from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
+from ..dynamics.states import real_numbers
+from ..mechanism import Mechanism, MechanismError
+from .assembly_modes import Segments, Sheet
+from .contours import Edge, bracketed_roots, joined
+from .manifolds import closed_start, family, require_dof
+from .measures import Measure, measures, same_sense
+from .paths import TOO_LONG, UNLIMITED
+from .ranges import range_found, warn_of_unknown_ends
+
+BOUNDARY, LIMIT = "boundary", "limit"
+MARGIN = 0.05  # of a range
+ZERO = 1e-5  # of a measure at the ends of the interval: what is larger is a jump, not a zero
+Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class SingularCurve:
+    """A curve in a workspace.
+
+    kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
+                "constraint": singular positions as of ``SingularPosition``
+    points      (n, 2): the two coordinates
+    q           (n, nq): the configurations
+    is_closed   whether the last point is joined to the first
+    """
+
+    kind: str
+    points: np.ndarray
+    q: np.ndarray
+    is_closed: bool
+
+    def __repr__(self) -> str:
+        return f"<SingularCurve {self.kind!r}: {len(self.points)} points{', closed' * self.is_closed}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Workspace:
+    """Where two coordinates of a mechanism can be in one assembly mode, from ``workspace``.
+
+    coordinates    their names
+    first, second  (n1,), (n2,): their values on the grid
+    q              (n1, n2, nq): the configurations, NaN where there is none
+    measures       kind -> (n1, n2): a number that is zero in singular positions of that kind, and changes its sign at
+                   their curves; exactly zero at points of the grid on a curve, NaN where there is no configuration
+    curves         all curves on which the mechanism is singular, and the boundary
+    """
+
+    mechanism: Mechanism
+    coordinates: tuple[str, str]
+    first: np.ndarray
+    second: np.ndarray
+    q: np.ndarray
+    measures: dict[str, np.ndarray]
+    curves: tuple[SingularCurve, ...]
+
+    def __repr__(self) -> str:
+        kinds = sorted({curve.kind for curve in self.curves})
+        curves = ", ".join(f"{len(self.curves_of(kind))} of kind {kind!r}" for kind in kinds) or "none"
+        return (
+            f"<Workspace of {', '.join(self.coordinates)} of {self.mechanism.name}: {int(self.is_reached.sum())} of "
+            f"{self.is_reached.size} points of the grid are reached; curves: {curves}>"
+        )
+
+    @property
+    def is_reached(self) -> np.ndarray:
+        """(n1, n2): where the coordinates can be."""
+        return np.isfinite(self.q).all(axis=-1)
+
+    @property
+    def area(self) -> float:
+        """Of what is reached: every cell of the grid counts by its corners that are."""
+        cell = (self.first[1] - self.first[0]) * (self.second[1] - self.second[0])
+        there = self.is_reached.astype(float)
+        corners = there[:-1, :-1] + there[1:, :-1] + there[:-1, 1:] + there[1:, 1:]
+        return float(corners.sum() / 4.0 * cell)
+
+    def curves_of(self, kind: str) -> tuple[SingularCurve, ...]:
+        """The curves of one kind."""
+        return tuple(curve for curve in self.curves if curve.kind == kind)
+
+
+def workspace(
+    mech: Mechanism,
+    coordinates: Sequence[str],
+    bounds: Any = None,
+    q: Any = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    hold: Sequence[str] = (),
+    points: int | tuple[int, int] = 61,
+    limits: bool = False,
+) -> Workspace:
+    """Where two coordinates can be in the assembly mode of q, and the curves on which the mechanism is singular.
+
+    From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
+    cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
+    grid, and are straight between.
+
+    coordinates      two names as ``range_of_motion`` takes them
+    bounds           ((low, high), (low, high)): the rectangle that is looked at; by default as far as
+                     ``range_of_motion`` finds each coordinate to go, or a turn where nothing stops it
+    q                (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
+    inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
+    hold             joints and coordinates that stand still; as many as leave two degrees of freedom
+    points           of the grid, in both directions or in each
+    limits           whether the limits of joints are ends too
+    """
+    if isinstance(coordinates, str) or len(coordinates) != 2:
+        raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
+    named = [named_coordinate(mech, name) for name in coordinates]
+    start = closed_start("workspace", mech, q, (inputs, outputs, hold))
+    first_one, second_one = (one.centred(float(one.value(start))) for one in named)
+    pair = (first_one, second_one)
+    made = family(mech, start, hold)
+    require_dof("a workspace", made, start, hold, 2)
+    if bounds is None:
+        bounds = [_extent(mech, one, start, hold, limits) for one in pair]
+    first, second = _grid_lines(bounds, points)
+    sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
+    found = measures(sheet.whole, inputs, outputs)
+    curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
+    for measure in found:
+        curves += sign_curves(sheet, measure)
+    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
+    if mech.loops:
+        fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
+    return Workspace(
+        mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
+    )
+
+
+def _extent(
+    mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
+) -> tuple[float, float]:
+    """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
+    found = range_found(mech, coordinate.name, start, hold, limits)
+    if any(end.cause in (TOO_LONG, UNLIMITED) for end in found.ends):
+        raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
+    warn_of_unknown_ends(found)
+    if not np.isfinite([found.lower, found.upper]).all():
+        here = float(coordinate.value(start))
+        return here - np.pi, here + np.pi
+    margin = MARGIN * (found.upper - found.lower)
+    return found.lower - margin, found.upper + margin
+
+
+def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
+    box = real_numbers("bounds", bounds)
+    if box.shape != (2, 2) or not np.isfinite(box).all() or np.any(box[:, 0] >= box[:, 1]):
+        raise MechanismError(f"bounds are ((low, high), (low, high)), finite and low < high, not {bounds!r}")
+    counts = np.broadcast_to(points, (2,)).astype(int)
+    if np.any(counts < 2):
+        raise MechanismError(f"a grid has at least 2 points in each direction, not points = {points!r}")
+    return [np.linspace(low, high, int(count)) for (low, high), count in zip(box, counts, strict=True)]
+
+
+# -- curves -------------------------------------------------------------------------------------------
+
+
+def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
+    """Points on edges of the grid, joined to curves of one kind each."""
+    points = sheet.units * sheet.coordinates(q)
+    found = []
+    for kind in dict.fromkeys(kinds.tolist()):
+        own = np.flatnonzero(kinds == kind)
+        for chain, is_closed in joined([edges[k] for k in own.tolist()]):
+            found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
+    return found
+
+
+def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
+    """Where the way from a point of the grid to its neighbour ends: the coordinate between turns back."""
+    edges, q, at_limit = sheet.ends()
+    return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
+
+
+def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
+    """Where a measure changes its sign."""
+    segments, edges = sheet.inner_edges
+    q, crossed = _crossings(sheet, segments, edges, lambda q, which: measure(q, sheet.oriented(q)))
+    return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
+
+
+def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
+    """Where constraints of the loops depend on each other: a singular value of G changes its sign, if singular vectors
+    are turned continuously."""
+    rank = sheet.whole.rank
+    if not rank:
+        return []
+    segments, edges = sheet.inner_edges
+    there = decompose(sheet.whole.jacobian(segments.q[:, 0]))
+
+    def signed(q: np.ndarray, which: np.ndarray) -> np.ndarray:
+        here = decompose(sheet.whole.jacobian(q))
+        left = same_sense(there.u[which][..., :rank], here.u[..., :rank])
+        return left * same_sense(there.v[which][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
+
+    q, crossed = _crossings(sheet, segments, edges, signed)
+    return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q)
+
+
+def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Signed) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (k, nq) on edges of the grid at which ``signed(q, segment)``, continuous along a segment, changes
+    its sign; and the numbers of these edges, each of which has one."""
+    ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])
+    crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
+    if not len(crossed):
+        return np.zeros((0, sheet.q.shape[1])), crossed
+    between = sheet.between(edges, segments)
+    shares = bracketed_roots(
+        lambda share, which: signed(between(share, crossed[which]), crossed[which]),
+        *segments.shares[crossed].T,
+        *ends[:, crossed],
+    )
+    q = between(shares, crossed)
+    found = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
+    edge, first, counts = np.unique(segments.edge[crossed[found]], return_index=True, return_counts=True)
+    once = counts % 2 == 1  # twice is as good as not at all, as far as curves between edges are concerned
+    return q[np.flatnonzero(found)[first[once]]], edge[once]
