@@ -1,4 +1,4 @@
-"""What to add kinds, algorithms, methods, targets and formats with; CONTRIBUTING.md has the recipes."""
+"""What to add kinds, algorithms, methods, targets and formats with; docs/extending.md has the recipes."""
 
 from .compiler.known_targets import register_target
 from .compiler.targets.protocol import Target

@@ -1,61 +1,50 @@
-"""docs/architecture.md names every part of the package, and nothing that is not there."""
+"""The map of modules names every module, and each module says in its first sentence what is in it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
+from tools.module_map import first_sentence, folders, page
+
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "linkwise"
+MODULES = sorted((ROOT / "linkwise").rglob("*.py"))
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-MAP = PAGE[PAGE.index("## The map") : PAGE.index("## Who may import whom")]
 CODE = re.compile(r"`([\w./]+)`")
 
 
-def packages() -> list[Path]:
-    return sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_module_says_what_is_in_it(path):
+    assert len(first_sentence(path).split()) >= 2
 
 
-def test_every_package_and_top_level_module_is_on_the_map():
-    named = set(CODE.findall(MAP))
-    missing = [str(p.relative_to(PACKAGE)) for p in packages() if not {f"{p.name}/", f"linkwise/{p.name}/"} & named]
-    missing += [
-        path.name for path in PACKAGE.glob("*.py") if path.name not in named and f"linkwise/{path.name}" not in named
-    ]
-    assert not missing
+def test_the_map_has_every_module():
+    text = page()
+    rows = re.findall(r"^\| `(\w+\.py)` \| \S", text, re.MULTILINE)
+    headings = re.findall(r"^## (\S+)/$", text, re.MULTILINE)
+    assert sorted(rows) == sorted(
+        path.name for folder in folders() for path in folder.glob("*.py") if path.name != "__init__.py"
+    )
+    assert {path.parent.relative_to(ROOT).as_posix() for path in MODULES} <= {*headings}
 
 
-def test_every_file_that_is_not_one_of_a_kind_is_on_the_map():
-    """Files that are one of a kind (joints, readers, commands, papers, ...) are named by their kind."""
-    by_kind = {
-        "joints",
-        "spatial",
-        "mechanism",
-        "ir",
-        "trace",
-        "passes",
-        "targets",
-        "mjcf",
-        "urdf",
-        "cli",
-    }
-    rows = {row.split("|")[1]: row for row in MAP.splitlines() if row.startswith(("| `", "| **`"))}
-    missing = []
-    for package in packages():
-        if package.name in by_kind | {"readers", "viewer", "mechanics", "compiler"}:
-            continue
-        row = next(text for head, text in rows.items() if f"`{package.name}/`" in head)
-        missing += [
-            f"{package.name}/{path.name}"
-            for path in package.glob("*.py")
-            if path.name != "__init__.py" and f"`{path.name}`" not in row
-        ]
-    assert not missing
+def test_a_part_of_the_map_is_that_of_one_folder():
+    text = page("linkwise/compiler/ir")
+    assert "`program.py`" in text and "`kernel.py`" not in text and text.count("\n## ") == 0
 
 
-def test_what_is_on_the_map_is_there():
+def test_a_module_without_a_docstring_is_noticed(tmp_path):
+    (tmp_path / "silent.py").write_text("x = 1\n")
+    (tmp_path / "spoken.py").write_text('"""What it is: a test. More of it.\n\nAnd more."""\n')
+    assert first_sentence(tmp_path / "silent.py") == ""
+    assert first_sentence(tmp_path / "spoken.py") == "What it is: a test."
+
+
+def test_what_the_page_on_architecture_names_is_there():
     files = {path.name for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
-    gone = [name for name in CODE.findall(MAP) if name.endswith(".py") and name.rpartition("/")[2] not in files]
-    folders = {f"{path.name}/" for path in ROOT.rglob("*") if path.is_dir() and ".venv" not in path.parts}
-    gone += [name for name in CODE.findall(MAP) if name.endswith("/") and name.rpartition("/")[0] + "/" not in folders]
+    gone = [name for name in CODE.findall(PAGE) if name.endswith(".py") and name.rpartition("/")[2] not in files]
+    directories = {f"{path.name}/" for path in ROOT.rglob("*") if path.is_dir() and ".venv" not in path.parts}
+    gone += [name for name in CODE.findall(PAGE) if name.endswith("/") and name.split("/")[-2] + "/" not in directories]
     assert not gone

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import linkwise as lw
+from tools.words import LIMIT, words, written
 
 from .test_docs import LINK, ROOT
 from .test_source_distribution import SETTINGS
@@ -63,3 +64,9 @@ def test_workflows_test_every_python_of_the_metadata():
     assert re.findall(r"3\.\d+", tested) == re.findall(r"Python :: (3\.\d+)", kinds)
     for target in re.findall(r"run: make (\w+)", "".join(map(text, map(str, ROOT.glob(".github/workflows/*.yml"))))):
         assert f"\n{target}:" in text("Makefile")
+
+
+def test_pages_are_short_enough_to_be_read():
+    assert written() <= LIMIT
+    assert len(text("README.md").split()) <= 900 and text("CONTRIBUTING.md").count("\n") <= 150
+    assert {"howto", "tutorial", "theory", "coming_from", "pages", "generated"} <= {*words()}

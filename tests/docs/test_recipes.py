@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: every name in them exists, their examples run, each works in the files it names."""
+"""The recipes of docs/extending.md: every name in them exists, their examples run, each works in the files it names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from linkwise.readers import protocol
 
 from .test_docs import FENCE, ROOT, blocks, run_page
 
-PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+BOTH = PAGE + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 KINDS = ("joint", "operator", "algorithm", "target", "reader", "integrator", "command")
 PLACEHOLDERS = {"NAME", "PATH", "FILE", "OTHER"}
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -100,7 +101,7 @@ def is_known(span: str, names: set[str]) -> bool:
 
 def test_every_name_exists():
     names = defined_names()
-    spans = SPAN.findall(FENCE.sub("", PAGE))
+    spans = SPAN.findall(FENCE.sub("", BOTH))
     assert len(spans) > 80
     assert not [span for span in spans if not is_known(span, names)]
 
@@ -145,7 +146,7 @@ def restored_tables():
 def test_the_examples_run(restored_tables, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert all(len(blocks(recipe(kind))) >= 2 for kind in KINDS)
-    run_page(PAGE, "CONTRIBUTING.md")
+    run_page(PAGE, "extending.md")
     assert "python" in lw.codegen.TARGETS and "Drag" in RECORDS and "heun_step" in catalogue.ALGORITHMS
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from linkwise.mechanics.operators import Expression, Space
 from papers import PAPERS
 from tools.api_page import groups
+from tools.module_map import site_page
 from tools.public_api import is_module, public_modules
 from tools.stub import _home as home
 from tools.uses import makers, uses
@@ -74,6 +75,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield from reference_pages()
     yield "examples.md", examples_page()
     yield "gallery/index.md", gallery_page()
+    yield "modules.md", site_page("../architecture.md")
     for page, file in PROJECT.items():
         yield f"{page}.md", (ROOT / file).read_text(encoding="utf-8")
 

@@ -1,0 +1,299 @@
+"""What callers give to rollouts: by the names of joints and actuators or as arrays, checked, in one precision."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.program import Array
+from ..compiler.requests import parameter_arrays
+from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
+from ..compiler.runtime.explanations import KernelError
+from ..compiler.store import is_single
+from ..control.compiled import CompiledControl
+from ..dynamics.actuation import actuated_coordinates
+from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.passive import Passive
+from ..dynamics.resolved import no_controls, resolved
+from ..dynamics.states import otherwise, real_numbers
+from ..dynamics.trees import neutral
+from ..mechanics.elements.law import Acting
+from ..mechanics.elements.of_mechanism import with_varying_numbers
+from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
+from ..mechanism.quaternions import with_unit_quaternions
+from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, usual_step
+
+GAINS = ("kp", "kd")
+CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
+
+
+def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what} must map names to values, such as {example}, got {given!r}")
+    return given or {}
+
+
+def acting_laws(mech: Mechanism, passive: Any, step: Step, dt: Any) -> Acting:
+    """What acts by itself in steps of this method and with these parameters."""
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
+    explicit, implicit = fixed_steps(step.method, step_length(mech, dt), usual_step(mech), step.coordinates)
+    elements = resolved(mech, passive, explicit, implicit)
+    acting = Acting() if elements is None else elements.acting
+    varied = numbers_that_act(mech, step.parameters)
+    if not varied:
+        return acting
+    if passive is not None and any(kind != CONTACT_FRICTION for kind, _ in varied):
+        raise ValueError(
+            f"rollout: {', '.join(step.parameters)} of parameters are numbers of the mechanism's own joints, in whose "
+            "place passive acts: give one of the two"
+        )
+    return with_varying_numbers(mech, acting, varied, explicit)
+
+
+def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Which of these are not of the bare mechanism, but of springs, dampers, friction and contacts."""
+    _, places = parameter_arrays(mech, parameters)
+    found = tuple(key for own in places for key, _ in own if key[0] in NUMBERS_THAT_ACT)
+    idle = [mech.contact_pairs[k].name for kind, k in found if kind == CONTACT_FRICTION]
+    idle = [name for name in idle if not mech.forces.acts("contact", name)]
+    if idle:
+        raise MechanismError(
+            f"rollout: contact {idle[0]!r} of mechanism {mech.name!r} is switched off, and its friction does nothing: "
+            "mech.with_acting(contact=True) switches it on"
+        )
+    return found
+
+
+def with_controller(
+    mech: Mechanism, acting: Acting, feedback: Any, ctrl: Any, dt: Any, steps: int, varied: bool = False
+) -> tuple[Acting, Mapping[str, Any] | None, Any]:
+    """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
+    reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
+    if callable(feedback) and not (isinstance(feedback, CompiledControl) and feedback.compiles):
+        raise TypeError(
+            "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
+            "operational_space_control, "
+            "decoupled_tracking, lqr, joint_feedback of trees or without gravity, and lw.control.saturated of them) or "
+            f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
+            "tau=lw.motion.held(control, period) in its place"
+        )
+    if not isinstance(feedback, CompiledControl):
+        return acting, feedback, ctrl
+    if feedback.mech.nq != mech.nq or feedback.mech.nv != mech.nv:
+        raise MechanismError(f"rollout: the controller is one of {feedback.mech.name!r}, not of {mech.name!r}")
+    reference = feedback.references(step_length(mech, dt), steps)
+    own = np.zeros(acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
+    own = own[None] if own.ndim == 1 else own
+    rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
+    both = [np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)]
+    together = np.concatenate(both, axis=-1)
+    return Acting((*acting.laws, feedback.law_for(mech, varied))), None, together if together.shape[-1] else None
+
+
+def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:
+    """Control inputs and activations, where there are any; zero where nothing is given."""
+    found = {}
+    for name, given, size in (("ctrl", ctrl, acting.n_ctrl), (ACTIVATION, activation, acting.n_activation)):
+        if name == "ctrl":
+            given = inputs_by_actuator(mech, given)
+        if size:
+            found[name] = np.zeros(size, np.float32) if given is None else given  # exact, and decides on no precision
+        elif given is not None:
+            raise MechanismError(f"rollout: {no_controls(mech, name)}")
+    return found
+
+
+def schedule_of(mech: Mechanism, active: Any) -> dict[str, Any]:
+    """Which constraints hold, 1 or 0 each, where that is given."""
+    if active is None:
+        return {}
+    if not mech.loops:
+        raise MechanismError(
+            f"rollout: mechanism {mech.name!r} has no constraints, which active= switches: "
+            "linkwise.contact.hold_frames makes those of feet"
+        )
+    if on_device(active):
+        return {ACTIVE: active}
+    values = np.asarray(plain(active))
+    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise MechanismError(
+            "rollout: active must be booleans, whether each constraint of mech.loops holds, (..., "
+            f"{len(mech.loops)},) or (..., steps, {len(mech.loops)})"
+        )
+    return {ACTIVE: values.astype(np.float32)}  # exact, and decides on no precision
+
+
+def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Target and gains, all three of them if there is any."""
+    named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
+    for name in named:
+        one_of("part of feedback", name, (*FEEDBACK, GAIN))
+    if {"kp", GAIN} & {*named} and "target" not in named:
+        raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
+    if not named:
+        return {}
+    still = neutral(mech).astype(np.float32)  # exact, and does not decide on the precision
+    found = {"target": still, "kp": 0.0, "kd": 0.0} | {
+        name: feedback_by_joint(mech, name, x) for name, x in named.items()
+    }
+    return {name: found[name] for name in (*FEEDBACK, GAIN) if name in found}
+
+
+def feedback_by_joint(mech: Mechanism, name: str, given: Any) -> Any:
+    """Target or gains as an array if they are given by the names of joints."""
+    if not isinstance(given, Mapping):
+        return given
+    return configuration_by_joint(mech, name, given) if name == "target" else rates_by_joint(mech, name, given, 0.0)
+
+
+def drive_array(mech: Mechanism, name: str, given: Any) -> np.ndarray:
+    """(..., n): "tau", "ctrl", "target", "kp" or "kd" of all coordinates or actuators, by name or not; where nothing is
+    given zero, or the initial configuration."""
+    if name == "ctrl":
+        given = inputs_by_actuator(mech, given)
+    else:
+        given = feedback_by_joint(mech, name, given)
+    if given is None:
+        return mech.initial.copy() if name == "target" else np.zeros(mech.n_ctrl if name == "ctrl" else mech.nv)
+    values = real_numbers(name, plain(given))
+    return _of_motors(mech, values) if name in GAINS and values.ndim == 0 else values
+
+
+def _of_motors(mech: Mechanism, gain: np.ndarray) -> np.ndarray:
+    """(nv,): one gain, of all coordinates that have a motor."""
+    return np.where(actuated_coordinates(mech, mech.initial, None), gain, 0.0)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or on_device(x)
+
+
+def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
+    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE)), **asked}
+    made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
+    chosen = [x for name, x in given.items() if x is not None and name not in made]
+    single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
+    return "float32" if single else "float64"
+
+
+def step_length(mech: Mechanism, dt: Any) -> Any:
+    """dt, that of the mechanism's file if it is left out."""
+    if dt is None and mech.metadata.timestep is None:
+        raise KernelError(
+            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.metadata.timestep, "
+            "<option timestep> of MJCF): give the length of a step, in seconds"
+        )
+    return mech.metadata.timestep if dt is None else dt
+
+
+def stride(steps: int, every: int, final_only: bool) -> int:
+    """The number of steps from one kept state to the next."""
+    every = count("every", every, 1)
+    if final_only:
+        if every != 1:
+            raise ValueError("give every or final_only, not both: final_only keeps the last state alone")
+        return max(1, steps)
+    if steps % every:
+        raise ValueError(f"every must divide the number of steps: {steps} steps are no multiple of {every}")
+    return every
+
+
+def count(what: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{what} must be an integer, at least {least}, got {value!r}")
+    return int(value)
+
+
+def input_arrays(
+    mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
+) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
+    """The inputs of the rollout, those given per step as (..., records, every, core), and the shape of the batch."""
+    arrays, batches = {}, {}
+    for array in inputs:
+        per_step, core = array.name in PER_STEP, array.shape
+        values = own = _numbers(mech, array.name, given[array.name], dtype)
+        if per_step and values.ndim == len(core):
+            values = values[None]
+        elif array.name in GAINS and values.ndim == 0:
+            values = _of_motors(mech, values).astype(dtype)
+        lead = values.ndim - len(core)
+        if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
+            raise KernelError(_misfit(array, own.shape, steps if per_step else None))
+        if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
+            values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
+        if array.name == "dt" and isinstance(values, np.ndarray) and not np.isfinite(values).all():
+            raise MechanismError(f"rollout: dt must be finite, the length of a step in seconds, not {given['dt']!r}")
+        batches[array.name] = values.shape[: lead - per_step]
+        arrays[array] = by_step(values, len(core), steps, every) if per_step else values
+    try:
+        return arrays, np.broadcast_shapes(*batches.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+        raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
+
+
+def by_step(values: Any, rank: int, steps: int, every: int) -> Any:
+    """(..., records, every, core): an input of every step, (..., steps, core) or (..., 1, core), or core alone, which
+    has ``rank`` axes; in the memory of ``values``."""
+    lead = max(values.ndim - rank - 1, 0)
+    batch, core = values.shape[:lead], values.shape[values.ndim - rank :]
+    cut = (*batch, steps // every, every, *core)
+    if values.ndim > rank and values.shape[lead] == steps:
+        return values.reshape(cut)
+    if type(values) is np.ndarray and values.flags.c_contiguous and values.size:  # several times as quick as below
+        strides = values.strides
+        return np.ndarray(cut, values.dtype, values, 0, (*strides[:lead], 0, 0, *strides[values.ndim - rank :]))
+    values = values if values.ndim > rank else values[None]
+    return np.broadcast_to(values, (*batch, steps, *core)).reshape(cut)
+
+
+def plain_arrays(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of other libraries as NumPy's."""
+    try:
+        return dict(zip(given, all_plain(list(given.values())), strict=True))
+    except UnreadableArrayError as error:
+        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndarray:
+    if given is None:
+        if name in ("q", "v", "tau"):
+            return otherwise(mech, name).astype(dtype)
+        raise KernelError(f"rollout: {name} is missing")
+    if callable(given):
+        asked = f"{name}=lw.motion.held(control, period) asks a controller every so many steps, " * (
+            name in ("tau", "ctrl")
+        )
+        if name == "tau" and isinstance(given, CompiledControl) and given.compiles:
+            asked = f"feedback=control has this controller inside the steps, {asked}"
+        raise TypeError(
+            f"rollout: {name} must be an array, given before the motion: {asked}"
+            "lw.simulate takes functions of (t, q, v)"
+        )
+    try:
+        values = given if on_device(given) else np.asarray(given)
+    except ValueError as ragged:
+        raise KernelError(f"rollout: {name} is no array: {ragged}") from None
+    if not np.can_cast(values.dtype, np.float64):
+        raise KernelError(
+            f"rollout: {name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+        )
+    return values.astype(dtype, copy=False)
+
+
+def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:
+    core = ", ".join(map(str, array.shape))
+    expected = f"(..., {core})" if core else "(...)"
+    if steps is not None:
+        expected = (
+            f"({core}{',' * (len(array.shape) == 1)}), ({steps}, {core}) or (..., {steps}, {core}); for values that "
+            f"stay the same at all times but differ between states (..., 1, {core})"
+        )
+    return f"rollout: {array.name} has shape {shape}, expected {expected}"

@@ -1,0 +1,383 @@
+"""Forces during a motion: a controller, forces held between given times, elements that act, wrenches on links."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.runtime.arrays import UnreadableArrayError, plain
+from ..dynamics import trees as tree
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
+from ..dynamics.by_joint import rates_by_joint
+from ..dynamics.resolved import Resolved, no_controls
+from ..dynamics.states import real_numbers
+from ..mechanism import Mechanism, MechanismError
+from ..mechanism.scales import scales
+
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
+REAL = "biuf"  # kinds of dtypes that are real numbers
+EARLY = 1e-9  # of a period: what is so near to its end is at it
+DIFFERENCE = 1e-7  # dimensionless step by which a controller is differenced
+
+
+@dataclass(frozen=True)
+class Held:
+    """A function of (t, q, v) that is asked every ``period`` seconds, at multiples of it, and held in between."""
+
+    function: Function
+    period: float
+
+    def __repr__(self) -> str:
+        return f"<{self.function!r}, held for {self.period:g} s>"
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> Any:
+        return self.function(t, q, v)
+
+
+def held(control: Function, period: float) -> Held:
+    """A digital controller: ``control(t, q, v)`` is asked every ``period`` seconds, at multiples of it, and what it
+    gives is held in between (zero-order hold).
+
+    ``control`` and ``ctrl`` of ``simulate`` take it, and ``tau`` and ``ctrl`` of ``rollout``, where the period is a
+    whole number of steps and q and v are those of all states.
+    """
+    if not callable(control):
+        raise TypeError(f"held takes a function of (t, q, v), not {control!r}")
+    if isinstance(period, bool) or not isinstance(period, numbers.Real) or not 0.0 < period < math.inf:
+        raise MechanismError(f"the period of a held controller must be a positive number of seconds, not {period!r}")
+    return Held(control, float(period))
+
+
+def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
+    """The numbers that ``function(t, q, v)`` gives, of dtypes of these ``kinds``; an error names ``who`` gave others.
+
+    The function gets copies and so does the caller: a function may change its arguments, keep them, and give the same
+    array again and again, and the integration is none the worse for it.
+    """
+    given = function(t, q.copy(), v.copy())
+    if isinstance(given, Mapping):
+        made = ": linkwise.forces.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
+        raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
+    try:
+        values = np.asarray(plain(given))
+    except UnreadableArrayError as unread:
+        raise MechanismError(f"at t = {t:.6g} s {who} gives an array that {unread}") from None
+    except ValueError as ragged:
+        raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
+    if values.dtype.kind not in kinds:
+        raise MechanismError(
+            f"at t = {t:.6g} s {who} gives {given!r}, of type {values.dtype}, but real numbers are needed"
+        )
+    return np.array(values, dtype=float)
+
+
+class Forces:
+    """tau(t, q, v): what is commanded, and what acts with elements of the mechanism added; wrenches on links.
+
+    ``held`` is the commanded force of the present segment where it does not depend on the state, else None, and
+    ``held_ctrl`` so for control inputs; ``noted`` is what a file can hold of all this.  ``time_unit`` is that of the
+    motion (``Settings``).
+    """
+
+    time_unit: float = 1.0
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        control: Any,
+        acting: Resolved | None,
+        batch: tuple[int, ...],
+        wrenches: Any = None,
+        ctrl: Any = None,
+    ):
+        self._mech, self._batch, self._acting = mech, batch, acting
+        given = {"control": control, "ctrl": unless_empty(mech, ctrl)}
+        self._asked = {name: function for name, function in given.items() if isinstance(function, Held)}
+        control, ctrl = (None if name in self._asked else x for name, x in given.items())
+        ctrl = inputs_by_actuator(mech, ctrl)
+        self._push: Function | None = wrenches if callable(wrenches) else None
+        self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
+        self._control: Function | None = control if callable(control) else None
+        self._samples: np.ndarray | None = None if self._control else _samples("control", mech.nv, control, batch)
+        self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
+        self.n_ctrl, self.n_activation = (acting.n_ctrl, acting.n_activation) if acting else (0, 0)
+        if given["ctrl"] is not None and not self.n_ctrl:
+            raise MechanismError(no_controls(mech, "ctrl"))
+        self._ctrl: Function | None = _by_actuator(mech, ctrl) if callable(ctrl) else None
+        self._ctrl_samples = None if self._ctrl else _samples("ctrl", self.n_ctrl, ctrl, batch)
+        self.held_ctrl = None if self._ctrl_samples is None else self._ctrl_samples[0]
+        counts = {len(x) for x in (self._samples, self._ctrl_samples) if x is not None and len(x) > 1}
+        if len(counts) > 1:
+            rows, inputs = (0 if x is None else len(x) for x in (self._samples, self._ctrl_samples))
+            raise MechanismError(
+                f"control has {rows} rows and ctrl {inputs}, each held for an equal part of the duration: give equally "
+                "many"
+            )
+        if len({one.period for one in self._asked.values()}) > 1 or (self._asked and counts):
+            raise MechanismError("control and ctrl, where one is held, must have the same period, or one be constant")
+        self.noted: dict[str, Any] = {
+            "control": _as_data(given["control"], self._samples is not None and np.ndim(control) == 1),
+            "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
+            "ctrl": _as_data(ctrl, self._ctrl_samples is not None and np.ndim(ctrl) == 1),
+        }
+        self.noted |= dict.fromkeys(self._asked, "given")
+
+    @property
+    def _segments(self) -> int:
+        """Number of rows, each held for an equal part of the duration."""
+        return max(len(x) if x is not None else 1 for x in (self._samples, self._ctrl_samples))
+
+    @property
+    def change(self) -> bool:
+        """Whether what is held changes during a motion."""
+        return bool(self._asked) or self._segments > 1
+
+    def boundaries(self, start: float, end: float) -> np.ndarray:
+        """The times between which commanded forces are one smooth function: where rows end, where functions that are
+        held are asked."""
+        if not self._asked:
+            return np.linspace(start, end, self._segments + 1)
+        period = next(iter(self._asked.values())).period
+        first, last = math.floor(start / period + EARLY) + 1, math.ceil(end / period - EARLY)
+        return np.array([start, *(period * k for k in range(first, last)), end])
+
+    def enter(self, segment: int, t: float, q: np.ndarray, v: np.ndarray) -> None:
+        """Command the forces of this segment from now on; functions that are held are asked at its start."""
+        if self._samples is not None:
+            self.held = self._samples[segment if len(self._samples) > 1 else 0]
+        if self._ctrl_samples is not None:
+            self.held_ctrl = self._ctrl_samples[segment if len(self._ctrl_samples) > 1 else 0]
+        if "control" in self._asked:
+            self.held = self._forces_of(self._asked["control"], t, q, v)
+        if "ctrl" in self._asked:
+            self.held_ctrl = self._inputs_of(_by_actuator(self._mech, self._asked["ctrl"]), t, q, v)
+
+    @property
+    def depend_on_state(self) -> bool:
+        return self.held is None or self._acting is not None or self._push is not None
+
+    @property
+    def acting(self) -> Resolved | None:
+        """What acts by itself."""
+        return self._acting
+
+    @property
+    def elements(self) -> Resolved | None:
+        """What acts by itself, where all else is constant within a segment; None if nothing does, or not all is."""
+        constant = self.held is not None and self.held_ctrl is not None and self._push is None
+        return self._acting if constant else None
+
+    @property
+    def push_links(self) -> bool:
+        """Whether there are wrenches."""
+        return self._push is not None or self._constant_wrenches is not None
+
+    def commanded(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nv): what the controller asks for."""
+        if self._control is None:
+            assert self.held is not None
+            return self.held
+        return self._forces_of(self._control, t, q, v)
+
+    def _by_joint(self, given: Any) -> Any:
+        """Forces as an array, {joint: force} of a controller too."""
+        if isinstance(given, Mapping):
+            return rates_by_joint(self._mech, "the controller's force", given, 0.0)
+        return given
+
+    def _forces_of(self, control: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        tau = answer("the controller", lambda *state: self._by_joint(control(*state)), t, q, v)
+        if tau.shape != v.shape:
+            if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
+                raise MechanismError(
+                    f"at t = {t:.6g} s the controller gives forces of shape {tau.shape}, expected {v.shape}: one per "
+                    "velocity coordinate, zero where there is no motor"
+                )
+            tau = np.broadcast_to(tau, v.shape)
+        # An adaptive method may try a step that is far too long; it finds that out by itself.
+        if not np.isfinite(tau).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s the controller gives forces that are not finite: {tau}")
+        return tau
+
+    def controls(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., n_ctrl): control inputs of the actuators."""
+        if self._ctrl is None:
+            assert self.held_ctrl is not None
+            return self.held_ctrl
+        return self._inputs_of(self._ctrl, t, q, v)
+
+    def _inputs_of(self, ctrl: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        given, shape = answer("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
+        if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
+            raise MechanismError(
+                f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "
+                "actuator of mech.forces.actuator_names"
+            )
+        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {given}")
+        return np.broadcast_to(given, shape)
+
+    def all(self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
+        """(..., nv): commanded forces and those of elements together."""
+        return self.all_and_rates(t, q, v, activation)[0]
+
+    def all_and_rates(
+        self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same, and the rates of the activations."""
+        tau = self.commanded(t, q, v)
+        if self._acting is None:
+            return tau, None
+        forces, rates = self._acting.forces_and_rates(q, v, self.controls(t, q, v), activation)
+        return tau + forces, rates
+
+    def wrenches(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
+        """(..., n_links, 6): external wrenches in link frames, or None."""
+        if self._push is None:
+            return self._constant_wrenches
+        given, shape = answer("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
+        if given.shape[-2:] != shape[-2:] or given.ndim > len(shape):
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {given.shape}, expected {shape}")
+        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {given}")
+        return np.broadcast_to(given, shape)
+
+    def along(
+        self,
+        times: np.ndarray,
+        state: tuple[np.ndarray, np.ndarray],
+        activation: np.ndarray,
+        batch: tuple[np.ndarray, np.ndarray],
+        index: tuple[int, ...],
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Joint forces (k, nv), rates of activations and wrenches, the latter None where there are none, that act on a
+        member of a batch in states (k, nq), (k, nv) at k times; ``batch`` is where all others stand meanwhile, as
+        functions of the user see them."""
+
+        def sampled(function: Function | None, held: np.ndarray | None, at: Callable[..., Any]) -> Any:
+            if function is None:
+                return None if held is None else held[index]
+            rows = []
+            for t, *own in zip(times.tolist(), *state, strict=True):
+                whole = [np.array(x) for x in batch]
+                for x, member in zip(whole, own, strict=True):
+                    x[index] = member
+                rows.append(at(t, *whole)[index])
+            return np.array(rows)
+
+        tau = sampled(self._control, self.held, self.commanded)
+        wrenches = sampled(self._push, self._constant_wrenches, self.wrenches)
+        if self._acting is None:
+            return np.broadcast_to(tau, state[1].shape), None, wrenches
+        ctrl = sampled(self._ctrl, self.held_ctrl, self.controls)
+        forces, rates = self._acting.forces_and_rates(*state, ctrl, activation)
+        return tau + forces, rates, wrenches
+
+    def with_elements(
+        self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray, ctrl: np.ndarray, activation: np.ndarray
+    ) -> np.ndarray:
+        """(..., nv): the same where what is commanded is known already."""
+        if self._acting is None:
+            return commanded
+        return commanded + self._acting.forces(q, v, ctrl, activation)
+
+    def derivatives(
+        self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By q, along tangent directions, by v and by activations, for one state: of all joint forces (nv) and rates of
+        activations (n_activation), one below the other.  Exact for elements of the mechanism; functions of the user are
+        differenced, which is enough for what implicit methods need it for.  A change of wrenches counts as the joint
+        forces it is worth; that of q under constant ones is not counted."""
+        n, more = self._mech.nv, self.n_activation
+        d_q, d_v = (np.zeros((n + more, n)) for _ in range(2))
+        by_ctrl, by_activation = np.zeros((n + more, self.n_ctrl)), np.zeros((n + more, more))
+        if self._acting is not None:
+            d_q, d_v, by_ctrl, by_activation = self._acting.all_derivatives(q, v, self.controls(t, q, v), activation)
+        if self._control is None and self._push is None and self._ctrl is None:
+            return d_q, d_v, by_activation
+        by_given = np.hstack([np.eye(n + more, n), by_ctrl])
+        here = self._of_functions(t, q, q, v)
+        d_q, d_v = d_q.copy(), d_v.copy()
+        of_v = scales(self._mech).of_v
+        for k, unit in enumerate(np.eye(n)):
+            step = DIFFERENCE * of_v[k]
+            moved = tree.integrate(self._mech, q, unit, step)
+            d_q[:, k] += by_given @ (self._of_functions(t, q, moved, v) - here) / step
+            step = DIFFERENCE * max(of_v[k] / self.time_unit, abs(v[k]))
+            d_v[:, k] += by_given @ (self._of_functions(t, q, q, v + step * unit) - here) / step
+        return d_q, d_v, by_activation
+
+    def _of_functions(self, t: float, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(nv + n_ctrl,): what functions of the user give at (q, v), as joint forces at the configuration ``at``, and
+        control inputs."""
+        tau = self.commanded(t, q, v)
+        if self._push is not None:
+            still = np.zeros(self._mech.nv)
+            tau = tau - tree.inverse_dynamics(self._mech.spanning_tree, at, still, still, self.wrenches(t, q, v))
+        return np.concatenate([tau, self.controls(t, q, v)])
+
+
+def _by_actuator(mech: Mechanism, ctrl: Function) -> Function:
+    """A function that may give control inputs by the names of actuators, as one that gives arrays."""
+    return lambda t, q, v: inputs_by_actuator(mech, ctrl(t, q, v))
+
+
+def _as_data(given: Any, constant: bool) -> Any:
+    """None, numbers where they are constant, or that there were others."""
+    if given is None:
+        return None
+    return real_numbers("given", given).tolist() if constant else "given"
+
+
+def _samples(name: str, size: int, given: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """(steps, ..., size): commanded forces or control inputs that are held, each for an equal part of the duration."""
+    shape = (*batch, size)
+    if given is None:
+        return np.zeros((1, *shape))
+    what = "forces" if name == "control" else "control inputs"
+    try:
+        samples = real_numbers(name, given).copy()
+    except MechanismError:
+        raise TypeError(
+            f"{name} must be a function of (t, q, v) or an array of {what}, real numbers, not {given!r}"
+        ) from None
+    if samples.ndim <= 1:
+        samples = samples[None]
+    try:
+        if samples.shape[-1:] != (size,) or len(samples) == 0 or samples.ndim > len(shape) + 1:
+            raise ValueError
+        middle = (1,) * (len(shape) + 1 - samples.ndim)  # the same for all states of a batch
+        samples = np.broadcast_to(samples.reshape(len(samples), *middle, *samples.shape[1:]), (len(samples), *shape))
+    except ValueError:
+        raise MechanismError(
+            f"{name} has shape {np.shape(given)}; expected ({size},), constant, or (steps, {size}), each row "
+            "held for an equal part of the duration"
+        ) from None
+    if not np.isfinite(samples).all():
+        raise MechanismError(f"row {int(np.argwhere(~np.isfinite(samples))[0][0])} of {name} is not finite")
+    return samples
+
+
+def _wrenches(mech: Mechanism, wrenches: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """(..., n_links, 6): constant wrenches."""
+    shape = (*batch, mech.n_links, 6)
+    try:
+        array = real_numbers("wrenches", wrenches).copy()
+        if array.shape[-2:] != shape[-2:]:
+            raise ValueError
+        array = np.broadcast_to(array, shape)
+    except ValueError:  # a MechanismError is one
+        raise MechanismError(
+            f"wrenches must be an array ({mech.n_links}, 6), [moment; force] of every link in its own frame, or a "
+            f"function of (t, q, v) that gives one, not {wrenches!r}: linkwise.forces.wrenches_at(mech, "
+            f"{{frame: [moment; "
+            "force]}}) makes one"
+        ) from None
+    if not np.isfinite(array).all():
+        raise MechanismError(f"wrenches has entries that are not finite: {array}")
+    return array

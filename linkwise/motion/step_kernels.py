@@ -1,0 +1,125 @@
+"""One step of ``rollout`` as a kernel: for loops over time that others write, such as those of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import compile
+from ..compiler.store import stored
+from ..dynamics.actuation import actuated_coordinates
+from ..dynamics.by_actuator import inputs_by_actuator
+from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.passive import Passive
+from ..dynamics.states import otherwise
+from ..dynamics.trees import neutral
+from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism.quaternions import with_unit_quaternions
+from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
+from .checks import check_bodies
+from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, step_of
+
+__all__ = [
+    "ACTIVATION",
+    "ACTIVE",
+    "GAINS",
+    "PER_STEP",
+    "RELIABLE",
+    "arrays_by_name",
+    "check_numbers",
+    "left_out",
+    "step_kernel",
+    "step_length",
+    "stride",
+    "with_motors",
+]
+
+MORE = ("wrenches", "feedback", GAIN, ACTIVE)
+
+
+def step_kernel(
+    mech: Mechanism,
+    dt: Any = None,
+    method: str | None = None,
+    inputs: Sequence[str] = (),
+    parameters: Sequence[str] = (),
+    passive: Passive | None = None,
+    coordinates: str = "joint",
+    dtype: str = "float64",
+    target: str = "cpu",
+    forces: Any = ALL,
+) -> Kernel:
+    """One step of ``rollout`` as a kernel: it takes q, v, tau and dt, and gives the state after the step, q and v in
+    one array (nq + nv,).
+
+    dt           the length that steps will have, where what acts must be made for it (contacts); an input all the same
+    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, "active" (which constraints hold), as
+                 ``rollout`` takes them
+    parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
+    forces, passive, coordinates, method   as for ``rollout``: all force elements act (``forces="all"``)
+    dtype, target   as for ``compile``
+
+    Where actuators act it takes ctrl, and activation if they have states, which the result then ends with.  Of closed
+    mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
+    number of steps to the next singular position, squared.
+    """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
+    names, bare = tuple(inputs), step_of(mech, method, coordinates, parameters=parameters)
+    for name in names:
+        one_of("input of a step", name, MORE)
+    if ACTIVE in names and not mech.loops:
+        raise MechanismError(f"step_kernel: mechanism {mech.name!r} has no constraints, which 'active' switches")
+    acting = acting_laws(mech, passive, bare, 0.0 if dt is None else dt)
+    more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
+    more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
+    more += (ACTIVE,) * (ACTIVE in names)
+    step = replace(bare, acting=acting, inputs=more)
+    options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
+
+    def make() -> Kernel:
+        made = compile(step.algorithm(mech), mech, dtype, target, parameters=step.parameters, **options)
+        recipe = (mech, dt, method, names, tuple(parameters), passive, coordinates, dtype, target)
+        return made.made_by(step_kernel, *recipe)
+
+    return stored(mech, ("step", step, dtype, target), make)
+
+
+def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs of a rollout that are given by joint, by actuator, or as parts of feedback by joint, as arrays; of q, of
+    closed mechanisms, what is left out too, since it has to be closed.  Others have no part in the result."""
+    state = {name: given.get(name) for name in ("q", "v", "tau")}
+    found = {name: x for name, x in state_by_joint(mech, state).items() if x is not state[name]}
+    for name in (*FEEDBACK, "ctrl"):
+        if isinstance(given.get(name), Mapping):
+            found[name] = (
+                inputs_by_actuator(mech, given[name]) if name == "ctrl" else feedback_by_joint(mech, name, given[name])
+            )
+    return found
+
+
+def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """What an input of a step is where nothing is given for it."""
+    if name in ("q", "v", "tau"):
+        return otherwise(mech, name)
+    if name == ACTIVE:
+        return np.ones(shape)
+    return neutral(mech) if name == "target" else np.zeros(shape)
+
+
+def with_motors(mech: Mechanism) -> np.ndarray:
+    """(nv,) of bool: where a gain that is one number acts."""
+    return actuated_coordinates(mech, mech.initial, None)
+
+
+def check_numbers(mech: Mechanism, name: str, values: np.ndarray) -> None:
+    """Refuse numbers of an input of steps that no motion has: quaternions far from unit length, and of bodies."""
+    if name in CONFIGURATIONS:
+        with_unit_quaternions(mech, CONFIGURATIONS[name], values)
+    check_bodies(mech, name, values)
