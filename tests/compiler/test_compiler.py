@@ -187,7 +187,7 @@ def test_languages_and_targets_follow_from_one_table():
     assert len({kernel.source(language) for language in lw.codegen.LANGUAGES}) == len(lw.codegen.LANGUAGES) >= 4
     with pytest.raises(ValueError, match="language 'fortran'.*'llvm', 'c', 'cuda', 'numpy'"):
         kernel.source("fortran")
-    assert {"cpu", "cuda", "numpy"} <= set(compiler.rollout_targets()) <= set(lw.codegen.TARGETS)
+    assert {"cpu", "cuda", "numpy"} <= set(known_targets.rollout_targets()) <= set(lw.codegen.TARGETS)
 
 
 def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
@@ -197,7 +197,7 @@ def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
         return f"{program.name} in {options.dtype}"
 
     for table in ("_WRITTEN", "_RUNNING"):
-        monkeypatch.setattr(compiler, table, dict(getattr(compiler, table)))
+        monkeypatch.setattr(known_targets, table, dict(getattr(known_targets, table)))
     before = lw.codegen.LANGUAGES, lw.codegen.TARGETS
     new = dataclasses.replace(known_targets._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
     lw.extend.register_target(new)
