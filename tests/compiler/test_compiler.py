@@ -13,7 +13,6 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler import known_targets, registry, store
-from linkwise.compiler import pipeline as compiler
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, variants
 from tests.algorithms import needed_options
 from tools.uses import public_names
@@ -82,15 +81,11 @@ def test_every_array_function_compiles():
             "load_motion",
             "load_srdf",
             "load_trajectory",
-            "read_table",
-            "write_table",
-            "check_units",
-            "in_degrees",
-            "in_radians",
             "neutral",
             "pose",
             "random_state",
         ),
+        *("check_units", "in_degrees", "in_radians", "read_table", "write_table"),  # tables of states
         *("configuration", "hold_contacts", "hold_frames", "interpolate", "wrenches_at"),  # made of others
         *("register_integrator", "register_reader", "register_target", "rollout_methods"),
         *("algorithms", "c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),
