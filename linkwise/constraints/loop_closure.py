@@ -146,7 +146,7 @@ class LoopEquations:
     @property
     def parts(self) -> Parts:
         """What is closed for itself."""
-        return stored(self.mech.structure, Parts, lambda: Parts(self.mech.structure))
+        return stored(self.mech.constraints.structure, Parts, lambda: Parts(self.mech.constraints.structure))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
         """(..., m): g without rounding."""
@@ -265,7 +265,9 @@ def _iterated(
             break
         here, going = q[states], active[states]
         error, jacobian = equations.at(here)
-        jacobian[..., np.flatnonzero(~equations.mech.holonomic_rows), :] = 0.0  # a search may go where no wheel rolls
+        jacobian[..., np.flatnonzero(~equations.mech.constraints.holonomic_rows), :] = (
+            0.0  # a search may go where no wheel rolls
+        )
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
         jacobian *= units * free
         if len(kept):

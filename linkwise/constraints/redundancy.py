@@ -154,7 +154,7 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
     try:
         return mech._kernels[redundancy]
     except (KeyError, AttributeError):  # not decided yet, or no mechanism
-        return stored(mech, redundancy, lambda: _decided_in_family(mech.structure))
+        return stored(mech, redundancy, lambda: _decided_in_family(mech.constraints.structure))
 
 
 def decide_around(mech: Mechanism, q: np.ndarray) -> None:
@@ -306,7 +306,7 @@ def _assembled_one_by_one(
     smallest = np.zeros(FEW)
     for number in cluster.loops:
         loop = mech.loops[number]
-        at = mech.constraint_index(loop.name)
+        at = mech.constraints.rows(loop.name)
         rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
         closed, new = np.concatenate([closed, rows]), np.zeros(mech.nv, dtype=bool)
         for body in loop.bodies_within(mech):

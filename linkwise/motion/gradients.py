@@ -169,7 +169,7 @@ def rollout_derivatives(
             f"q and v must be those of rollout, (..., steps + 1, {mech.nq}) and (..., steps + 1, {mech.nv}), "
             f"got {q.shape} and {v.shape}"
         )
-    if any(one.has_activation for one in mech.actuators):
+    if any(one.has_activation for one in mech.forces.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
     n = mech.nv
     unit = np.zeros((2 * n, 2, 2 * n), q.dtype)  # each element of the state at the end of a step counts for itself
@@ -469,7 +469,7 @@ def _state_sizes(mech: Mechanism, acting: Acting, activation: Any) -> dict[str, 
     if not acting.n_activation:
         return {"q": mech.nq, "v": mech.nv}
     if activation is None:
-        names = ", ".join(one.name for one in mech.actuators if one.has_activation)
+        names = ", ".join(one.name for one in mech.forces.actuators if one.has_activation)
         raise MechanismError(
             f"{names} of mechanism {mech.name!r} have states of their own: give rollout_vjp the activation that "
             "rollout(..., return_activation=True) returned third"

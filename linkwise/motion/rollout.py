@@ -104,7 +104,8 @@ def rollout(
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
                  state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.motion.held``
-    dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
+    dt           length of a step: a number, or one for each state; may be negative or 0; None:
+                 ``mech.metadata.timestep``
     method       "semi_implicit" (contact implicitly), of first order at a quarter of the cost, "rk4", of fourth order,
                  or the name of one of your own (``linkwise.extend.register_integrator``).  None: "semi_implicit" where
                  contact acts, else "rk4"
@@ -125,7 +126,8 @@ def rollout(
                  a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive      elements (``linkwise.forces.Passive``) in place of the springs, damping, friction and limits of the
                  joints
-    ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
+    ctrl         control inputs of ``mech.forces.actuator_names`` in the shapes of tau, or {actuator: ...}; None for
+                 zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
     coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or
