@@ -83,11 +83,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
 
 def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
-<<<<<<< HEAD
-    if mech.waits_for_time or len(q) < 3:
-=======
-    if not mech.loops or mech.constraints.waits_for_time or len(q) < 3:
->>>>>>> main
+    if mech.constraints.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
     rank = lw.constraints.generic_rank(mech, q[0])
     if not rank:
