@@ -41,7 +41,11 @@ WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, a
 def fronts(mech: Mechanism) -> Fronts:
     """The fronts of every cluster, kept with the mechanism."""
     return stored(
-        mech.structure, fronts, lambda: _fronts(mech.structure, _start(mech.structure), redundancy(mech.structure))
+        mech.constraints.structure,
+        fronts,
+        lambda: _fronts(
+            mech.constraints.structure, _start(mech.constraints.structure), redundancy(mech.constraints.structure)
+        ),
     )
 
 
@@ -64,9 +68,9 @@ def independent_places(mech: Mechanism, around: Float64Array | None = None) -> t
     if around is not None:
         return _independent_places(mech, around, fronts_around(mech, around))
     return stored(
-        mech.structure,
+        mech.constraints.structure,
         independent_places,
-        lambda: _independent_places(mech.structure, _start(mech.structure), fronts(mech)),
+        lambda: _independent_places(mech.constraints.structure, _start(mech.constraints.structure), fronts(mech)),
     )
 
 
@@ -139,7 +143,7 @@ def _sweep(
     them.
     """
     rows = [r for r in cluster.rows if sizes(mech).structural[r]]
-    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.singular_joints:
+    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.parameters.singular_joints:
         return None
     if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
         return None
@@ -230,7 +234,7 @@ class _Order:
         kept = [k for k, size in enumerate(sizes) if size > self.negligible * sizes.max()]
         groups = []
         for number in cluster.loops:
-            within = mech.constraint_index(mech.loops[number].name)
+            within = mech.constraints.rows(mech.loops[number].name)
             places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
             if places:
                 groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in samples], []))

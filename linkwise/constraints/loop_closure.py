@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.store import kernel_function, stored
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
-from ..mechanism.clusters import clusters
+from ..mechanism.clusters import Cluster, clusters
 from .decomposition import damped_solve, decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
@@ -86,6 +86,10 @@ class Parts:
         """(..., nq): the same for every number of q."""
         return _with_zero(values)[..., self.places]
 
+    def is_of(self, cluster: Cluster) -> np.ndarray:
+        """(nq,): whether a number of q is one of this cluster, whose constraints belong to one part."""
+        return self.places == (self.columns[cluster.coordinates[0]] if cluster.coordinates else -1)
+
     def damped(self, error: np.ndarray, jacobian: np.ndarray, damping: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(..., nv): steps of Levenberg and Marquardt of the parts ``which`` (count,), 0 for others; ``damping`` is
         (..., count)."""
@@ -146,7 +150,7 @@ class LoopEquations:
     @property
     def parts(self) -> Parts:
         """What is closed for itself."""
-        return stored(self.mech.structure, Parts, lambda: Parts(self.mech.structure))
+        return stored(self.mech.constraints.structure, Parts, lambda: Parts(self.mech.constraints.structure))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
         """(..., m): g without rounding."""
@@ -265,7 +269,9 @@ def _iterated(
             break
         here, going = q[states], active[states]
         error, jacobian = equations.at(here)
-        jacobian[..., np.flatnonzero(~equations.mech.holonomic_rows), :] = 0.0  # a search may go where no wheel rolls
+        jacobian[..., np.flatnonzero(~equations.mech.constraints.holonomic_rows), :] = (
+            0.0  # a search may go where no wheel rolls
+        )
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
         jacobian *= units * free
         if len(kept):

@@ -55,11 +55,11 @@ class Driven:
 def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
     """The mechanism without its contacts, where none of those that act touches: they do nothing near there, and their
     derivatives take long to compile.  None where one touches, or none acts."""
-    if not isinstance(mech, Mechanism) or "contact" not in mech.acting:
+    if not isinstance(mech, Mechanism) or "contact" not in mech.forces.active:
         return None
     (at,) = checked_arrays(mech, q=mech.initial if q is None else state_by_joint(mech, {"q": q})["q"])
     gaps = contact_points(mech, at, np.zeros(mech.nv)).gap
-    margins = [pair.law.margin if mech.acts("contact", pair.name) else -np.inf for pair in mech.contact_parts]
+    margins = [pair.law.margin if mech.forces.acts("contact", pair.name) else -np.inf for pair in mech.contact.parts]
     if not (gaps > margins).all():
         return None
     return stored(mech, away_from_contact, lambda: mech.with_acting(contact=False))
@@ -78,10 +78,12 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
                 raise MechanismError(no_controls(mech, name))
         return None
     inputs = _numbers(mech, CTRL, ctrl, elements.n_ctrl, np.zeros(elements.n_ctrl))
-    held = [np.clip(inputs[..., i], *one.ctrl_range or (-np.inf, np.inf)) for i, one in enumerate(mech.actuators)]
+    held = [
+        np.clip(inputs[..., i], *one.ctrl_range or (-np.inf, np.inf)) for i, one in enumerate(mech.forces.actuators)
+    ]
     steady = [
         np.zeros_like(x) if one.dynamics == "integrator" else x
-        for x, one in zip(held, mech.actuators, strict=True)
+        for x, one in zip(held, mech.forces.actuators, strict=True)
         if one.has_activation
     ]
     rest = np.stack(steady, axis=-1) if steady else np.zeros(0)
@@ -95,7 +97,7 @@ def _numbers(mech: Mechanism, name: str, given: Any, size: int, otherwise: np.nd
         raise MechanismError(no_controls(mech, name))
     values = real_numbers(name, given)
     if values.shape[-1:] != (size,) or not np.isfinite(values).all():
-        listed = ", ".join(one.name for one in mech.actuators if name == CTRL or one.has_activation)
+        listed = ", ".join(one.name for one in mech.forces.actuators if name == CTRL or one.has_activation)
         raise MechanismError(f"{name} must be {size} finite numbers, for the actuators {listed}, not {given!r}")
     return values
 
@@ -114,12 +116,12 @@ def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
     if wanted is None and not by_ctrl:
         return Inputs(coordinate_names(mech), np.eye(n), np.zeros((m, n)))
     if wanted is None or (isinstance(wanted, str) and wanted == CTRL):
-        return Inputs(mech.actuator_names, np.zeros((n, m)), np.eye(m))
+        return Inputs(mech.forces.actuator_names, np.zeros((n, m)), np.eye(m))
     names, forces, controls = list[str](), [np.zeros((0, n))], [np.zeros((0, m))]
     for name in names_of(wanted):
-        if name in mech.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
+        if name in mech.forces.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
             own: Sequence[str] = (name,)
-            rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.actuator_names.index(name)]]
+            rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.forces.actuator_names.index(name)]]
         else:
             own, rows = named_rows(mech, (name,), "inputs")
             inputs = np.zeros((len(rows), m))

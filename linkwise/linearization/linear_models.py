@@ -53,7 +53,7 @@ def linearize(
     q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
                   joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
-                  but for ``mech.independent_joints`` where a file names them and they describe the motion),
+                  but for ``mech.metadata.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; those of
                   velocities where constraints are on velocities alone (wheels): positions then have more, well chosen
     inputs        joints that are driven, all by default; ``joint[k]``, or a name of ``mech.v_names``, is one coordinate
@@ -94,7 +94,7 @@ def linearize(
     given = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
     a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, given, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
-    own = [one.name + ACTIVATION for one in mech.actuators if one.has_activation] if acting is not None else []
+    own = [one.name + ACTIVATION for one in mech.forces.actuators if one.has_activation] if acting is not None else []
     return StateSpace(
         mechanism=mech,
         q=at.q,

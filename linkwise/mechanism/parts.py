@@ -199,6 +199,7 @@ class Body(Constant):
             ("rest", checks.rest_position(f"the rest of {joint}", self.rest, self.kind)),
         ):
             object.__setattr__(self, attribute, value)
+        checks.require_finite_moments(what, self.mass, self.com, self.inertia)
 
     @property
     def nq(self) -> int:
@@ -294,7 +295,7 @@ class Loop(Constant):
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
         """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
         branches."""
-        ways = (set(mech.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
+        ways = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
         return tuple(sorted(set.symmetric_difference(*ways)))
 
     def check(self, mech: Mechanism) -> None:
@@ -408,7 +409,7 @@ class Coupling(Constant):
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
-                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.place(joint)
+                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
             except MechanismError as error:
                 raise MechanismError(f"coupling {self.name!r}: {error}") from None
             if kind.nv != 1 or not kind.rates_are_velocities:
@@ -485,7 +486,7 @@ def counted_parts(mech: Mechanism) -> str:
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, what in (
-        (len(mech.mimic_joints), "mimic joint"),
+        (len(mech.coordinates.mimic_joints), "mimic joint"),
         *((tied.count(what), what) for what in ("loop", "distance rod", "contact", "coupling", "drive")),
         (len(mech.contact_pairs), "contact pair"),
     ):

@@ -81,7 +81,7 @@ def inertia_error(mech: Mechanism, what: str) -> MechanismError:
 def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> None:
     """Refuse mechanisms whose mass matrix is singular at every configuration; ``within_loops``: that of the motions
     which the loops allow."""
-    if mech.singular_joints and not (within_loops and mech.loops and mech._loops_resist is not False):
+    if mech.parameters.singular_joints and not (within_loops and mech.loops and mech._loops_resist is not False):
         raise inertia_error(mech, what)
 
 
@@ -118,9 +118,10 @@ def _has_full_inertia(body: Body) -> bool:
     size = xx + yy + zz
     if not size > 1e-9 * mass * (x * x + y * y + z * z):
         return False
+    xx, xy, xz, yy, yz, zz = (moment / size for moment in (xx, xy, xz, yy, yz, zz))  # whose products are no overflow
     minor = xx * yy - xy * xy
     determinant = zz * minor - xx * yz * yz - yy * xz * xz + 2.0 * xy * yz * xz
-    return xx > 0.0 and minor > 0.0 and determinant > 1e-9 * size**3
+    return xx > 0.0 and minor > 0.0 and determinant > 1e-9
 
 
 def _clearly_resists(body: Body) -> bool:
@@ -151,7 +152,8 @@ def _own_inertia_is_singular(body: Body) -> bool:
     if not bound.all():
         return True
     scale = 1.0 / np.sqrt(bound)
-    return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)
+    # One factor after the other: their product is infinite for inertias close to the smallest number.
+    return bool(np.linalg.eigvalsh(joint_inertia * scale * scale[:, None])[0] < SINGULAR_TOLERANCE)
 
 
 def _joint_inertia(body: Body, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -237,7 +239,7 @@ def _skew(vector: np.ndarray) -> np.ndarray:
 def _massless_at(mech: Mechanism, rng: np.random.Generator) -> tuple[MasslessJoint, ...]:
     """The massless joints at a random configuration."""
     joints = _Sweep(mech, rng).massless()
-    if joints and mech.mimic_joints:  # as free joints they would move without mass; perhaps not so together
+    if joints and mech.coordinates.mimic_joints:  # as free joints they would move without mass; perhaps not so together
         leaders = dict.fromkeys(body.mimic.joint for body in mech.bodies if body.mimic)
         joints = _Sweep(mech, rng, tuple(leaders)).massless()
     return joints
@@ -348,7 +350,7 @@ class _Sweep:
         while waiting:
             parent, motion = waiting.pop()
             velocity = np.append(motion[:3], motion[3:] * self.links[parent].length)
-            for child in self.mech.children[parent]:
+            for child in self.mech.tree.children[parent]:
                 if child not in self.links:
                     continue
                 link = self.links[child]

@@ -61,7 +61,7 @@ def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[
     _, places = parameter_arrays(mech, parameters)
     found = tuple(key for own in places for key, _ in own if key[0] in NUMBERS_THAT_ACT)
     idle = [mech.contact_pairs[k].name for kind, k in found if kind == CONTACT_FRICTION]
-    idle = [name for name in idle if not mech.acts("contact", name)]
+    idle = [name for name in idle if not mech.forces.acts("contact", name)]
     if idle:
         raise MechanismError(
             f"rollout: contact {idle[0]!r} of mechanism {mech.name!r} is switched off, and its friction does nothing: "
@@ -185,12 +185,12 @@ def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 def step_length(mech: Mechanism, dt: Any) -> Any:
     """dt, that of the mechanism's file if it is left out."""
-    if dt is None and mech.timestep is None:
+    if dt is None and mech.metadata.timestep is None:
         raise KernelError(
-            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.timestep, <option "
-            "timestep> of MJCF): give the length of a step, in seconds"
+            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.metadata.timestep, "
+            "<option timestep> of MJCF): give the length of a step, in seconds"
         )
-    return mech.timestep if dt is None else dt
+    return mech.metadata.timestep if dt is None else dt
 
 
 def stride(steps: int, every: int, final_only: bool) -> int:

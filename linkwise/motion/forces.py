@@ -216,7 +216,7 @@ class Forces:
         if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
             raise MechanismError(
                 f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "
-                "actuator of mech.actuator_names"
+                "actuator of mech.forces.actuator_names"
             )
         if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
             raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {given}")

@@ -151,6 +151,6 @@ def remember(
     found |= {
         "dtype": next(iter(named.values())).dtype,
         "turns": has_quaternions(mech),
-        "limited": bool(mech.acting.get("limits")),
+        "limited": bool(mech.forces.active.get("limits")),
     }
     known[key] = RepeatedRollout(run, tuple(named), sources, **found)

@@ -104,7 +104,8 @@ def rollout(
     q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
     tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
                  state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.motion.held``
-    dt           length of a step: a number, or one for each state; may be negative or 0; None: ``mech.timestep``
+    dt           length of a step: a number, or one for each state; may be negative or 0; None:
+                 ``mech.metadata.timestep``
     method       "semi_implicit" (contact implicitly), of first order at a quarter of the cost, "rk4", of fourth order,
                  or the name of one of your own (``linkwise.extend.register_integrator``).  None: "semi_implicit" where
                  contact acts, else "rk4"
@@ -125,7 +126,8 @@ def rollout(
                  a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive      elements (``linkwise.forces.Passive``) in place of the springs, damping, friction and limits of the
                  joints
-    ctrl         control inputs of ``mech.actuator_names`` in the shapes of tau, or {actuator: ...}; None for zero
+    ctrl         control inputs of ``mech.forces.actuator_names`` in the shapes of tau, or {actuator: ...}; None for
+                 zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
     coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or
@@ -151,7 +153,7 @@ def rollout(
         return known(mech, values, out, return_activation)
     step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
-    step = replace(step, parameters=tuple(parameters))
+    step = step.given(tuple(parameters))
     acting = acting_laws(mech, passive, step, dt)
     ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
@@ -164,7 +166,7 @@ def rollout(
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     kept = Kept(steps, stride(steps, every, final_only), final_only)
-    call = _Call(mech, replace(step, acting=acting, inputs=tuple(more)), kept, passive, dtype, target, device)
+    call = _Call(mech, step.given(step.parameters, acting, tuple(more)), kept, passive, dtype, target, device)
     found, status = call.records(given, out, (key, values) if key else None)
     return (*returned(found, return_activation), *(status,) * return_status)
 

@@ -118,8 +118,9 @@ def simulate(
     forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
                     or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints
-    ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
-                    ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions too
+    ctrl            control inputs of the actuators (``mech.forces.actuator_names``), in the forms of ``control``: None
+                    (zero), ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions
+                    too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
@@ -146,7 +147,7 @@ def simulate(
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)
-    now = mech.at_time(0.0)
+    now = mech.constraints.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
         warn_if_open(now, constraints.position_error(now, q))
@@ -183,7 +184,7 @@ def resumed(
     acting = resolved(mech, before.passive, *_fixed_steps(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     settings = settings.found(time_unit=settings.time_unit or scales(mech).time_of(end.v, duration))
-    manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
+    manifold = _manifold(mech.constraints.at_time(end.t), settings, end.q.shape[:-1])
     system = _system(mech, settings, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
@@ -270,7 +271,7 @@ def _followed(
         warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""
-        if mech.waits_for_time and not batch:
+        if mech.constraints.waits_for_time and not batch:
             why = _dead_centre(mech, start.state[0], last.state[0], last.t)
         message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {why}{record.failure}"
         raise SimulationError(message, trajectory) from record.failure
@@ -384,15 +385,15 @@ def _passive(passive: Any) -> Passive | None:
 
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
     """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
-    now = mech.at_time(t)
+    now = mech.constraints.at_time(t)
     rank = constraints.generic_rank(now, start)
     if not rank or constraints.conditioning(now, q, rank) > DEAD_CENTRE * constraints.conditioning(now, start, rank):
         return ""
-    names = ", ".join(map(repr, mech.driven))
-    plural = "s" if len(mech.driven) > 1 else ""
+    names = ", ".join(map(repr, mech.constraints.driven))
+    plural = "s" if len(mech.constraints.driven) > 1 else ""
     return (
         f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
-        "lw.linkages.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
+        "lw.linkages.range_of_motion(mech.constraints.without_drives(), joint) says how far a joint goes. "
     )
 
 
@@ -426,7 +427,7 @@ def _initial_state(
     warn_of_starts_in_penetration(mech, q)
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
     return (
-        (q, constraints.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)
+        (q, constraints.project(mech, q, v)[1]) if mech.constraints.driven and v0 is None else (q, v)
     )  # as slow as drives let it be
 
 

@@ -80,6 +80,10 @@ class Step:
     coordinates: str = "joint"
     parameters: tuple[str, ...] = ()
 
+    def given(self, parameters: tuple[str, ...], acting: Acting | None = None, inputs: tuple[str, ...] = ()) -> Step:
+        """The step of this method with these parameters, and all else that callers give."""
+        return Step(self.method, acting or self.acting, inputs or self.inputs, self.coordinates, parameters)
+
     @property
     def rule(self) -> Method | Partitioned:
         """The method itself."""
@@ -310,7 +314,7 @@ def _transports(mech: Mechanism) -> bool:
 def require_without_drives(mech: Mechanism) -> None:
     """Refuse what is no mechanism, and those that follow functions of time, which are no part of a kernel."""
     require_mechanism(mech)
-    if mech.driven:
+    if mech.constraints.driven:
         raise MechanismError(
             f"rollout: drives of mechanism {mech.name!r} follow functions of time, which kernels do not know: use "
             "lw.simulate, or joint forces and feedback that lead it there"
@@ -320,7 +324,7 @@ def require_without_drives(mech: Mechanism) -> None:
 def default_method(mech: Mechanism, coordinates: str = "joint") -> str:
     """The method of rollouts where none is asked for: "semi_implicit" where contact acts, which explicit steps follow
     badly, else "rk4"; in other coordinates than "joint", which take everything explicitly, "rk4"."""
-    touching = any(mech.acts("contact", pair.name) for pair in mech.contact_pairs)
+    touching = any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs)
     return "semi_implicit" if touching and coordinates == "joint" else "rk4"
 
 
@@ -361,7 +365,7 @@ def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.
 
 def usual_step(mech: Mechanism) -> float:
     """The length of steps where that is not known while they are compiled."""
-    usual = mech.timestep or mech.contact_step
+    usual = mech.metadata.timestep or mech.contact.step
     return usual if math.isfinite(usual) else USUAL_STEP
 
 
@@ -418,9 +422,9 @@ def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: 
     methods, between bodies that may rest on each other in all."""
     softest: tuple[float, Any] = (SOFTER, None)
     for pair in mech.contact_pairs:
-        roots = {_root(mech, mech.shape(name).placed(mech)[0]) for name in pair.shapes}
+        roots = {_root(mech, mech.contact.shape(name).placed(mech)[0]) for name in pair.shapes}
         stacked = mech.gravity.any() and -1 not in roots and len(roots) > 1  # one free body rests on another
-        if mech.acts("contact", pair.name) and (stacked or not implicit):
+        if mech.forces.acts("contact", pair.name) and (stacked or not implicit):
             ratio = pair.law.stiffness / pair.softened(step).law.stiffness
             softest = max(softest, (ratio, pair), key=lambda one: one[0])
     ratio, pair = softest

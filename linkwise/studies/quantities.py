@@ -94,7 +94,7 @@ class Quantity:
         if self.positions is None:
             raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
         mech, place, _, _ = self.positions
-        low, high = np.array(mech.q_lower[place]), np.array(mech.q_upper[place])
+        low, high = np.array(mech.limits.lower[place]), np.array(mech.limits.upper[place])
         measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
         for k, measure in enumerate(measures):
             if not (np.isfinite(low[k]) and np.isfinite(high[k])):
@@ -132,7 +132,7 @@ def quantity(
 
 
 def _of_links(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
-    whole = {"mass": mech.masses, "com": mech.coms, "inertia": mech.inertias}.get(kind)
+    whole = {"mass": mech.parameters.masses, "com": mech.parameters.coms, "inertia": mech.parameters.inertias}.get(kind)
     if whole is None:
         whole = np.zeros((mech.n_links, 4, 4))
         for i, body in enumerate(mech.bodies):
@@ -141,7 +141,7 @@ def _of_links(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
         labels = mech.link_names if kind == "mass" else _numbered(whole.shape)
         return Quantity(name, whole.shape, np.array(whole), OF_LINKS[kind], labels)
     try:
-        own = whole[mech.moving_link_index(link)]
+        own = whole[mech.parameters.link_index(link)]
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from None
     return Quantity(name, own.shape, np.array(own), OF_LINKS[kind], AXES if kind == "com" else _numbered(own.shape))
@@ -152,7 +152,7 @@ def _of_payload(mech: lw.Mechanism, name: str) -> Quantity:
     if kind not in OF_PAYLOADS or not frame:
         raise StudyError(f"{name}: a payload has payload.LINK.mass, payload.LINK.com and payload.LINK.inertia")
     if frame not in mech.frames:
-        close = get_close_matches(frame, mech.frame_names, n=3) or list(mech.frame_names)[:8]
+        close = get_close_matches(frame, tuple(mech.frames), n=3) or list(mech.frames)[:8]
         raise StudyError(f"{name}: mechanism {mech.name!r} has no link {frame!r}; available: {', '.join(close)}")
     if mech.frames[frame].body < 0:
         raise StudyError(f"{name}: {frame!r} is fixed to the ground, where a payload moves nothing")
@@ -184,9 +184,9 @@ def _nominal(
     mech: lw.Mechanism, name: str, head: str, given: Distribution, own: Mapping[str, np.ndarray | None]
 ) -> np.ndarray:
     """Of all joints or actuators: what the computation gives, or the mechanism has."""
-    sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.actuator_names)}
+    sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.forces.actuator_names)}
     if head in OF_MECHANISM:
-        return np.array(getattr(mech, head))
+        return np.array(getattr(mech.parameters, head))
     usual = mech.initial if head in OF_POSITIONS else np.zeros(sizes.get(head, mech.nv))
     found = own.get(head, usual)
     if not isinstance(given, (Relative, Offset)):
@@ -203,7 +203,7 @@ def _nominal(
 
 
 def _of_actuators(mech: lw.Mechanism, name: str, actuator: str, whole: np.ndarray) -> Quantity:
-    names = mech.actuator_names
+    names = mech.forces.actuator_names
     if not actuator:
         return Quantity(name, (len(names),), whole, "", tuple(names))
     if actuator not in names:

@@ -41,7 +41,7 @@ def step_by_step(
     dtype, device, apart = first.dtype, first.device, stride(steps, every, False)
     if final_only and apart == 1:
         apart = spacing(steps)
-    dt = mech.timestep if dt is None else dt
+    dt = mech.metadata.timestep if dt is None else dt
     more = [*["wrenches"] * ("wrenches" in given), *["feedback"] * bool(feedback), *["gain"] * ("gain" in feedback)]
     more += ["active"] * ("active" in given)
     kernel = lw.motion.step_kernel(

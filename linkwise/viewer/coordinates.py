@@ -68,11 +68,11 @@ class Series:
 
     def positions(self, q: np.ndarray) -> np.ndarray:
         """(m,): the curve, from q (m, nq)."""
-        return self.mech.place(self.joint).positions(q)[:, self.q]
+        return self.mech.coordinates.place(self.joint).positions(q)[:, self.q]
 
     def velocities(self, v: np.ndarray) -> np.ndarray:
         """(m,): its rate, from v (m, nv)."""
-        return self.mech.place(self.joint).velocities(v)[:, self.v]
+        return self.mech.coordinates.place(self.joint).velocities(v)[:, self.v]
 
     def forces(self, tau: np.ndarray) -> np.ndarray | None:
         """(m,): the force on it, from tau (m, nv); None where there is none, as at a joint that mimics another."""
@@ -86,7 +86,7 @@ def measure_of(mech: lw.Mechanism, name: str) -> str:
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
-    place = mech.coordinate_place("q", name)
+    place = mech.coordinates.index("q", name)
     if place is None:
         return LENGTH if name.endswith((".x", ".y", ".z")) else ANGLE
     return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
@@ -97,7 +97,8 @@ def reach_of(mech: lw.Mechanism, place: int, measures: str, here: float, size: f
     far as shows what it does in a mechanism of some size (m)."""
     usual = math.pi if measures == ANGLE else max(size, 1e-3)
     low, high = (
-        x if abs(x) < LARGEST else math.copysign(math.inf, x) for x in (mech.q_lower[place], mech.q_upper[place])
+        x if abs(x) < LARGEST else math.copysign(math.inf, x)
+        for x in (mech.limits.lower[place], mech.limits.upper[place])
     )
     low = low if math.isfinite(low) else min(-usual, (high if math.isfinite(high) else usual) - 2.0 * usual, here)
     high = high if math.isfinite(high) else max(usual, low + usual, here)

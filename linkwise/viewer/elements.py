@@ -66,11 +66,11 @@ def element_marks(
     found = [_strut(mech, one, world) for one in getattr(passive, "elements", ()) if hasattr(one, "link_a")]
     by_joint = {mark.name: mark for mark in joints}
     at_joints = [one.joint for one in getattr(passive, "elements", ()) if type(one).__name__ == "Spring"]
-    springs = at_joints if passive is not None else mech.acting.get("springs", ())
+    springs = at_joints if passive is not None else mech.forces.active.get("springs", ())
     found += [_coil(by_joint[joint]) for joint in springs if by_joint[joint].kind.hinge]
     found += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
     for a, b, ratio in _tied(mech):
-        found.append(_gear(by_joint[a], by_joint[b], ratio, mech.parents[mech.body_index(a)]))
+        found.append(_gear(by_joint[a], by_joint[b], ratio, mech.tree.parents[mech.body_index(a)]))
     return found
 
 
@@ -107,7 +107,7 @@ def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
         (a, first), (b, second) = tuple(loop.ratios)
         tied.append((a, b, -first / second if second else 0.0))
     for a, b, ratio in tied:
-        if ratio and mech.parents[mech.body_index(a)] == mech.parents[mech.body_index(b)]:
+        if ratio and mech.tree.parents[mech.body_index(a)] == mech.tree.parents[mech.body_index(b)]:
             yield a, b, ratio
 
 

@@ -146,7 +146,7 @@ class _Maker:
     def scene(self) -> Scene:
         size, pin = 1.0, 0.02
         between: tuple[Strut, ...] = ()
-        for look in self._mech.looks:
+        for look in self._mech.metadata.looks:
             self._add_look(look)
         for shape in self._mech.shapes:
             self._add(shape.name, shape.link, _pose(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION)
@@ -302,7 +302,7 @@ class _Maker:
     def _widen_floors(self, size: float) -> None:
         """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
         a file ends to draw them."""
-        touched = (self._mech.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
+        touched = (self._mech.contact.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
         floors = [_pose(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
         moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
         places = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)

@@ -214,10 +214,10 @@ class Skeleton:
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
         loops = closing_joints(self.mech)
-        if not loops or self.mech.waits_for_time:  # then it is not known where they should be
+        if not loops or self.mech.constraints.waits_for_time:  # then it is not known where they should be
             return np.zeros(len(loops))
         error = lw.constraints.position_error(self.mech, q)
-        return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
+        return np.array([np.linalg.norm(error[self.mech.constraints.rows(loop.name)]) for loop in loops])
 
 
 def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
@@ -316,7 +316,7 @@ def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """Where a link carries others, and sides of joints and rods that close loops."""
     carried = [
         mech.bodies[child].position
-        for child in mech.children[index]
+        for child in mech.tree.children[index]
         if not _floats(mech, child) and not _slides_past(mech, child)
     ]
     return carried + [

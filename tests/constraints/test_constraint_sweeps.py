@@ -78,7 +78,7 @@ def test_mimic_joints_and_couplings_around_a_loop():
     rng = np.random.default_rng(3)
     q = lw.random_state(mech, rng)[0]
     gears = {mech.bodies[0].joint: 1.0, mech.bodies[2].joint: -1.5}
-    turned = sum(ratio * float(mech.place(joint).positions(q)[0]) for joint, ratio in gears.items())
+    turned = sum(ratio * float(mech.coordinates.place(joint).positions(q)[0]) for joint, ratio in gears.items())
     pose = random_closed.oracle.Pose(np.eye(3), np.array([0.1, 0.2, 0.3]))
     kind = lw.Spherical()
     loop = random_closed.closing(mech, q, "loop", kind, kind.random(rng, ()), -1, pose, mech.n_links - 1)

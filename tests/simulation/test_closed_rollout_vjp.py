@@ -36,7 +36,7 @@ def test_gradients_are_those_of_differences(case):
     rng, n = np.random.default_rng(0), mech.nv
     q0, tau = lw.configuration(mech, named), 0.3 * rng.normal(size=(2, STEPS, n))
     moving = lw.constraints.null_space(mech, q0)[:, 0]
-    masses, w, u = mech.masses.copy(), rng.normal(size=n), rng.normal(size=n)
+    masses, w, u = mech.parameters.masses.copy(), rng.normal(size=n), rng.normal(size=n)
 
     def value(q0=q0, v0=None, tau=tau, masses=masses):
         q, v = lw.rollout(mech, q0, v0, tau, DT, STEPS, method, parameters={"mass": masses}, every=10)

@@ -193,7 +193,7 @@ def test_single_precision(quiet):
 
 def test_numbers_of_the_mechanism_as_inputs(quiet):
     mech, q, v, tau = states("five_bar")
-    masses = mech.masses * np.array([[1.0], [1.5], [0.8]])
+    masses = mech.parameters.masses * np.array([[1.0], [1.5], [0.8]])
     found = lw.rollout(mech, q, v, tau, DT, STEPS, parameters={"mass": masses, "gravity": (0.0, -1.62, 0.0)})
     for i, own in enumerate(masses.tolist()):
         bodies = [dataclasses.replace(body, mass=mass) for body, mass in zip(mech.bodies, own, strict=True)]
@@ -280,7 +280,7 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
         servo = lw.forces.Actuator(
             "servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1
         )
-        return mech.with_damping({first: 2.0}).with_elements(servo)
+        return mech.parameters.with_damping({first: 2.0}).with_elements(servo)
 
     _, q, v, _ = states("five_bar")
     options = {"ctrl": [1.0], "activation": [0.3], "return_activation": True}
@@ -435,7 +435,7 @@ def test_loops_that_cannot_be_kept_closed_end_a_trajectory():
 
 def test_with_other_numbers_it_is_said_what_cannot_be_relied_on():
     mech, q, v = swinging()
-    heavier = {"mass": mech.masses * 1.1}
+    heavier = {"mass": mech.parameters.masses * 1.1}
     with pytest.warns(
         lw.MechanismWarning, match="compiled steps .* cannot be relied on near singular positions, first at"
     ):

@@ -20,7 +20,7 @@ MUSCLES = (
     .with_elements(
         lw.forces.Actuator("motor", "joint1", gear=(2.0,)), lw.forces.Actuator("slow", "joint2", dynamics="filter")
     )
-    .with_damping({"joint1": 0.1})
+    .parameters.with_damping({"joint1": 0.1})
 )
 
 
@@ -217,7 +217,7 @@ def test_quaternions_that_are_nearly_of_unit_length_are_made_so():
 
 def test_warnings_are_those_of_a_first_call():
     """Motions that are lost, steps that are too long: told in every call; starts beyond limits: of every joint once."""
-    arm = lw.mechanisms.planar_arm(2).with_damping({"joint1": 1e5}).with_gravity((0, 0, 0))
+    arm = lw.mechanisms.planar_arm(2).parameters.with_damping({"joint1": 1e5}).with_gravity((0, 0, 0))
     speeds = np.array([1.0, 0.0])
     for _ in range(3):
         with pytest.warns(lw.MechanismWarning) as told:

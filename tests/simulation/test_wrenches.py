@@ -17,8 +17,8 @@ def weights(mech: lw.Mechanism, gravity):
 
     def wrenches(t, q, v):
         down = np.swapaxes(lw.link_poses(mech, q)[..., :3, :3], -1, -2) @ np.asarray(gravity)
-        force = mech.masses[:, None] * down
-        return np.concatenate([np.cross(mech.coms, force), force], axis=-1)
+        force = mech.parameters.masses[:, None] * down
+        return np.concatenate([np.cross(mech.parameters.coms, force), force], axis=-1)
 
     return wrenches
 

@@ -90,7 +90,7 @@ def _by_link(mech: Mechanism, what: str, given: Any, otherwise: float) -> Float6
             row = real_numbers(f"{what} of {link!r}", deviations)
             if row.shape not in ((), (6,)):
                 raise MechanismError(f"{what} of {link!r} is a number or six, got shape {row.shape}")
-            found[mech.moving_link_index(link)] = row
+            found[mech.parameters.link_index(link)] = row
     else:
         found = real_numbers(what, given)
         if found.shape[-2:] != (mech.n_links, 6):

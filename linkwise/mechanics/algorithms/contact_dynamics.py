@@ -148,7 +148,7 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
         if isinstance(loop, Coupling):
-            forces[tree.mechanism.constraint_index(loop.name)] = [0.0]
+            forces[tree.mechanism.constraints.rows(loop.name)] = [0.0]
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 
 
@@ -272,7 +272,7 @@ def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
     """Places in v of actuated joints and single coordinates, each once."""
     places: dict[int, None] = {}
     for name in names:
-        single = None if name in mech.joint_names else mech.coordinate_place("v", name)
+        single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
         own = mech.v_index(name) if single is None else slice(single, single + 1)
@@ -458,5 +458,5 @@ class Impact(MotionAtRest):
 def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matrix:
     """Multipliers as wrenches at the loops' joints."""
     maps, loops = loop_motion_maps(tree, q), tree.mechanism.loops
-    owned = [tree.mechanism.constraint_index(loop.name) for loop in loops]
+    owned = [tree.mechanism.constraints.rows(loop.name) for loop in loops]
     return [[-dot(column, forces[own]) for column in zip(*maps[own], strict=True)] for own in owned]

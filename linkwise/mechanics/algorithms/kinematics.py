@@ -60,6 +60,6 @@ def way_to(at: Configuration, name: str) -> Transform:
     """From the world to a named frame."""
     body, last = at.to_frame(name)
     whole = Transform()
-    for i in at.tree.mechanism.path(body):
+    for i in at.tree.mechanism.tree.path(body):
         whole = whole.then(at.joint_kinematics[i].transform)
     return whole.then(last)

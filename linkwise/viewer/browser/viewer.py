@@ -52,7 +52,7 @@ class Viewer:
         mech = self.session.mech
         self.player: Player | None = None
         self.live: Live | None = None
-        self.hand = Hand(mech.link_names[-1], np.array(mech.coms[-1])) if mech.n_links else None
+        self.hand = Hand(mech.link_names[-1], np.array(mech.parameters.coms[-1])) if mech.n_links else None
         self.model, self._clip_name = model, ""
         self._asked: dict[Any, Callable[[], None]] = {}
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
