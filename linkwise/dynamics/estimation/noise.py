@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from ..by_joint import rates_by_joint
-from ..states import Float64Array, real_numbers
+from ..states import Argument, Float64Array, real_numbers
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,7 @@ def _by_joint(mech: Mechanism, what: str, given: Any) -> Float64Array:
         found = rates_by_joint(mech, what, given, np.inf)
     else:
         found = real_numbers(what, given)
-        if found.ndim == 0:
-            found = np.full(mech.nv, float(found))
-        if found.shape[-1:] != (mech.nv,):
-            raise MechanismError(
-                f"{what} has shape {found.shape}, expected (..., {mech.nv}) for mechanism {mech.name!r}"
-            )
+        found = Argument(what, ("nv",)).array(mech, found if found.ndim else np.full(mech.nv, float(found)))
     return _not_negative(what, found)
 
 
