@@ -255,12 +255,14 @@ class Algorithm:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
         if self.expression is None:
             return None
-        found = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
-        if found is None:
+        written = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
+        if written is None:
             return None
-        expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
-        for one in expressions:
-            self._check_expression(one, mechanism)
+        expressions = [
+            specialized(expression, mechanism) for expression in (written if isinstance(written, tuple) else (written,))
+        ]
+        for expression in expressions:
+            self._check_expression(expression, mechanism)
         forms = list(map(self.computed_as, expressions))
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
@@ -286,7 +288,7 @@ class Algorithm:
             return recursion(tree, *required, **optional, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
-        results = [applied(one.plan, one.expression, at, vectors) for one in computed]
+        results = [applied(computation.plan, computation.expression, at, vectors) for computation in computed]
         return results if len(results) > 1 else results[0]
 
     @property
@@ -334,7 +336,7 @@ class Algorithm:
         """Whether the result depends on where the links' origins are."""
         if computed is None:
             return self.on_tree is at_user_origins
-        return any(depends_on_origins(one.expression) for one in computed)
+        return any(depends_on_origins(computation.expression) for computation in computed)
 
     def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
         """Refuse what an expression cannot be asked of."""

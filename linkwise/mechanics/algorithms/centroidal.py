@@ -74,8 +74,8 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: Sequence[Scalar], v: Sequence
     poses, velocity = internal_poses(tree, at.joint_kinematics), at_ground.h * (1.0 / mass)
     columns = []
     for i, kinematics in enumerate(at.joint_kinematics):
-        own = kinematics.link.joint.motion_rate(at.coordinates[i], rates[i])
-        for h, dh in zip(kinematics.motion, own, strict=True):
+        rates_of_motion = kinematics.link.joint.motion_rate(at.coordinates[i], rates[i])
+        for h, dh in zip(kinematics.motion, rates_of_motion, strict=True):
             change = _moved(changes[i] @ h + at.composite(i) @ (moving[i].cross(h) + dh), poses[i], center)
             linear = poses[i][0] @ (at.composite(i) @ h).force
             columns.append(Force(change.moment - velocity.cross(linear), change.force))

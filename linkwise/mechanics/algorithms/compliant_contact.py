@@ -138,9 +138,9 @@ class Contacts:
     @cached_property
     def _varied(self) -> dict[str, Scalar]:
         """Coefficients of friction that are not the mechanism's own, by pair."""
-        given = self._tree.numbers_that_act
+        varied = self._tree.numbers_that_act
         names = ((pair.name, (CONTACT_FRICTION, k)) for k, pair in enumerate(self._mech.contact_pairs))
-        return {name: given[key] for name, key in names if key in given}
+        return {name: varied[key] for name, key in names if key in varied}
 
     def _on_the_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
         """A part of a link against a plane of the ground, in the link's own axes."""
@@ -187,11 +187,17 @@ class Contacts:
             half, middle, axis = a.shape.size[1], a.pose[1], a.pose[0][:, 2] * a.shape.size[1]
             seen, along = self._seen_by(b, self._point(a.body, middle)), self._direction_seen_by(b, a.body, axis)
             halves = segment_from_box(seen, along, half, size)
-            places = [Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * one.along for one in halves]
-            return [self._off_a_box(law, a, b, radius, *one) for one in zip(places, halves, strict=True)]
+            places = [
+                Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * nearest_point.along for nearest_point in halves
+            ]
+            return [
+                self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, halves, strict=True)
+            ]
         nearest = [point_from_box(self._seen_by(b, self._point(a.body, centre)), size) for centre in parts]
         places = [Vector3(*centre.tolist()) for centre in parts]
-        touches = [self._off_a_box(law, a, b, radius, *one) for one in zip(places, nearest, strict=True)]
+        touches = [
+            self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, nearest, strict=True)
+        ]
         return touches + (self._corners_within(law, a, b) if presses_back(a.shape, b.shape) else [])
 
     def _off_a_box(self, law: Law, a: Placed, b: Placed, radius: float, centre: Vector3, nearest: Nearest) -> Touch:
@@ -273,10 +279,10 @@ class Contacts:
 
     def _velocities_of_links(self, v: Sequence[Scalar]) -> list[Motion]:
         """In their user frames."""
-        own = self._tree.velocities(v)
+        joint_velocities = self._tree.velocities(v)
 
         def step(i: int, parent: Motion | None) -> Motion:
-            return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, own[i])
+            return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, joint_velocities[i])
 
         internal = base_to_tip(self._tree.links, "velocities of what touches", step)
         return [link.user.motion_into(motion) for link, motion in zip(self._tree.links, internal, strict=True)]
@@ -302,8 +308,8 @@ class Contacts:
 
         now = velocity(self._velocities)
         if touch.in_world and not is_zero(step):
-            one, other = self._sharing(touch.body_a), self._sharing(touch.body_b)
-            sharing = at_least(select(one < other, other, one), 1.0)
+            count_a, count_b = self._sharing(touch.body_a), self._sharing(touch.body_b)
+            sharing = at_least(select(count_a < count_b, count_b, count_a), 1.0)
             return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing, touch.load)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
@@ -313,8 +319,8 @@ class Contacts:
     def _sharing(self, body: int) -> Scalar:
         """How many contacts with other links push a link."""
         if body not in self._shared:
-            own = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
-            count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in own), 0.0)
+            touches = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
+            count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in touches), 0.0)
             self._shared[body] = count if body >= 0 else 0.0
         return self._shared[body]
 
@@ -335,9 +341,9 @@ class Contacts:
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             if not touch.in_world:
                 resistance = Symmetric3(*(step * x for x in response.resistance(touch.normal)))
-                own = at_point(resistance, touch.point)
+                at_link = at_point(resistance, touch.point)
                 known = total.get(touch.body_a)
-                total[touch.body_a] = own if known is None else known + own
+                total[touch.body_a] = at_link if known is None else known + at_link
         return total
 
     def _on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
@@ -381,8 +387,8 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
 @algorithm(("q", "v"), "wrenches", options=("explicit",), reason=CONTACT)
 def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
-    found = _all_of(tree, q, v, explicit).wrenches()
-    return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
+    wrenches = _all_of(tree, q, v, explicit).wrenches()
+    return [wrenches.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
 @algorithm(

@@ -232,10 +232,10 @@ def closed_advanced(
     passes, nearby = PASSES + 1, None  # for what an error of low order leaves open
     if isinstance(method, Tableau):  # its last stage, whose loops are eliminated already, is near the end
         passes, nearby = PASSES if method.order > 2 else PASSES + 1, stages[-1].rows
-    found = project(tree, reached[: len(q)], reached[len(q) : end], fronts, settled, passes, nearby)
+    projected = project(tree, reached[: len(q)], reached[len(q) : end], fronts, settled, passes, nearby)
     margins = [margin for stage in stages for margin in stage.margins]
-    reliability = if_positive([*margins, *found.margins], 2.0)
-    return [*found.q, *found.v, *reached[end:]], reliability, stages[0].steps_to_singular(v, step)
+    reliability = if_positive([*margins, *projected.margins], 2.0)
+    return [*projected.q, *projected.v, *reached[end:]], reliability, stages[0].steps_to_singular(v, step)
 
 
 def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:

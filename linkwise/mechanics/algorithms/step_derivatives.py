@@ -44,8 +44,8 @@ def step_derivatives(method: Method, tree: Tree, q, v, tau, dt, wrenches: Any = 
     h, n = dt.item() if hasattr(dt, "item") else dt, len(v)
     motion = _Motion(tree, tau, wrenches)
     reached = _split(method, motion, q, v, h) if isinstance(method, Splitting) else _staged(method, motion, q, v, h)
-    whole = np.concatenate(reached)
-    return whole[:, : 2 * n], whole[:, 2 * n :]
+    derivatives = np.concatenate(reached)
+    return derivatives[:, : 2 * n], derivatives[:, 2 * n :]
 
 
 class _Motion:
@@ -177,8 +177,8 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
         starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
         # The length of the step goes along: rows of constants alone would tell nobody that they are traced.
         rows += each([[*row, h] for row in starts.tolist()], *backwards, alike=True)
-    whole = np.array(rows, dtype=object)[:, : 3 * n]
-    return whole[:n], whole[n:]
+    matrix = np.array(rows, dtype=object)[:, : 3 * n]
+    return matrix[:n], matrix[n:]
 
 
 class _Backwards:
@@ -205,8 +205,8 @@ class _Backwards:
             if coefficient:
                 of_rates[earlier] = of_rates[earlier] + _scaled(by_u, coefficient, h)
                 of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
-        found = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
-        return [*np.concatenate(found, axis=1)[0].tolist(), h]
+        blocks = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
+        return [*np.concatenate(blocks, axis=1)[0].tolist(), h]
 
 
 def _sum(start: np.ndarray, terms: Iterable[tuple[float, np.ndarray]], h: Scalar) -> np.ndarray:
@@ -297,15 +297,15 @@ def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:
         (2.0 - t * s - 2.0 * c) / (2.0 * apart * apart),
         (2.0 * t - 3.0 * s + t * c) / (2.0 * apart * apart * t),
     )
-    found = np.eye(kind.nv).astype(object)
+    product = np.eye(kind.nv).astype(object)
     power = ad
     for k, (exact, series) in enumerate(zip(closed, _SERIES, strict=True), 1):
         nearby: Scalar = 0.0
         for coefficient in reversed(series):
             nearby = nearby * t2 + coefficient
-        found = found + power * _array([select(near, nearby, exact) * (-1.0) ** k])
+        product = product + power * _array([select(near, nearby, exact) * (-1.0) ** k])
         power = _product(power, ad)
-    return found
+    return product
 
 
 def _rotations(kind: Joint) -> float:
@@ -320,15 +320,15 @@ def _series() -> tuple[tuple[float, ...], ...]:
     """Coefficients of the powers of t^2 in the four functions of ``_ends``: what the terms ad^5, ad^6, ... of the
     series add to them, as these are multiples of ad, ..., ad^4."""
     terms = 9
-    found = np.zeros((4, terms))
+    coefficients = np.zeros((4, terms))
     powers = {k: np.eye(4)[k - 1][:, None] * np.eye(1, terms) for k in range(1, 5)}  # ad^k by ad .. ad^4 and by t^2
     factor = 1.0
     for k in range(1, 2 * terms + 3):
         factor /= k + 1
         if k > 4:  # ad^k = -2 t^2 ad^(k-2) - t^4 ad^(k-4)
             powers[k] = -2.0 * _shifted(powers[k - 2], 1) - _shifted(powers[k - 4], 2)
-        found += factor * powers[k]
-    return tuple(tuple(row) for row in found.tolist())
+        coefficients += factor * powers[k]
+    return tuple(tuple(row) for row in coefficients.tolist())
 
 
 def _shifted(series: np.ndarray, by: int) -> np.ndarray:

@@ -64,10 +64,10 @@ def within_half_rotations(angle: Scalar) -> Scalar:
 
 
 def least(*rooms: Scalar) -> Scalar:
-    found = rooms[0]
+    smallest = rooms[0]
     for room in rooms[1:]:
-        found = select(room < found, room, found)
-    return found
+        smallest = select(room < smallest, room, smallest)
+    return smallest
 
 
 def across(axis: Vector3, v: Vector3) -> Vector3:
@@ -151,10 +151,10 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
         moved = rotation.rotate(p)
         return rotation_taking(first, moved if between is None else between.rotate(moved), q, aside_square)
 
-    one, other = rotations.both
-    outer = leading(one)
+    near, far = rotations.both
+    outer = leading(near)
     mirrored = is_zero(a) and is_zero(b) and between is None
-    return Pairs(((outer, one), (outer.opposite if mirrored else leading(other), other)), rotations.room, mirrored)
+    return Pairs(((outer, near), (outer.opposite if mirrored else leading(far), far)), rotations.room, mirrored)
 
 
 def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs:
@@ -162,7 +162,7 @@ def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs
     a, b, place = across(axis, a), across(axis, b), across(axis, place)
     square = place.dot(place)
     rotations = rotations_reaching(axis, a, b, square)
-    one, other = (
+    first, second = (
         (rotation_taking(axis, a + rotation.rotate(b), place, square), rotation) for rotation in rotations.both
     )
-    return Pairs((one, other), rotations.room)
+    return Pairs((first, second), rotations.room)

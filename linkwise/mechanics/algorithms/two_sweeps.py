@@ -113,16 +113,16 @@ def forward_dynamics(
 
     def filtered(i: int, outer: list[Force]) -> tuple[list[Any], Force]:
         """The innovations of joint i, and the force on its parent, as functions of the parent's angular velocity."""
-        own = gyroscopic_force(links[i].inertia, unknown)
+        total = gyroscopic_force(links[i].inertia, unknown)
         for force in outer:
-            own = own + force
+            total = total + force
         if pushed[i] is not None:
-            own = own - pushed[i]  # type: ignore[operator]
+            total = total - pushed[i]  # type: ignore[operator]
         joint, crossed = at.articulation(i), at.joint_kinematics[i]
         parent = unknown if links[i].parent >= 0 else ZERO
         spin = angular_velocity_base_to_tip(crossed, parent, at.coordinates[i], rates[i])
         monomials = _monomials(spin.omega)
-        force = Force.of([_at(x, monomials) for x in own.flat()])
+        force = Force.of([_at(x, monomials) for x in total.flat()])
         innovation = joint.innovation(moments[i], force)
         return innovation, force_to_parent(crossed, spin, joint.remaining, joint.absorb(force, innovation))
 
@@ -138,4 +138,4 @@ def forward_dynamics(
         accelerations = joint.rates(nu, before)
         return spin.omega, before + crossed.relative_motion(accelerations), accelerations
 
-    return [x for _, _, own in base_to_tip(links, "velocities and accelerations", smoothed) for x in own]
+    return [x for *_, rates in base_to_tip(links, "velocities and accelerations", smoothed) for x in rates]

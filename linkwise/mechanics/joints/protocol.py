@@ -114,11 +114,11 @@ def kinds_of_format(name: str) -> dict[str, type[Joint]]:
         if name in vars(kind).get("formats", {})
     ]
     entries.sort(key=lambda pair: (not pair[0].axes, pair[1].nv, pair[1].rotation_coordinate is None))
-    found: dict[str, type[Joint]] = {}
+    kinds: dict[str, type[Joint]] = {}
     for entry, kind in entries:
         for word in entry.words:
-            found.setdefault(word, kind)
-    return found
+            kinds.setdefault(word, kind)
+    return kinds
 
 
 #: Every kind of joint there is, by ``Joint.kind_name``; one that is defined again takes the place of the former.
@@ -140,8 +140,8 @@ class LoopKind(ABC):
     @classmethod
     def kind_name(cls) -> str:
         """What files call this kind: by its name those of linkwise, with their module's all others."""
-        own = cls.__module__.startswith("linkwise.mechanics.")
-        return cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+        is_built_in = cls.__module__.startswith("linkwise.mechanics.")
+        return cls.__name__ if is_built_in else f"{cls.__module__}.{cls.__qualname__}"
 
     @property
     @abstractmethod
@@ -290,12 +290,14 @@ class Joint(LoopKind):
             return constants
         motions = self.motion(self.neutral())
         basis = np.array([m.flat() for m in motions], dtype=float).T
-        for i, one in enumerate(motions):
+        for i, motion in enumerate(motions):
             for j, other in enumerate(motions):
-                bracket = np.array(one.cross(other).flat(), dtype=float)
+                bracket = np.array(motion.cross(other).flat(), dtype=float)
                 constants[i, j] = np.linalg.lstsq(basis, bracket, rcond=None)[0]
-        whole = np.round(constants)
-        constants = np.where(np.abs(constants - whole) < 1e-12, whole, constants)  # without the noise of the solution
+        integers = np.round(constants)
+        constants = np.where(
+            np.abs(constants - integers) < 1e-12, integers, constants
+        )  # without the noise of the solution
         constants.flags.writeable = False
         return constants
 

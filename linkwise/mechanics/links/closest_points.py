@@ -44,8 +44,8 @@ def _nearest_face(point: Vector3, half: Sequence[float]) -> tuple[Scalar, list[S
     for k in (1, 2):
         closer = below[k] < nearest
         nearest = select(closer, below[k], nearest)
-        own = [sides[k] if i == k else 0.0 for i in range(3)]
-        face = [select(closer, x, y) for x, y in zip(own, face, strict=True)]
+        candidate = [sides[k] if i == k else 0.0 for i in range(3)]
+        face = [select(closer, x, y) for x, y in zip(candidate, face, strict=True)]
     return nearest, face
 
 
@@ -60,10 +60,10 @@ def segment_from_box(middle: Vector3, axis: Vector3, length: float, half: Sequen
     """
     ends = (-1.0, 1.0)
     passed = [_closest([_beside_an_edge(middle, axis, length, end, k, half) for k in range(3)]) for end in ends]
-    found = []
-    for end, own, other in zip(ends, passed, reversed(passed), strict=True):
+    points = []
+    for end, parameter, other in zip(ends, passed, reversed(passed), strict=True):
         corner = Vector3(*(select(x < 0.0, -h, h) for x, h in zip(_edge_point(middle, axis, other), half, strict=True)))
-        along, between = _closest([own, _beside(middle, axis, length, corner)])
+        along, between = _closest([parameter, _beside(middle, axis, length, corner)])
         distance = sqrt(between.dot(between) + CENTRED * max(half) ** 2)
         outwards: Scalar = -1.0  # if the point is inside of the box, else 1
         for x, h in zip(middle + axis * along, half, strict=True):
@@ -71,8 +71,8 @@ def segment_from_box(middle: Vector3, axis: Vector3, length: float, half: Sequen
         tip = point_from_box(middle + axis * end, half)
         closer = distance < tip.distance
         normal = _chosen(closer, between * (outwards / distance), tip.normal)
-        found.append(Nearest(select(closer, outwards * distance, tip.distance), normal, select(closer, along, end)))
-    return found
+        points.append(Nearest(select(closer, outwards * distance, tip.distance), normal, select(closer, along, end)))
+    return points
 
 
 Beside = tuple[Scalar, Vector3]  # where on a segment, and the way there from the closest point of something else
@@ -127,10 +127,10 @@ def closest_of_segments(
     """The points of two segments centre + s axis, -1 <= s <= 1, that are closest to each other (C. Ericson, Real-Time
     Collision Detection, 5.1.9); a ball has no axis, the half length of an axis is known."""
     between = centres[0] - centres[1]
-    one, other = axes
-    if one is None and other is None:
+    first, other = axes
+    if first is None and other is None:
         return list(centres)
-    if one is None or other is None:
+    if first is None or other is None:
         k = 0 if other is None else 1
         axis = axes[k]
         assert axis is not None
@@ -139,11 +139,11 @@ def closest_of_segments(
         points[k] = centres[k] + axis * _within(along)
         return points
     a, e = halves[0] ** 2, halves[1] ** 2
-    b, c, f = one.dot(other), one.dot(between), other.dot(between)
+    b, c, f = first.dot(other), first.dot(between), other.dot(between)
     s = _within((b * f - c * e) / at_least(a * e - b * b, PARALLEL * a * e))
     t = _within((b * s + f) * (1.0 / e))
     s = _within((b * t - c) * (1.0 / a))
-    return [centres[0] + one * s, centres[1] + other * t]
+    return [centres[0] + first * s, centres[1] + other * t]
 
 
 def _within(x: Scalar) -> Scalar:

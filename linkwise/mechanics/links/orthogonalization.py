@@ -35,11 +35,11 @@ class Orthogonal:
 
     def split(self, x: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """Coefficients y and the rest of x = U y + rest, orthogonal to U."""
-        rest, found = list(x), []
+        rest, components = list(x), []
         for part, reciprocal in zip(self.parts, self.reciprocal, strict=True):
-            found.append(dot(part, rest) * reciprocal)
-            rest = _minus(rest, found[-1], part)
-        return found, rest
+            components.append(dot(part, rest) * reciprocal)
+            rest = _minus(rest, components[-1], part)
+        return components, rest
 
     def within(self, y: Sequence[Scalar]) -> list[Scalar]:
         """U y."""
@@ -66,8 +66,8 @@ class Orthogonal:
             for k in order
         ]
         turned = orthogonalized(rows)
-        found = turned.within(turned.with_products([scaled(y[k], 1.0 / weights[k]) for k in order]))
-        return [scaled(x, weight) for x, weight in zip(found, weights, strict=True)]
+        combination = turned.within(turned.with_products([scaled(y[k], 1.0 / weights[k]) for k in order]))
+        return [scaled(x, weight) for x, weight in zip(combination, weights, strict=True)]
 
 
 def orthogonalized(
@@ -87,13 +87,13 @@ def orthogonalized(
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0
     for j, vector in enumerate(vectors):
-        rest, own = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
+        rest, nonzero = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
         for k, part in enumerate(parts):
-            if places[k].isdisjoint(own):  # loops without a common joint
+            if places[k].isdisjoint(nonzero):  # loops without a common joint
                 continue
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
-            own |= places[k]
+            nonzero |= places[k]
         left = dot(rest, rest)
         weighed = scaled(left, weights[j] ** 2)
         counts = largest * DEPENDENT**2 < weighed * active[j]

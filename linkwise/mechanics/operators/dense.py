@@ -182,9 +182,9 @@ class StackedOperators:
         self.vectors = vectors or {}
         self.joint_kinematics = []
         for body in mech.bodies:
-            own = q[mech.q_index(body.joint)]
-            own = own * body.mimic.ratio + body.mimic.offset if body.mimic else own
-            self.joint_kinematics.append(kinematics(body.kind, own))
+            coordinates = q[mech.q_index(body.joint)]
+            coordinates = coordinates * body.mimic.ratio + body.mimic.offset if body.mimic else coordinates
+            self.joint_kinematics.append(kinematics(body.kind, coordinates))
         ends = np.cumsum([at.motion.shape[1] for at in self.joint_kinematics], dtype=int)
         self.of_joint = [
             slice(end - at.motion.shape[1], end) for end, at in zip(ends, self.joint_kinematics, strict=True)
@@ -333,17 +333,17 @@ class StackedOperators:
     def H(self) -> np.ndarray:
         """Each joint's rows project the link's force on the joint's motions."""
         rows = np.zeros((self.n_joint, 6 * self.mech.n_links))
-        for link, (own, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
-            rows[own, _six(link)] = at.motion.T
+        for link, (columns, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
+            rows[columns, _six(link)] = at.motion.T
         return rows
 
     @cached_property
     def S(self) -> np.ndarray:
         """Joints from coordinates: a joint moves with its own coordinate, or ``ratio`` times as the one it mimics."""
         rows = np.zeros((self.n_joint, self.mech.nv))
-        for own, body in zip(self.of_joint, self.mech.bodies, strict=True):
-            size = own.stop - own.start
-            rows[own, self.mech.v_index(body.joint)] = np.eye(size) * (body.mimic.ratio if body.mimic else 1.0)
+        for columns, body in zip(self.of_joint, self.mech.bodies, strict=True):
+            size = columns.stop - columns.start
+            rows[columns, self.mech.v_index(body.joint)] = np.eye(size) * (body.mimic.ratio if body.mimic else 1.0)
         return rows
 
     @cached_property

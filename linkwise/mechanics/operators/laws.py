@@ -125,16 +125,16 @@ class Laws:
         self._ground = at_the_ground
         self.patterns: dict[Expression, list[tuple[Word, Polynomial, Rule]]] = {}
         for rule in laws:
-            for one in (rule, Rule(rule.left.T, rule.right.T, f"{rule.source}, adjoint")):
-                (left,), right = multiplied_out(expanded(one.left)), multiplied_out(expanded(one.right))
-                self._insert(left, right, one)
+            for law in (rule, Rule(rule.left.T, rule.right.T, f"{rule.source}, adjoint")):
+                (left,), right = multiplied_out(expanded(law.left)), multiplied_out(expanded(law.right))
+                self._insert(left, right, law)
         for left, right, rule in more:
             self._insert(left, right, rule)
 
     def _insert(self, left: Word, right: Polynomial, rule: Rule) -> None:
-        own = self.patterns.setdefault(left[0], [])
-        if all(known != left for known, _, _ in own):
-            own.append((left, right, rule))
+        laws = self.patterns.setdefault(left[0], [])
+        if all(known != left for known, _, _ in laws):
+            laws.append((left, right, rule))
 
     def rewritten(self, word: Word, only: Rule | None = None) -> tuple[Rule, Polynomial] | None:
         """The word with the first law that applies (or one of them alone) used once; None where none does."""
@@ -155,9 +155,9 @@ class Laws:
 
     def _normal_word(self, word: Word, known: dict[Word, Polynomial]) -> Polynomial:
         if word not in known:
-            found = self.rewritten(word)
-            result: Polynomial = {word: 1} if found is None else {}
-            for part, weight in found[1].items() if found else ():
+            rewriting = self.rewritten(word)
+            result: Polynomial = {word: 1} if rewriting is None else {}
+            for part, weight in rewriting[1].items() if rewriting else ():
                 add(result, self._normal_word(part, known), weight)
             known[word] = result
         return known[word]
@@ -177,7 +177,7 @@ class Laws:
             now = steps[-1][1]
 
     def _applying(self, words: Polynomial) -> list[Rule]:
-        found = {
+        laws = {
             id(rule): rule
             for word in words
             for start, letter in enumerate(word)
@@ -185,7 +185,7 @@ class Laws:
             if word[start : start + len(left)] == left
         }
         at_ground = self._ground and any(_at_the_ground(word) is not None for word in words)
-        return [*found.values(), *((AT_THE_GROUND,) if at_ground else ())]
+        return [*laws.values(), *((AT_THE_GROUND,) if at_ground else ())]
 
     def _everywhere(self, words: Polynomial, rule: Rule) -> Polynomial:
         """One law used until it applies nowhere."""
@@ -193,11 +193,11 @@ class Laws:
         todo = list(words.items())
         while todo:
             word, weight = todo.pop(0)
-            found = self.rewritten(word, only=rule)
-            if found is None:
+            rewriting = self.rewritten(word, only=rule)
+            if rewriting is None:
                 add(result, {word: weight})
             else:
-                todo[:0] = [(part, weight * own) for part, own in found[1].items()]
+                todo[:0] = [(part, weight * factor) for part, factor in rewriting[1].items()]
         return result
 
 

@@ -253,8 +253,8 @@ class Columns(Plan):
 
         def step(i: int, _: list[None]) -> tuple[None, None]:
             handed: dict[Dof, Any] = {}
-            own = [((i, k), None) for k in range(links[i].joint.nv)]
-            for dof, arrived in (*ways.arriving(i), *own):
+            starting = [((i, k), None) for k in range(links[i].joint.nv)]
+            for dof, arrived in (*ways.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
                 run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):

@@ -176,7 +176,9 @@ def _by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str
         words = [writing.words(side) for side in (left, right)]
     except (TooManyTerms, RecursionError) as error:
         return str(error) or "the sides are too deep to be written out"
-    ways = tuple(Way(side, *own, writing.laws) for side, own in zip((left, right), words, strict=True))
+    ways = tuple(
+        Way(side, *words_of_side, writing.laws) for side, words_of_side in zip((left, right), words, strict=True)
+    )
     if ways[0].end == ways[1].end:
         return Proof(left, right, True, ways, tuple(writing.lemmas), armature=armature)
     return "the laws lead to different normal forms"
@@ -193,9 +195,9 @@ def _check(left: Expression, right: Expression) -> None:
 
 
 def _by_numbers(left: Expression, right: Expression, armature: bool, why: str) -> Proof:
-    found, compared = search(left, right, armature)
-    if found is not None:
-        return Proof(left, right, False, counterexample=found, armature=armature)
+    counterexample, compared = search(left, right, armature)
+    if counterexample is not None:
+        return Proof(left, right, False, counterexample=counterexample, armature=armature)
     tried = (
         "the numbers agree on every mechanism that was tried" if compared else "no mechanism was found to compare on"
     )
@@ -313,8 +315,8 @@ class _Writing:
         if inner.domain != LOOP:  # redundant constraints have a generalized inverse only
             rest = {word: -weight for word, weight in monic.items() if word != lead}
             rule = Rule(letter @ inner, _identity(inner), "by definition of the inverse")
-            own: Polynomial = {(letter,): 1}
-            for left, others in (((letter, *lead), times(own, rest)), ((*lead, letter), times(rest, own))):
+            single: Polynomial = {(letter,): 1}
+            for left, others in (((letter, *lead), times(single, rest)), ((*lead, letter), times(rest, single))):
                 add(others, {ONE: 1})
                 self._letters.append((left, others, rule))
             self.laws = Laws(self._rules, self._letters)

@@ -79,12 +79,12 @@ def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression
     if not others:
         return (written,)
     done = {form: extent(form) for form in (written, *others)}
-    most = min(own.steps for own in done.values()) + MORE_STEPS
+    most = min(cost.steps for cost in done.values()) + MORE_STEPS
     best: dict[int, Expression] = {}
     for form in others:
-        own = done[form]
-        if own.steps < done[best.setdefault(own.recursions, form)].steps:
-            best[own.recursions] = form
+        cost = done[form]
+        if cost.steps < done[best.setdefault(cost.recursions, form)].steps:
+            best[cost.recursions] = form
     different = (form for form in best.values() if done[form].work != done[written].work)
     return (written, *(form for form in different if done[form].steps <= most))
 

@@ -104,8 +104,8 @@ class ConstraintSweep:
         for i, forces in closing.on.items():
             self._add_on(i, r, forces[k])
         for i, ratio in closing.joints:
-            place, own = self.dynamics.coordinate((i, 0))
-            self._add_coupling(r, -1 - place, ratio * own)
+            place, weight = self.dynamics.coordinate((i, 0))
+            self._add_coupling(r, -1 - place, ratio * weight)
 
     # -- entries ------------------------------------------------------------------------------------------
 
@@ -150,11 +150,11 @@ class ConstraintSweep:
 
     def _take_between(self, i: int) -> dict[int, Columns]:
         """By link: forces on link i per acceleration of the other, which no longer count."""
-        found: dict[int, Columns] = {}
+        couplings: dict[int, Columns] = {}
         for a, b in [pair for pair in self.between if i in pair]:
             columns = self.between.pop((a, b))
-            found[b if a == i else a] = columns if a == i else _transposed(columns)
-        return found
+            couplings[b if a == i else a] = columns if a == i else _transposed(columns)
+        return couplings
 
     # -- elimination --------------------------------------------------------------------------------------
 
@@ -283,12 +283,12 @@ class ConstraintSweep:
         if block[0] >= 0:
             self._compare(block, matrix, factor)
         rest = [self.rest.pop(y) for y in block]
-        own = [self.couplings.pop(y) for y in block]
-        numbers = list(dict.fromkeys(z for couplings in own for z in couplings if z not in block))
+        couplings_of_block = [self.couplings.pop(y) for y in block]
+        numbers = list(dict.fromkeys(z for couplings in couplings_of_block for z in couplings if z not in block))
         for z in numbers:
             for y in block:
                 self.couplings[z].pop(y, None)
-        seen = {z: [couplings.get(z, 0.0) for couplings in own] for z in numbers}
+        seen = {z: [couplings.get(z, 0.0) for couplings in couplings_of_block] for z in numbers}
         felt = {
             i: [forces.pop(y, NO_FORCE) for y in block]
             for i, forces in self.on.items()
@@ -349,20 +349,20 @@ class ConstraintSweep:
     @property
     def status(self) -> Scalar:
         """Above 1 where all pivots are large enough; small, or negative, where they are not."""
-        found: Scalar = 2.0
+        smallest: Scalar = 2.0
         for pivot, size in self.pivots:
             ratio = pivot / (size * SUFFICIENT)
-            found = select(ratio < found, ratio, found)
-        return found
+            smallest = select(ratio < smallest, ratio, smallest)
+        return smallest
 
     @property
     def margin(self) -> Scalar:
         """Positive where pivots are large enough, without a division."""
-        found: Scalar = 1.0
+        smallest: Scalar = 1.0
         for pivot, size in self.pivots:
             margin = pivot - size * SUFFICIENT
-            found = select(margin < found, margin, found)
-        return found
+            smallest = select(margin < smallest, margin, smallest)
+        return smallest
 
     @property
     def on_parent(self) -> tuple[ArticulatedInertia, Force]:
@@ -381,24 +381,24 @@ class ConstraintSweep:
     def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
         """-G* lambda by coordinate: what constraints do to joints, from the forces on the links that they join."""
         multipliers, dynamics = self.multipliers(parent), self.dynamics
-        found: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
+        joint_forces: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
         felt: dict[int, Force] = {}
         for closing in self.closings:
-            own = [(k, multipliers[r]) for k, r in enumerate(closing.rows) if r in multipliers]
-            for k, multiplier in own:
+            pulling = [(k, multipliers[r]) for k, r in enumerate(closing.rows) if r in multipliers]
+            for k, multiplier in pulling:
                 for i, forces in closing.on.items():
                     felt[i] = felt.get(i, NO_FORCE) - forces[k] * multiplier
                 for i, ratio in closing.joints:
                     place, factor = dynamics.coordinate((i, 0))
-                    found[place] = found[place] - multiplier * (ratio * factor)
+                    joint_forces[place] = joint_forces[place] - multiplier * (ratio * factor)
         for i in reversed(dynamics.cluster.bodies):
             if i in felt:
                 kinematics, behind = dynamics.kinematics(i), dynamics.links[i].parent
                 for k, motion in enumerate(kinematics.motion):
                     place, factor = dynamics.coordinate((i, k))
-                    found[place] = found[place] + felt[i].dot(motion) * factor
+                    joint_forces[place] = joint_forces[place] + felt[i].dot(motion) * factor
                 felt[behind] = felt.get(behind, NO_FORCE) + kinematics.transform.force_back(felt[i])
-        return found
+        return joint_forces
 
     def motions(self, parent: Motion) -> _Motions:
         """Base to tip: all that has been eliminated, from the acceleration of the parent."""

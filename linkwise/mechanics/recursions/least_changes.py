@@ -34,8 +34,8 @@ class _Weights(ClusterDynamics):
             AngularVelocity(ZERO, (ZERO,) * len(joint.transform.factors), NO_MOTION) for joint in at.joint_kinematics
         ]
         super().__init__(at, cluster, still, [Load()] * len(at.tree.links))
-        own = {i: self._without_mass(i, units) for i in cluster.bodies}
-        self.links = tuple(own.get(i, link) for i, link in enumerate(at.tree.links))
+        massless = {i: self._without_mass(i, units) for i in cluster.bodies}
+        self.links = tuple(massless.get(i, link) for i, link in enumerate(at.tree.links))
 
     def _without_mass(self, i: int, units: ConstraintUnits) -> Link:
         link, body = self.at.tree.links[i], self.at.tree.mechanism.bodies[i]

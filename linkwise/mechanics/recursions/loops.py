@@ -89,8 +89,8 @@ class Walk:
 
     def closure(self) -> list[Scalar]:
         """What must vanish; nothing to see where velocities alone are constrained."""
-        found = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
-        return [*found, *[0.0] * (self.loop.n_constraints - len(found))]
+        errors = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
+        return [*errors, *[0.0] * (self.loop.n_constraints - len(errors))]
 
     @cached_property
     def gradient(self) -> list[Force]:
@@ -248,31 +248,31 @@ class Tie:
 
     def _joint_rate(self, i: int, velocities: Mapping[int, Motion]) -> Scalar:
         """Of the joint of link i, from the velocities of links."""
-        found = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
+        rate = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
         parent = self._parent(i)
         if parent in velocities:
-            found = found - self._axis(i).dot(self.joints[i].transform.motion_into(velocities[parent]))
-        return found
+            rate = rate - self._axis(i).dot(self.joints[i].transform.motion_into(velocities[parent]))
+        return rate
 
     def _parent(self, i: int) -> int:
         return self.joints[i].link.parent
 
     def _axis(self, i: int) -> Force:
         """What picks the joint's rate out of the motion that it adds: one along H*."""
-        (own,) = self.joints[i].motion
-        size = own.angular.dot(own.angular) + own.linear.dot(own.linear)
-        return Force(own.angular, own.linear) * (1.0 / size)
+        (motion,) = self.joints[i].motion
+        size = motion.angular.dot(motion.angular) + motion.linear.dot(motion.linear)
+        return Force(motion.angular, motion.linear) * (1.0 / size)
 
 
 def ways(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]]
 ) -> list[Walk | Tie]:
     """Of every loop and coupling, at the configuration of the joints."""
-    found = []
+    walks = []
     for loop in tree.mechanism.loops:
         with around(loop):
-            found.append(way_of(tree, joint_kinematics, coordinates, loop))
-    return found
+            walks.append(way_of(tree, joint_kinematics, coordinates, loop))
+    return walks
 
 
 def around(loop: Constraint) -> AbstractContextManager[None]:
@@ -287,10 +287,10 @@ def way_of(
     if isinstance(loop, Loop):
         return walk(tree, joint_kinematics, loop)
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
-    own = tuple(coordinates[i][0] for i in links)
-    bodies = tuple(zip(links, loop.ratios_at(own), strict=True))
+    joint_coordinates = tuple(coordinates[i][0] for i in links)
+    bodies = tuple(zip(links, loop.ratios_at(joint_coordinates), strict=True))
     rows, asked = tree.mechanism.constraint_index(loop.name), tree.drives.get(loop.name)
-    return Tie(loop, rows, bodies, own, joint_kinematics, asked)
+    return Tie(loop, rows, bodies, joint_coordinates, joint_kinematics, asked)
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
@@ -337,8 +337,8 @@ def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transfor
     if (side, number) not in tree.sides:
         return frame.body, _multiplied([*frames, getattr(loop, side), axes])
     pose = np.asarray(tree.sides[side, number])
-    given = Transform.from_pose(Matrix3.from_rows(pose[:3, :3].tolist()), Vector3(*pose[:3, 3].tolist()))
-    return frame.body, _multiplied(frames).then(given).then(_multiplied([axes]))
+    to_side = Transform.from_pose(Matrix3.from_rows(pose[:3, :3].tolist()), Vector3(*pose[:3, 3].tolist()))
+    return frame.body, _multiplied(frames).then(to_side).then(_multiplied([axes]))
 
 
 def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:

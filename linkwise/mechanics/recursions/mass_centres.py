@@ -43,8 +43,8 @@ class ToMassCentre:
 
     def before_the_shift(self, q: Sequence[Scalar], place: Transform) -> JointKinematics:
         """The joint itself, where its link's frame has not been moved to the mass centre yet."""
-        own = self.link.joint_kinematics(q)
-        return JointKinematics(self.link, place.then(own.transform), own.motion)
+        kinematics = self.link.joint_kinematics(q)
+        return JointKinematics(self.link, place.then(kinematics.transform), kinematics.motion)
 
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""

@@ -172,8 +172,8 @@ class Rolling:
         patterns: dict[tuple[int, int], Pattern] = {}
         for (number, i), used in self._used.items():
             passed = self.passed[number]
-            found = self._joined(passed, self._near[passed.source][i])
-            patterns[number, i] = found if found == used else _weaker(used, found)
+            pattern = self._joined(passed, self._near[passed.source][i])
+            patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
         alike = self._alike()
         holds = patterns == self._used and alike.items() <= self._assumed.alike.items()
         self._assumed.patterns = patterns
@@ -186,10 +186,10 @@ class Rolling:
         alike: dict[tuple[int, int, int], tuple[int, int]] = {}
         for (number, i), (_, known) in self._used.items():
             passed = self.passed[number]
-            given = [self.given(passed, j, dof)[1] for j, dof in passed.sources(self._near[passed.source][i])]
+            passing = [self.given(passed, j, dof)[1] for j, dof in passed.sources(self._near[passed.source][i])]
             for k, constant in enumerate(known):
                 if constant is None:
-                    values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in given)
+                    values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in passing)
                     place = first.setdefault((i, passed.sweep, values), (number, k))
                     if place != (number, k):
                         alike[i, number, k] = place
@@ -233,10 +233,10 @@ class Rolling:
         self.columns_from = len(self.sweeps)
         dofs = [(i, k) for i, size in enumerate(sizes) for k in range(size)]
         numbers = [None if matrix is None else number for number, matrix in enumerate(matrices)]
-        found = function([[self._column(dof, number) for dof in dofs] for number in numbers])
+        results = function([[self._column(dof, number) for dof in dofs] for number in numbers])
         return [
             RolledMatrixOfDofs({(dof, ANY): values[dof[0]][dof[1]] for dof in dofs}, matrix)
-            for matrix, values in zip(matrices, found, strict=True)
+            for matrix, values in zip(matrices, results, strict=True)
         ]
 
 
@@ -283,9 +283,9 @@ class LinksOfKinds(tuple[Link, ...]):
 
     @staticmethod
     def of(links: Iterable[Link], rolling: Rolling) -> LinksOfKinds:
-        found = LinksOfKinds(links)
-        found.rolling = rolling
-        return found
+        rolled_links = LinksOfKinds(links)
+        rolled_links.rolling = rolling
+        return rolled_links
 
     def start(self, direction: str, name: str) -> Iterator[int]:
         return self.rolling.start(direction, name)

@@ -142,7 +142,7 @@ def of_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence
     It is the same function of the rotation vector turn + e slide, where e e = 0: the block by which rotations change
     positions is its derivative along the slide.
     """
-    found = jacobian(Vector3(*(jet(x, d) for x, d in zip(twist[:3], twist[3:], strict=True))))
-    turned = [[parts(x)[0] for x in row] for row in found]
-    across = [[parts(x)[1] for x in row] for row in found]
+    rows = jacobian(Vector3(*(jet(x, d) for x, d in zip(twist[:3], twist[3:], strict=True))))
+    turned = [[parts(x)[0] for x in row] for row in rows]
+    across = [[parts(x)[1] for x in row] for row in rows]
     return [*([*row, 0.0, 0.0, 0.0] for row in turned), *([*a, *b] for a, b in zip(across, turned, strict=True))]
