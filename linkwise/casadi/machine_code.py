@@ -128,12 +128,12 @@ class _MachineCode(casadi.Callback):
     def has_eval_buffer(self) -> bool:
         return True
 
-    def eval_buffer(self, given: Sequence[Any], results: Sequence[Any]) -> int:
-        arrays = [self._array(x, given[k]) for k, x in enumerate(self._inputs) if x.taken is not None]
-        found = np.ravel(self._kernel(*arrays))
+    def eval_buffer(self, buffers: Sequence[Any], results: Sequence[Any]) -> int:
+        arrays = [self._array(x, buffers[k]) for k, x in enumerate(self._inputs) if x.taken is not None]
+        values = np.ravel(self._kernel(*arrays))
         for output, buffer in zip(self._outputs, results, strict=True):
             if len(output.sources) and buffer is not None:
-                np.frombuffer(buffer)[:] = found[output.sources]
+                np.frombuffer(buffer)[:] = values[output.sources]
         return 0
 
     def _array(self, x: Input, buffer: Any) -> np.ndarray:

@@ -213,15 +213,15 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
 # -- numbers by joint -----------------------------------------------------------------------------------
 
 
-def _per_coordinate(mech: Mechanism, name: str, given: Any, otherwise: float) -> Float64Array:
+def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
     """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
-    if isinstance(given, Mapping):
-        values = rates_by_joint(mech, name, given, otherwise)
+    if isinstance(value, Mapping):
+        values = rates_by_joint(mech, name, value, otherwise)
     else:
-        values = real_numbers(name, given)
+        values = real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
         raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {given!r}"
+            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
         )
     return np.broadcast_to(values, (mech.nv,))
 

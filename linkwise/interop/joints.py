@@ -173,5 +173,5 @@ def quaternion_of(rotation: np.ndarray) -> np.ndarray:
     """(4,) of unit length, w not negative."""
     from scipy.spatial.transform import Rotation
 
-    found = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]
-    return found if found[0] >= 0.0 else -found
+    quaternion = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]
+    return quaternion if quaternion[0] >= 0.0 else -quaternion

@@ -78,10 +78,10 @@ class NearestBranch:
             return kept
         limits = bounds[:, self._places]
         near = middle(limits) if guess is None else np.clip(guess[..., self._places], *limits)
-        found = limits, _windows(near, limits)
+        limits_and_windows = limits, _windows(near, limits)
         if guess is None:
-            self._last = key, found
-        return found
+            self._last = key, limits_and_windows
+        return limits_and_windows
 
 
 def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -91,8 +91,8 @@ def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
     wide = upper - lower > WHOLE
     halfway = middle(limits)
     centre = np.clip(near, np.where(wide, lower + np.pi, halfway), np.where(wide, upper - np.pi, halfway))
-    whole = WHOLE * np.rint(centre / WHOLE)
-    return np.stack([near, whole, centre - whole], axis=-2)
+    turns = WHOLE * np.rint(centre / WHOLE)
+    return np.stack([near, turns, centre - turns], axis=-2)
 
 
 def all_branches(mech: Mechanism, form: ClosedForm, frame: str) -> Callable[..., Any]:

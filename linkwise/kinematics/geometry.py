@@ -77,13 +77,13 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     unit = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
     arm = _Arm(unit, np.array(points), pose @ placed(hand.rotation, hand.position))
     places = tuple(mech.q_index(body.joint).start for body in bodies)
-    found = [
+    candidates = [
         (deviation, kind, backwards)
         for kind in SOLUTIONS
         for backwards in (False, True)
         if (deviation := arm.deviation(SOLUTIONS[kind], backwards)) <= NEARLY
     ]
-    for deviation, kind, backwards in sorted(found, key=lambda one: max(one[0], SAME)):
+    for deviation, kind, backwards in sorted(candidates, key=lambda candidate: max(candidate[0], SAME)):
         geometry = arm.geometry(kind, backwards)
         if _is_solved(geometry):
             deviation = max(deviation, arm.rounding(geometry))
@@ -109,8 +109,8 @@ class _Arm:
         """The largest angle between axes that are to be parallel, and distance from points where they are to meet."""
         off = [0.0]
         for group in wanted.parallel:
-            one, *others = self.axes[_joints(group, backwards)]
-            off += [float(np.linalg.norm(np.cross(one, other))) for other in others]
+            first, *others = self.axes[_joints(group, backwards)]
+            off += [float(np.linalg.norm(np.cross(first, other))) for other in others]
         for group in (wanted.meet, wanted.touching):
             if group:
                 off.append(self._meeting(_joints(group, backwards))[1] / self.size)
@@ -140,15 +140,15 @@ class _Arm:
             backwards,
             _rows(_unit_entries(axes @ base.T)),
             tuple(signs.tolist()),
-            _rows(self._without_noise(points @ base.T) / unit),
-            _rows(self._without_noise((base @ centre)[None]) / unit)[0],
+            _rows(self._remove_noise(points @ base.T) / unit),
+            _rows(self._remove_noise((base @ centre)[None]) / unit)[0],
             _rows(base),
             _rows(_unit_entries(hand[:3, :3] @ base.T)),
-            _rows(self._without_noise(hand[None, :3, 3]) / unit)[0],
+            _rows(self._remove_noise(hand[None, :3, 3]) / unit)[0],
             size=unit,
         )
 
-    def _without_noise(self, positions: np.ndarray) -> np.ndarray:
+    def _remove_noise(self, positions: np.ndarray) -> np.ndarray:
         return np.where(np.abs(positions) < ROUND * self.size, 0.0, positions)
 
     def rounding(self, geometry: ArmGeometry) -> float:
@@ -200,11 +200,11 @@ def _is_solved(geometry: ArmGeometry) -> bool:
     for _ in range(3):
         q = rng.uniform(-3.0, 3.0, 6)
         try:
-            found = branches(geometry, _reached(geometry, q))
+            solutions = branches(geometry, _reached(geometry, q))
         except ZeroDivisionError:
             return False
-        off = np.array([branch.angles for branch in found]) - q
-        exists = np.array([branch.room for branch in found]) > -geometry.slack
+        off = np.array([branch.angles for branch in solutions]) - q
+        exists = np.array([branch.room for branch in solutions]) > -geometry.slack
         if not (exists & (np.abs(off - 2 * np.pi * np.rint(off / (2 * np.pi))).max(axis=1) < 1e-5)).any():
             return False
     return True

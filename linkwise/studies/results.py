@@ -128,8 +128,8 @@ class Results:
 
     def labels(self, axis: str, size: int) -> list[Any]:
         """What is along an axis."""
-        found = self.record["labels"].get(axis, [])
-        return found if len(found) == size else list(range(size))
+        labels = self.record["labels"].get(axis, [])
+        return labels if len(labels) == size else list(range(size))
 
     def unit(self, name: str) -> str:
         """The unit of an array; "" where its numbers have several, or none."""
@@ -161,13 +161,13 @@ class Results:
         units = self._units(name)
         if not isinstance(units, str) and self.shape(name)[-1:] == (len(units),):
             coords[f"{name}_unit"] = axes[-1], units  # of each entry
-        found = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)
+        array = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)
         if self.unit(name):
-            found.attrs["units"] = self.unit(name)
+            array.attrs["units"] = self.unit(name)
         for axis in axes:
             if axis in coords and axis in self.record["units"]:
-                found[axis].attrs["units"] = self.record["units"][axis]
-        return found
+                array[axis].attrs["units"] = self.record["units"][axis]
+        return array
 
     def table(self, *names: str) -> Any:
         """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time,

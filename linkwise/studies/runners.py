@@ -108,11 +108,11 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
     elif isinstance(client, str):
         distributed = library("distributed", "a cluster")
         try:
-            own = distributed.Client(client, timeout="10s")
+            connected = distributed.Client(client, timeout="10s")
         except (OSError, ValueError) as error:
             raise StudyError(f"there is no Dask scheduler at {client!r}: {error}") from None
-        with own:
-            yield _dask(own)
+        with connected:
+            yield _dask(connected)
     elif hasattr(client, "get_executor") and hasattr(client, "scheduler_info"):
         yield _dask(client)
     else:

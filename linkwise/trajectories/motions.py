@@ -104,13 +104,13 @@ def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
     law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
           ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
     """
-    whole = path.end - path.start
-    total = whole if duration is None else float(duration)
+    length = path.end - path.start
+    total = length if duration is None else float(duration)
     if not 0.0 < total < np.inf:
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
     if law is not None:
-        return Motion(path, total, partial(_stretched, law_of(law), path.start, whole, total))
-    return Motion(path, total, partial(_evenly, path.start, whole / total, total))
+        return Motion(path, total, partial(_stretched, law_of(law), path.start, length, total))
+    return Motion(path, total, partial(_evenly, path.start, length / total, total))
 
 
 def sampled(
@@ -137,13 +137,13 @@ def _evenly(start: float, rate: float, duration: float, t: np.ndarray) -> tuple[
 
 
 def _stretched(
-    law: Law, start: float, whole: float, duration: float, t: np.ndarray
+    law: Law, start: float, length: float, duration: float, t: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     s, rate, change = law(t, duration)
-    return start + whole * s, whole * rate, whole * change
+    return start + length * s, length * rate, length * change
 
 
-def _within(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _fixed_duration(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return law(t, duration)
 
 
@@ -180,7 +180,7 @@ def point_to_point(
         duration = _shortest(way, peaks(chosen), *_needs(mech, way, acceleration))
     total = float(duration)
     chosen(np.zeros(()), total)  # says what is wrong with the duration
-    return Motion(path, total, partial(_within, chosen, total))
+    return Motion(path, total, partial(_fixed_duration, chosen, total))
 
 
 def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
@@ -197,8 +197,8 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
 
 
 def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
-    own = mech.v_index(joint)
-    return bool((way[own].astype(bool) & (mech.v_limit[own] == 0.0)).any())
+    rates = mech.v_index(joint)
+    return bool((way[rates].astype(bool) & (mech.v_limit[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
@@ -221,11 +221,11 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
     return duration
 
 
-def bounds_of(mech: Mechanism, name: str, given: Any, otherwise: np.ndarray) -> Float64Array:
+def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
     """(nv,): positive bounds, from one number, nv of them, those of joints by name, or None for ``otherwise``."""
-    if given is None:
+    if value is None:
         return otherwise
-    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, Mapping) else real_numbers(name, given)
+    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
+        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
     return np.broadcast_to(values, (mech.nv,))

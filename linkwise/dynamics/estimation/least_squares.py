@@ -118,8 +118,8 @@ def least_squares(
     if not parts:
         return _empty(mech, columns.shape[-1])
     order = np.argsort(np.concatenate([chosen for chosen, _ in parts]))
-    whole = {name: np.concatenate([getattr(part, name) for _, part in parts])[order] for name in vars(parts[0][1])}
-    return Solution(**whole)
+    fields = {name: np.concatenate([getattr(part, name) for _, part in parts])[order] for name in vars(parts[0][1])}
+    return Solution(**fields)
 
 
 def _empty(mech: Mechanism, count: int) -> Solution:

@@ -150,8 +150,8 @@ class _Measured:
         of_a, of_tau = noise.of_accelerations(mech), noise.of_torques(mech)
         self.of_rates, self.of_forces = certainty_and_spread(of_a), certainty_and_spread(of_tau)
         self.variances = np.square(noise.of_wrenches(mech))
-        given = state_arrays(mech, {"q": q, "v": v})
-        self.q, self.v = given["q"], given["v"]
+        arrays = state_arrays(mech, {"q": q, "v": v})
+        self.q, self.v = arrays["q"], arrays["v"]
         self.a = _heeded(mech, "a", "acceleration", a, of_a)
         self.tau = _heeded(mech, "tau", "torque", tau, of_tau)
         self.wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else real_numbers("wrenches", wrenches)
@@ -274,16 +274,16 @@ def forces_besides_motors(mech: Mechanism, q: Float64Array, v: Float64Array, pas
     return joint_forces(mech.with_acting(actuators=False), q, v, forces=forces)
 
 
-def _heeded(mech: Mechanism, name: str, field: str, given: Any, deviation: Float64Array) -> Float64Array:
+def _heeded(mech: Mechanism, name: str, field: str, measured: Any, deviation: Float64Array) -> Float64Array:
     """Measurements, with zeros where their noise is infinite."""
     unknown = np.isinf(deviation)
-    if given is None:
+    if measured is None:
         if not unknown.all():
             raise MechanismError(
                 f"{name} is missing: Noise.{field} says that it is measured (infinity: that it is not)"
             )
         return np.zeros(mech.nv)
-    values = real_numbers(name, given)
+    values = real_numbers(name, measured)
     if values.shape[-1:] != (mech.nv,):
         raise MechanismError(f"{name} has shape {values.shape}, expected (..., {mech.nv}) for mechanism {mech.name!r}")
     values = np.where(unknown, 0.0, values)

@@ -96,7 +96,7 @@ def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
     """(3,): in world axes; the linear momentum, by mass."""
     at = Configuration(tree, q)
     (momentum,) = evaluate(ex.MOMENTUM, at, v=v)
-    return _by_mass(at, momentum)
+    return _divide_by_mass(at, momentum)
 
 
 @algorithm(("q", "v", "a"), "acceleration", reason=CENTRE_OF_MASS)
@@ -106,10 +106,10 @@ def center_of_mass_acceleration(
     """(3,): in world axes; the rate of the linear momentum, by mass."""
     at = Configuration(tree, q)
     (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
-    return _by_mass(at, rate)
+    return _divide_by_mass(at, rate)
 
 
-def _by_mass(at: Configuration, momentum: Force | None) -> list[Scalar]:
+def _divide_by_mass(at: Configuration, momentum: Force | None) -> list[Scalar]:
     mass, _ = _mass_and_center(at)
     return [x * (1.0 / mass) for x in (momentum.force if momentum is not None else ZERO)]
 

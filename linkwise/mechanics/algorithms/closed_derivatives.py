@@ -105,13 +105,13 @@ def closed_motion_derivatives(
     still: Matrix = [[0.0] * len(near.v) for _ in near.v]
     moved = [[*row, *[0.0] * len(row)] for row in near.basis]
     changed = [[*a, *b] for a, b in zip(transposed(near.changes), near.basis, strict=True)]
-    state = _beside(projection.of(moved), still) + _beside(projection.of(changed), still)
-    accelerations = _beside(projection.of(near.accelerations), by_tau)
-    multipliers = _beside(projection.of(near.multiplier_changes), near.multipliers_by_tau(by_tau))
+    state = _join_columns(projection.of(moved), still) + _join_columns(projection.of(changed), still)
+    accelerations = _join_columns(projection.of(near.accelerations), by_tau)
+    multipliers = _join_columns(projection.of(near.multiplier_changes), near.multipliers_by_tau(by_tau))
     return near.acceleration, near.multipliers, state, accelerations, multipliers, near.reliability, near.consistency
 
 
-def _beside(halves: tuple[Matrix, Matrix], last: Matrix) -> Matrix:
+def _join_columns(halves: tuple[Matrix, Matrix], last: Matrix) -> Matrix:
     return [[*a, *b, *c] for a, b, c in zip(*halves, last, strict=True)]
 
 
@@ -295,8 +295,8 @@ class Neighbourhood:
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
             turned = times(self.turning, column)
-            change = [-x for x in self._closing(self._along("velocity", column))]
-            bending = zip(self._along("acceleration", column), self._bias_rate(change), strict=True)
+            change = [-x for x in self._closing(self._constraint_change("velocity", column))]
+            bending = zip(self._constraint_change("acceleration", column), self._bias_rate(change), strict=True)
             self.changes.append(change)
             self.bent.append(self._closing([x + y for x, y in bending]))
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
@@ -311,7 +311,7 @@ class Neighbourhood:
                 self.factor.solve([dot(m, back) - dot(f, column) for f, m in zip(by_v, self.inertia, strict=True)])
             )
 
-    def _along(self, what: str, step: Vector) -> Vector:
+    def _constraint_change(self, what: str, step: Vector) -> Vector:
         """What constraints change by along a step: their velocities G v or accelerations G a + dG/dt v."""
         rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
@@ -322,7 +322,7 @@ class Neighbourhood:
     def _bias_rate(self, change: Vector) -> Vector:
         """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
         turned = times(self.turning, change)
-        pairs = zip(self._along("velocity", change), self.rows, strict=True)
+        pairs = zip(self._constraint_change("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
 
 

@@ -140,7 +140,7 @@ class ClosedMotion:
             self.loads[i] = self.loads[i].with_part(inertia, (inertia @ accelerations[i]) * -1.0)
 
     @cached_property
-    def _around(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
+    def _constraint_equations(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
         """Of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask for; rows are
         empty in clusters that are not eliminated by coordinates."""
         count = self.at.tree.mechanism.n_constraints
@@ -162,7 +162,7 @@ class ClosedMotion:
     @cached_property
     def rows(self) -> list[Row]:
         """Of constraints that are eliminated by coordinates."""
-        return self._around[0]
+        return self._constraint_equations[0]
 
     @cached_property
     def closings(self) -> dict[Cluster, list[Closing]]:
@@ -182,11 +182,11 @@ class ClosedMotion:
 
     def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where loops are open by more, of their sizes."""
-        return unless_open(self.fronts.units, self._around[1], reliability, largest)
+        return unless_open(self.fronts.units, self._constraint_equations[1], reliability, largest)
 
     def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where velocities open loops faster, relative to velocities."""
-        _, _, rates, aims = self._around
+        _, _, rates, aims = self._constraint_equations
         moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
         return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
 

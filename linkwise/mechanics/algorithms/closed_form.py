@@ -334,7 +334,7 @@ def nearest_branch(
     for branch in branches(geometry, target):
         angles, distance = [], select(branch.room < -geometry.slack, MISSING, 0.0)
         for angle, *numbers in zip(branch.angles, *limits, *windows, strict=True):
-            held, square = _within(angle, *numbers)
+            held, square = _clamp_to_limits(angle, *numbers)
             angles.append(held)
             distance = distance + square
         nearer = distance < least if best else True
@@ -343,7 +343,7 @@ def nearest_branch(
     return best, _distance(tree, best, target, frame, places, fixed)
 
 
-def _within(
+def _clamp_to_limits(
     angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, turns: Scalar, rest: Scalar
 ) -> tuple[Scalar, Scalar]:
     """An angle within the whole rotation about ``whole + rest``, or at the limit next to it; and the square of how far

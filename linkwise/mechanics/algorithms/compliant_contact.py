@@ -122,11 +122,11 @@ class Contacts:
         if not by_parts(b.shape):
             return [self._segments(law, a, b)]
         if b.shape.kind != PLANE:
-            return self._on_a_box(law, a, b)
+            return self._contacts_with_box(law, a, b)
         parts = bumps(a.shape, a.pose)
         if b.body < 0:
-            return [self._on_the_ground(law, a.body, part, b.pose) for part in parts]
-        return [self._on_a_plane(law, a.body, part, b.body, b.pose) for part in parts]
+            return [self._contact_with_ground(law, a.body, part, b.pose) for part in parts]
+        return [self._contact_with_plane(law, a.body, part, b.body, b.pose) for part in parts]
 
     def _law(self, pair: ContactPair) -> Law:
         """The numbers of a contact: the pair's own, but for those that differ from state to state."""
@@ -142,7 +142,7 @@ class Contacts:
         names = ((pair.name, (CONTACT_FRICTION, k)) for k, pair in enumerate(self._mech.contact_pairs))
         return {name: varied[key] for name, key in names if key in varied}
 
-    def _on_the_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
+    def _contact_with_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
         """A part of a link against a plane of the ground, in the link's own axes."""
         normal, height = self._plane_seen(plane)[body]
         centre = Vector3(*part.centre.tolist())
@@ -168,7 +168,7 @@ class Contacts:
             ]
         return self._seen_planes[key]
 
-    def _on_a_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
+    def _contact_with_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
         """The same where the plane moves, in the world's axes."""
         normal = self._direction(body_b, plane[0][:, 2])
         centre = self._point(body_a, part.centre)
@@ -178,7 +178,7 @@ class Contacts:
         depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
-    def _on_a_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
+    def _contacts_with_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
         """Balls and corners at the points of a box that are closest to them, or, where they are inside, on the closest
         face; a capsule by either half.  A box also by its faces, in which corners of the other are."""
         size, parts = b.shape.size, [part.centre for part in bumps(a.shape, a.pose)]
@@ -330,7 +330,7 @@ class Contacts:
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             for body, push in ((touch.body_a, response.force), (touch.body_b, -response.force)):
                 if body >= 0:
-                    total[body] = total.get(body, NO_FORCE) + self._on_link(body, touch, push)
+                    total[body] = total.get(body, NO_FORCE) + self._force_on_link(body, touch, push)
         return total
 
     def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
@@ -346,7 +346,7 @@ class Contacts:
                 total[touch.body_a] = at_link if known is None else known + at_link
         return total
 
-    def _on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
+    def _force_on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
         point = touch.point
         if touch.in_world:
             rotation, position = self._pose(body)

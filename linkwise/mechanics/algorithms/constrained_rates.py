@@ -277,7 +277,7 @@ def _recursion(coupled: Ways, within: Ways, independent: Ways | None = None) -> 
     return chosen
 
 
-def _of_tree(expression: Ways) -> Ways:
+def _tree_expression(expression: Ways) -> Ways:
     """An expression for trees, which have no constraints to eliminate."""
 
     def plain(
@@ -325,7 +325,7 @@ for _name, _inputs, _output, _coupled, _within in (
         _inputs,
         _output,
         _recursion(_coupled, _within),
-        expression=where_independent(_of_tree(ex.DIAGONALIZING[_name])),
+        expression=where_independent(_tree_expression(ex.DIAGONALIZING[_name])),
         reason=COUPLED,
         on_tree=lambda tree: tree.regrouped,
     )

@@ -153,7 +153,7 @@ def manipulability(
         square = dot(first, first)
         volume = volume * sqrt(square)
         inverse = select(square > 0.0, 1.0 / select(square > 0.0, square, 1.0), 0.0)
-        remaining = [_without(row, first, dot(row, first) * inverse) for row in remaining]
+        remaining = [_subtract_share(row, first, dot(row, first) * inverse) for row in remaining]
     return known(doubt, [volume])[0] if tree.mechanism.loops else volume
 
 
@@ -182,5 +182,5 @@ def delassus_matrix(
     return mobility_under(tree, q, forces, active, units)
 
 
-def _without(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:
+def _subtract_share(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:
     return [x - share * y for x, y in zip(row, other, strict=True)]

@@ -79,7 +79,9 @@ class Filter:
     def link(self, i: int) -> Knowledge:
         """Of link i and all it carries."""
         if i not in self._joined:
-            self._joined[i] = self.at.neighbours.from_children(i, (self, "known"), self._behind, self.own(i))
+            self._joined[i] = self.at.neighbours.from_children(
+                i, (self, "known"), self._knowledge_at_parent, self.own(i)
+            )
         return self._joined[i]
 
     def joint(self, i: int) -> tuple[list[Elimination], Knowledge]:
@@ -94,7 +96,7 @@ class Filter:
             self._done[i] = steps, known
         return self._done[i]
 
-    def _behind(self, i: int) -> Knowledge:
+    def _knowledge_at_parent(self, i: int) -> Knowledge:
         return self.joint(i)[1].behind(self.at.joint_kinematics[i].transform)
 
     def eliminations(self) -> list[Elimination]:
@@ -212,10 +214,10 @@ def kalman(tree: Tree, q, innovations, of_forces) -> tuple[Any, ...]:
         moments, smoothed = propagate_mobility(link.user, spread.of_co_states), force_covariance(known, spread)
         matrices.append(
             [
-                _to_user(link.user, known.covariance.entry),
-                _to_user(link.user, kept.covariance.entry),
+                _matrix_at_user_frame(link.user, known.covariance.entry),
+                _matrix_at_user_frame(link.user, kept.covariance.entry),
                 [[-x for x in row] for row in moments],
-                _to_user(link.user, partial(_entry, smoothed)),
+                _matrix_at_user_frame(link.user, partial(_entry, smoothed)),
             ]
         )
         for step, rate in zip(steps, estimates[i].co_states, strict=True):
@@ -225,7 +227,7 @@ def kalman(tree: Tree, q, innovations, of_forces) -> tuple[Any, ...]:
     return matrices, rows, vectors
 
 
-def _to_user(user, entry: Callable[[int, int], Scalar]) -> Matrix:
+def _matrix_at_user_frame(user, entry: Callable[[int, int], Scalar]) -> Matrix:
     moved = user.inverse().inertia_back(ArticulatedInertia.from_entries(entry))
     return _square(moved.entry)
 

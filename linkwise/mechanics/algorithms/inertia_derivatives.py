@@ -77,7 +77,7 @@ def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
             yield j, k, joint_motion(at.joint_kinematics[j], at.coordinates[j], unit)
 
 
-def _by_directions(slices: Sequence[Matrix]) -> Cube:
+def _stack_directions(slices: Sequence[Matrix]) -> Cube:
     """[i][j][k] from one matrix per direction."""
     n = len(slices[0]) if slices else 0
     return [[[matrix[i][j] for matrix in slices] for j in range(n)] for i in range(n)]
@@ -111,7 +111,7 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
         slices.append(_symmetric(at, entry))
     # Mimic joints move with the joints they mimic, on all three sides.
     reduced = [tree.independent_block(matrix) for matrix in slices]
-    cube = _by_directions(reduced)
+    cube = _stack_directions(reduced)
     return [[tree.collect(tree.per_joint(along)) for along in row] for row in cube]
 
 
@@ -164,7 +164,7 @@ def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True)
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or that of I + H phi K."""
     at = _articulated(tree, q)
     links = range(len(tree.links))
-    return _by_directions(
+    return _stack_directions(
         [_factor_rate(at, [moving if i == j else None for i in links], normalized) for j, _, moving in _directions(at)]
     )
 

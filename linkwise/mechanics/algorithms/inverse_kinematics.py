@@ -133,7 +133,7 @@ def _add_frame(residuals: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal
         way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
         residuals.add(goal.rotation, jacobian[:3], way, False)
     elif goal.rotation > 0.0 and goal.axis is not None:
-        across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
+        across = [rotation @ Vector3(*column) for column in _normals(goal.axis)]
         rows = [[direction.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for direction in across]
         way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
         residuals.add(goal.rotation, rows, [direction.dot(way) for direction in across], False)
@@ -146,7 +146,7 @@ def _add_center_of_mass(
     residuals.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes], True)
 
 
-def _across(axis: Sequence[float]) -> list[list[float]]:
+def _normals(axis: Sequence[float]) -> list[list[float]]:
     """Two unit vectors across an axis and each other."""
     first = np.eye(3)[int(np.argmin(np.abs(axis)))]
     second = np.cross(axis, first)

@@ -171,7 +171,7 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
     backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
     rows = []
     for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
-        by_q, by_u = _before_moving(turns, unit[:, :n])
+        by_q, by_u = _pull_back_move(turns, unit[:, :n])
         nothing = np.full((n, n), 0.0, dtype=object)
         felt = [nothing] * 2 * len(stages)
         starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
@@ -196,10 +196,10 @@ class _Backwards:
         of_rates, of_slopes = felt[:count], felt[count:]
         slopes = of_slopes[number] + _scaled(of_speed, -weight, h)
         of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, slopes)
-        by_speed, by_u = _before_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
+        by_speed, by_u = _pull_back_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
         by_speed = by_speed + of_velocity
         if number:
-            of_position, further = _before_moving(stage.turns, of_position)
+            of_position, further = _pull_back_move(stage.turns, of_position)
             by_u = by_u + further
         for earlier, coefficient in enumerate(self.method.stages[number]):
             if coefficient:
@@ -226,7 +226,7 @@ def _pulled_back(accelerations: Accelerations, row: np.ndarray) -> list[np.ndarr
     return np.split(_array(accelerations.pulled_back(row[0].tolist()))[None], 3, axis=1)
 
 
-def _before_moving(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pull_back_move(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows times E and F of a step: F and, as E = 1 - F ad, what is left of the rows without F ad."""
     of_q, of_u = rows.copy(), rows.copy()
     for at, ad, ends in turns:
@@ -235,7 +235,7 @@ def _before_moving(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray
     return of_q, of_u
 
 
-def _before_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pull_back_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows times the derivatives by v and u of du/dt = v + [u, v] / 2 + [u, [u, v]] / 12 (``Joint.step_rate``)."""
     of_v, of_u = rows.copy(), np.full_like(rows, 0.0)
     for kind, at in motion.free:

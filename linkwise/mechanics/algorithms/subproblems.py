@@ -80,7 +80,7 @@ def _tidy(x: Scalar) -> Scalar:
     return 0.0 if is_constant(x) and abs(x) < ROUND_OFF else x
 
 
-def _of_unit_length(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
+def _renormalize(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
     """Freed of round-off, which is large where they were divided by a small number: by steps of Newton's method for
     the root of their length."""
     for _ in range(2):
@@ -95,7 +95,7 @@ def rotation_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> Ax
     nowhere = square < NOTHING
     x, y = select(nowhere, 1.0, across(axis, p).dot(q)), select(nowhere, 0.0, axis.cross(p).dot(q))
     scale = 1.0 / select(nowhere, 1.0, square)
-    return AxisRotation(axis, *_of_unit_length(x * scale, y * scale), atan2(y, x))
+    return AxisRotation(axis, *_renormalize(x * scale, y * scale), atan2(y, x))
 
 
 def rotations_meeting(
@@ -124,7 +124,7 @@ def rotations_meeting(
             both.append(AxisRotation(axis, c * scale, s * scale, angle))
         else:
             c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
-            both.append(AxisRotation(axis, *_of_unit_length(c * scale, s * scale), atan2(s, c)))
+            both.append(AxisRotation(axis, *_renormalize(c * scale, s * scale), atan2(s, c)))
     return Rotations((both[0], both[1]), room * scale)
 
 

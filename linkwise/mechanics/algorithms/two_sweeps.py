@@ -72,7 +72,7 @@ def _monomials(w: Vector3) -> dict[Monomial, Scalar]:
     return products | {(i, j): w[i] * w[j] for i, j in combinations_with_replacement(range(3), 2)}
 
 
-def _at(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
+def _evaluate(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
     """A polynomial with a vector, or polynomials of another one, put in."""
     total: Any = 0.0
     for monomial, c in _coefficients(x).items():
@@ -122,7 +122,7 @@ def forward_dynamics(
         parent = unknown if links[i].parent >= 0 else ZERO
         spin = angular_velocity_base_to_tip(crossed, parent, at.coordinates[i], rates[i])
         monomials = _monomials(spin.omega)
-        force = Force.of([_at(x, monomials) for x in total.flat()])
+        force = Force.of([_evaluate(x, monomials) for x in total.flat()])
         innovation = joint.innovation(moments[i], force)
         return innovation, force_to_parent(crossed, spin, joint.remaining, joint.absorb(force, innovation))
 
@@ -133,7 +133,7 @@ def forward_dynamics(
         joint, crossed = at.articulation(i), at.joint_kinematics[i]
         spin = angular_velocity_base_to_tip(crossed, omega, at.coordinates[i], rates[i])
         monomials = _monomials(omega)
-        nu = joint.factor.solve([_at(x, monomials) for x in innovations[i]])
+        nu = joint.factor.solve([_evaluate(x, monomials) for x in innovations[i]])
         before = propagate_acceleration(crossed, spin, alpha)
         accelerations = joint.rates(nu, before)
         return spin.omega, before + crossed.relative_motion(accelerations), accelerations

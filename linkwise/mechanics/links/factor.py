@@ -145,9 +145,9 @@ class Elimination:
 
     def solve_each(self, columns: Sequence[list[Scalar]]) -> list[list[Scalar]]:
         """M^-1 times each column, through W, which meets the zeros of a column before any of them is filled."""
-        return each(columns, self._through_rows)
+        return each(columns, self._solve_by_rows)
 
-    def _through_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
+    def _solve_by_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
         n, reversed_x = len(x), list(x)[::-1]
         halfway = [dot(row, reversed_x[: i + 1]) * self.factor.reciprocal[i] for i, row in enumerate(self.rows)]
         return [dot([self.rows[k][i] for k in range(i, n)], halfway[i:]) for i in reversed(range(n))]

@@ -56,7 +56,7 @@ class Orthogonal:
         """The x such that V x = U y of which x over ``units`` is the shortest: in the space of the rows of T, which are
         made orthogonal in turn, from the last to the first, as that keeps their zeros."""
         order = range(len(self.parts))[::-1]
-        weights = _without_the_usual([1.0] * len(order) if units is None else units)
+        weights = _relative_weights([1.0] * len(order) if units is None else units)
         rows = [
             [
                 *[0.0] * k,
@@ -78,7 +78,7 @@ def orthogonalized(
     """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
     depend on others is decided by vectors times ``weights``."""
     active = [1.0] * len(vectors) if active is None else active
-    weights = _without_the_usual([1.0] * len(vectors) if weights is None else weights)
+    weights = _relative_weights([1.0] * len(vectors) if weights is None else weights)
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
@@ -104,7 +104,7 @@ def orthogonalized(
     return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 
-def _without_the_usual(weights: Sequence[float]) -> list[float]:
+def _relative_weights(weights: Sequence[float]) -> list[float]:
     """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
     usual = most_common(weights)
     return [weight / usual for weight in weights]

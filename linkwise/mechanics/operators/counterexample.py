@@ -89,14 +89,14 @@ def _mechanisms(left: Expression, right: Expression, armature: bool) -> Iterator
             mechanisms.stewart_platform(),
         ]
     elif S in parts or S.T in parts:
-        candidates = [_with_mimic_joint(), mechanisms.chain(4)]
+        candidates = [_arm_with_mimic_joint(), mechanisms.chain(4)]
     else:
         candidates = [mechanisms.random_tree(4 + seed % 3, seed) for seed in range(SEEDS)]
     for mech in candidates:
         yield mech if armature else mech.with_armature({body.joint: [0.0] * body.kind.nv for body in mech.bodies})
 
 
-def _with_mimic_joint() -> Mechanism:
+def _arm_with_mimic_joint() -> Mechanism:
     builder = Builder()
     for number, (axis, parent) in enumerate((((0, 0, 1), "ground"), ((0, 1, 0), "link1"), ((1, 0, 0), "link2")), 1):
         builder.link(f"link{number}", 1.0 + number, (0.1, 0.2, 0.05 * number), np.diag((0.3, 0.2, 0.25)))

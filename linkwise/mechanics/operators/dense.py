@@ -263,14 +263,14 @@ class StackedOperators:
     @cached_property
     def E_phi(self) -> np.ndarray:
         """jain1995 (4.7): the transfers, each in the block [parent, link]."""
-        return self._to_parents(self.transfers)
+        return self._stacked_transfers(self.transfers)
 
     @cached_property
     def phi(self) -> np.ndarray:
         """jain1995 (4.6), rodriguez1992 (17): block [i, j] is the product of transfers from j in to i."""
         return self._propagation(self.transfers)
 
-    def _to_parents(self, transfers: list[np.ndarray]) -> np.ndarray:
+    def _stacked_transfers(self, transfers: list[np.ndarray]) -> np.ndarray:
         total = np.zeros((6 * len(transfers),) * 2)
         for link, parent in enumerate(self.mech.parents):
             if parent >= 0:

@@ -58,7 +58,7 @@ def explain(
         "expression": [line for computation in computed for line in _written(computation, saved)],
         "operators": list(_meanings(shown)),
         "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)]
-        + _around_loops(walks, operations or {}),
+        + _loop_lines(walks, operations or {}),
         "recursions": [f"{number}. {step.action.shown}: {step.action.recursion}" for number, step in tasks]
         + [f"{AROUND_THE_LOOPS}, {step.action.shown}: {step.action.recursion}" for step in walks],
         "link transitions": [action.transition for action in actions if action.transition],
@@ -120,7 +120,7 @@ def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) ->
         yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
 
 
-def _around_loops(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
+def _loop_lines(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
     """What is done around loops, and its operations."""
     cost = operations.get(AROUND_THE_LOOPS)
     what = ", ".join(step.action.shown for step in walks)

@@ -143,7 +143,7 @@ class Laws:
                 if (only is None or rule is only) and word[start : start + len(left)] == left:
                     after = word[start + len(left) :]
                     return rule, {word[:start] + middle + after: weight for middle, weight in right.items()}
-        return _at_the_ground(word) if self._ground and (only is None or only is AT_THE_GROUND) else None
+        return _ground_laws(word) if self._ground and (only is None or only is AT_THE_GROUND) else None
 
     def normal_form(self, words: Mapping[Word, Weight]) -> Polynomial:
         """The sum rewritten until no law applies."""
@@ -184,7 +184,7 @@ class Laws:
             for left, _, rule in self.patterns.get(letter, ())
             if word[start : start + len(left)] == left
         }
-        at_ground = self._ground and any(_at_the_ground(word) is not None for word in words)
+        at_ground = self._ground and any(_ground_laws(word) is not None for word in words)
         return [*laws.values(), *((AT_THE_GROUND,) if at_ground else ())]
 
     def _everywhere(self, words: Polynomial, rule: Rule) -> Polynomial:
@@ -206,7 +206,7 @@ def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
     return Laws(rules, at_the_ground=at_the_ground)
 
 
-def _at_the_ground(word: Word) -> tuple[Rule, Polynomial] | None:
+def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; gravity's ground moves like W* does."""
     for place, letter in enumerate(word):
         if letter == W:
@@ -214,17 +214,17 @@ def _at_the_ground(word: Word) -> tuple[Rule, Polynomial] | None:
             while outward < len(word) and _is_local(word[outward]):
                 outward += 1
             if outward < len(word) and word[outward] in _OUTWARD:
-                return AT_THE_GROUND, _without(word, outward)
+                return AT_THE_GROUND, _drop_transfer(word, outward)
         elif letter in _FROM_THE_GROUND:
             inward = place - 1
             while inward >= 0 and _is_local(word[inward]):
                 inward -= 1
             if inward >= 0 and word[inward] in _INWARD:
-                return AT_THE_GROUND, _without(word, inward)
+                return AT_THE_GROUND, _drop_transfer(word, inward)
     return None
 
 
-def _without(word: Word, place: int) -> Polynomial:
+def _drop_transfer(word: Word, place: int) -> Polynomial:
     """The word without a transfer that does nothing there; nothing, if that is E_phi."""
     return {} if word[place] in (E_phi, E_phi.T) else {word[:place] + word[place + 1 :]: 1}
 

@@ -205,7 +205,7 @@ class Columns(Plan):
         with_column = recursions.evaluation(at, vectors)
         recursions.run(with_column({}), every_step=False)
         if isinstance(at.tree, RolledTree):
-            return self._together(at, with_column) if domain.link else self._along_ways(at, with_column)
+            return self._together(at, with_column) if domain.link else self._entries_by_pairs(at, with_column)
         labels = {
             step: label_of(sweep.direction, name_of(sweep), "columns")
             for sweep in recursions.sweeps
@@ -240,7 +240,7 @@ class Columns(Plan):
         value = self.recursions.value
         return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
-    def _along_ways(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
+    def _entries_by_pairs(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
         """A symmetric matrix whose columns go inwards, pair by pair: a column that begins at a link, and one on its way
         from further out."""
         recursions = self.recursions
@@ -402,7 +402,7 @@ def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
 def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     domain, codomain = expression.domain, expression.codomain
     assert domain is not None and codomain is not None
-    outer = _reduced(expression, mechanism) or _by_factors(written_out(expression), mechanism)
+    outer = _reduced(expression, mechanism) or _factored_inverse(written_out(expression), mechanism)
     if outer is not None:
         return outer
     if has_adjoint(expression) and _row_by_row(expression, mechanism):
@@ -435,7 +435,7 @@ def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
     return Reduced(_matrix_plan(_joined(inner), mechanism), rows, columns)
 
 
-def _by_factors(computed: Expression, mechanism: Mechanism) -> Plan | None:
+def _factored_inverse(computed: Expression, mechanism: Mechanism) -> Plan | None:
     """X^-1, or J X^-1 J* with a matrix X over the coordinates, or over the loops A* D^-1 A."""
     if isinstance(computed, Factored):
         return Inverted(_matrix_plan(computed.of, mechanism), computed.domain == LOOP)

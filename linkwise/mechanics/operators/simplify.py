@@ -139,12 +139,17 @@ def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
     """What laws of transfer alone give, and those of inertias besides, in three directions."""
     transferred = laws_of(TRANSFER).normal_form(words)
     articulated = laws_of(_ARTICULATED).normal_form(words)
-    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_with_gravity_in_biases(articulated))
-    yield from (transferred, articulated, _with_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)), by_links)
-    yield from (_from_reference(form) for form in (transferred, by_links))
+    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
+    yield from (
+        transferred,
+        articulated,
+        _introduce_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)),
+        by_links,
+    )
+    yield from (_rebase_on_reference(form) for form in (transferred, by_links))
 
 
-def _with_tau_bar(words: Polynomial) -> Polynomial:
+def _introduce_tau_bar(words: Polynomial) -> Polynomial:
     """tau_bar for I - G H."""
     result = dict(words)
     for inside, closed in (((G, H), tau_bar), ((H.T, G.T), tau_bar.T)):
@@ -157,7 +162,7 @@ def _with_tau_bar(words: Polynomial) -> Polynomial:
     return result
 
 
-def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
+def _merge_gravity_into_biases(words: Polynomial) -> Polynomial:
     """The words of gravity as those of the bias accelerations, where the ground's acceleration acts as these do: more
     words, but one vector less is moved about."""
     pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
@@ -168,7 +173,7 @@ def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
     return words
 
 
-def _from_reference(words: Polynomial) -> Polynomial:
+def _rebase_on_reference(words: Polynomial) -> Polynomial:
     """Accelerations as what is to be added to the reference accelerations r, for which bias forces cost less: H* r
     joins the bias accelerations a, the rotors take R r of the joint forces.  Of expressions for which this adds up to
     nothing; others stay as they are."""

@@ -82,13 +82,13 @@ class ClusterDynamics:
         for i in reversed(self.cluster.bodies):
             parent = self.links[i].parent
             if parent in self.inside:
-                sums[parent] = _sum(sums[parent], self._behind(i, sums[i]))
+                sums[parent] = _sum(sums[parent], self._inertia_at_parent(i, sums[i]))
             elif parent >= 0:
-                moved = self._behind(i, sums[i])
+                moved = self._inertia_at_parent(i, sums[i])
                 total = moved if total is None else _sum(total, moved)
         return sums, total
 
-    def _behind(self, i: int, inertia: Inertia) -> Inertia:
+    def _inertia_at_parent(self, i: int, inertia: Inertia) -> Inertia:
         """An inertia at link i as its parent sees it."""
         transform = self.kinematics(i).transform
         if isinstance(inertia, RigidInertia):

@@ -180,7 +180,7 @@ class ConstraintSweep:
                 for z, own in on.items():
                     self._add_coupling(y, z, own.dot(column))
                 for j, matrix in others.items():
-                    self._add_on(j, y, _along(matrix, column))
+                    self._add_on(j, y, _adjoint_product(matrix, column))
             for column, (place, _) in zip(columns, places, strict=True):
                 pushed = inertia @ column
                 on[-1 - place] = on[-1 - place] + pushed if -1 - place in on else pushed
@@ -195,19 +195,19 @@ class ConstraintSweep:
             innovation = joint.innovation([self.tau[place] for place, _ in places], force)
             rates = joint.factor.solve(innovation)
             seen = {y: [own.dot(motion) for motion in motions] for y, own in on.items()}
-            felt = {j: [_along(matrix, motion) for motion in motions] for j, matrix in others.items()}
+            felt = {j: [_adjoint_product(matrix, motion) for motion in motions] for j, matrix in others.items()}
             self._reach(on, motions, joint.d)
             answers = {y: joint.factor.solve(own) for y, own in seen.items()}
             free = frozenset(range(6)).difference(joint.held)
             for y, own in on.items():
                 for gain, x in zip(joint.gain, seen[y], strict=True):
                     own = own - gain * x
-                on[y] = _without(own, free)
+                on[y] = _remove_free_components(own, free)
             for j, matrix in others.items():
                 for gain, force_on_j in zip(joint.gain, felt[j], strict=True):
                     flat = force_on_j.flat()
                     matrix = [column - gain * x for column, x in zip(matrix, flat, strict=True)]
-                others[j] = [_without(column, free) for column in matrix]
+                others[j] = [_remove_free_components(column, free) for column in matrix]
             known = list(seen)
             for k, y in enumerate(known):
                 self.rest[y] = self.rest[y] + dot(seen[y], rates)
@@ -244,7 +244,7 @@ class ConstraintSweep:
             self.rest[y] = self.rest[y] + own.dot(bias)
             self._add_on(parent, y, back(own))
         for j, matrix in others.items():
-            self._add_force(j, _along(matrix, bias))
+            self._add_force(j, _adjoint_product(matrix, bias))
             self._add_between(parent, j, [back(column) for column in matrix])
         if parent >= 0:
             self._add_inertia(parent, kinematics.transform.inertia_back(inertia))
@@ -426,11 +426,11 @@ def _image(columns: Columns, motion: Motion) -> Force:
     return total
 
 
-def _along(columns: Columns, motion: Motion) -> Force:
+def _adjoint_product(columns: Columns, motion: Motion) -> Force:
     """The adjoint of the matrix times a motion."""
     return Force.of([column.dot(motion) for column in columns])
 
 
-def _without(force: Force, free: frozenset[int]) -> Force:
+def _remove_free_components(force: Force, free: frozenset[int]) -> Force:
     """The force with exact zeros along which a joint moves freely."""
     return Force.of([0.0 if k in free else x for k, x in enumerate(force.flat())])

@@ -160,7 +160,7 @@ def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable
 
 def _plain_numbers(link: Link) -> list[float]:
     """What ``taken_apart`` gives of the link's numbers, sooner: it is asked of every link."""
-    numbers = _of_joint(link) if link.joint.canonical_numbers else []
+    numbers = _joint_numbers(link) if link.joint.canonical_numbers else []
     for step in link.place.factors:
         numbers += step.numbers
     numbers += (link.spin, *link.inertia.numbers, *link.regrouped.numbers, *link.armature)
@@ -185,15 +185,15 @@ def _general_transform(transform: Transform) -> Transform:
     return Transform((Translation(transform.position()), Orientation(transform.rotation())))
 
 
-def _of_joint(link: Link) -> list[float]:
+def _joint_numbers(link: Link) -> list[float]:
     return taken_apart([getattr(link.joint, name) for name in link.joint.canonical_numbers or ()])[1]
 
 
 #: How a link is written, and which of its numbers must fold away alike: from the most special kinds to the most general
 LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...] = (
     (lambda link: link, _plain_numbers),
-    (_general, lambda link: [*_of_joint(link), *link.armature]),
-    (_general, _of_joint),
+    (_general, lambda link: [*_joint_numbers(link), *link.armature]),
+    (_general, _joint_numbers),
 )
 
 

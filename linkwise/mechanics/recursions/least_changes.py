@@ -34,10 +34,10 @@ class _Weights(ClusterDynamics):
             AngularVelocity(ZERO, (ZERO,) * len(joint.transform.factors), NO_MOTION) for joint in at.joint_kinematics
         ]
         super().__init__(at, cluster, still, [Load()] * len(at.tree.links))
-        massless = {i: self._without_mass(i, units) for i in cluster.bodies}
+        massless = {i: self._massless_link(i, units) for i in cluster.bodies}
         self.links = tuple(massless.get(i, link) for i, link in enumerate(at.tree.links))
 
-    def _without_mass(self, i: int, units: ConstraintUnits) -> Link:
+    def _massless_link(self, i: int, units: ConstraintUnits) -> Link:
         link, body = self.at.tree.links[i], self.at.tree.mechanism.bodies[i]
         weights = [0.0] * link.joint.nv
         if not body.mimic:

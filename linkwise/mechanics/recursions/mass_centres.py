@@ -73,7 +73,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     return Link(
         link.name,
         link.parent,
-        cast(Joint, _to_mass_centre(link, centres[i])),
+        cast(Joint, _shift_to_mass_centre(link, centres[i])),
         _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
         0.0,
         0,
@@ -84,7 +84,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     )
 
 
-def _to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
+def _shift_to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
     """Across the joint where its axis is nearest to the mass centre: a joint that commutes with translations along its
     axis is the same there, and the way from it to the mass centre one number shorter."""
     if not (link.joint.slides and link.place.is_constant):

@@ -368,12 +368,12 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: P
         _vector(known.get(("com", i), body.com)),
         Symmetric3.from_rows(np.asarray(known.get(("inertia", i), body.inertia)).tolist()),
     )
-    internal = _without_noise(user.inertia_back(inertia))
+    internal = _remove_noise(user.inertia_back(inertia))
     armature = tuple(np.atleast_1d(known.get(("armature", i), body.armature)).tolist())
     return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, armature, user)
 
 
-def _without_noise(inertia: RigidInertia) -> RigidInertia:
+def _remove_noise(inertia: RigidInertia) -> RigidInertia:
     """Constants that are only the rounding error of a change of frame become exact zeros."""
 
     def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
