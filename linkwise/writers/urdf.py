@@ -185,8 +185,8 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
         other = others[0]
         what = "couplings of joints" if isinstance(other, Coupling) else f"loops that {other.kind!r} closes"
         raise report.refuse(
-            f'URDF has no {what}, such as {other.name!r}; mech.save("robot.urdf") writes them to a companion file beside '
-            "it; or save mech.spanning_tree, which is without loops"
+            f'URDF has no {what}, such as {other.name!r}; mech.save("robot.urdf") writes them to a companion file '
+            "beside it; or save mech.spanning_tree, which is without loops"
         )
     name = f"{report.file.stem}.loops.toml"
     element(root, "loops", file=name)
