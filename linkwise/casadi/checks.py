@@ -60,7 +60,7 @@ def _fits(shape: tuple[int, int], wanted: tuple[int, int]) -> bool:
 
 
 def _shape(argument: Any) -> tuple[int, int] | None:
-    """Of what is given, as a matrix; None where CasADi knows better."""
+    """Shape of an argument as a matrix; None where CasADi determines it."""
     shape = getattr(argument, "shape", None)
     if shape is None:
         try:

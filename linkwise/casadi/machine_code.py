@@ -1,6 +1,6 @@
 """Kernels as functions of CasADi that call machine code, whose derivatives are kernels as well.
 
-A function is told by where its results come from: which inputs the kernel takes, and for each stored element of each
+A function is defined by where its results come from: which inputs the kernel takes, and for each stored element of each
 output its place among the kernel's results.  That of a derivative follows from it, so that one class serves all orders.
 """
 
@@ -23,8 +23,8 @@ from .matrices import identifier, matrix_shape, pattern, positions
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One input: ``core`` is the shape for one state, and ``taken`` the place among the kernel's inputs; None where
-    derivatives are told results that they do not need."""
+    """One input: ``core`` is the shape for one state, and ``taken`` the place among the kernel's inputs; None for
+    results that CasADi passes to derivatives and that they do not need."""
 
     rows: int
     columns: int
@@ -188,7 +188,7 @@ class _MachineCode(casadi.Callback):
 
     @property
     def _known(self) -> list[Input]:
-        """The results, which derivatives are told."""
+        """The results, as further inputs of derivatives."""
         return [Input(output.rows, output.columns) for output in self._outputs]
 
     def _block(self, output: Output, x: Input) -> Output:

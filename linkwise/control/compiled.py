@@ -76,7 +76,7 @@ class SaturatedLaw(ControlLaw):
     limit: Numbers = ()
 
     def __str__(self) -> str:
-        return f"{self.law}{up_to(self.limit)}"
+        return f"{self.law}{format_limit(self.limit)}"
 
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
@@ -121,8 +121,8 @@ class LawOfItsModel(ControlLaw):
         return self.law.damping(build_tree(self.model), q, v, reference)
 
 
-def up_to(limit: Any) -> str:
-    """Bounds of forces in words, none where there are none."""
+def format_limit(limit: Any) -> str:
+    """Human-readable force limit; empty string if unlimited."""
     return f", forces up to {in_brief(limit)}" if np.isfinite(limit).any() else ""
 
 

@@ -20,7 +20,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import LimitWarning, Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
+from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, format_limit
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Saturated:
     limit: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<{self.control!r}{up_to(self.limit)}>"
+        return f"<{self.control!r}{format_limit(self.limit)}>"
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
         return np.clip(real_numbers("what control returns", self.control(t, q, v)), -self.limit, self.limit)

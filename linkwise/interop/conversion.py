@@ -185,7 +185,7 @@ class Conversion:
 
     @property
     def inverse(self) -> Conversion:
-        """The same in the other direction."""
+        """The conversion in the other direction."""
         return replace(self, forth=not self.forth)
 
     def q(self, q: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 
 class Same:
-    """The same numbers: hinges, slides, and all joints whose coordinates are rates."""
+    """Equal numbers on both sides: hinges, slides, and all joints whose coordinates are rates."""
 
     def q_there(self, q: np.ndarray) -> np.ndarray:
         """(..., nq there) of (..., nq here)."""
@@ -54,7 +54,7 @@ class Endless(Same):
 
 @dataclass(frozen=True)
 class Reordered(Same):
-    """The same numbers in another order: ``x_there = x[order]``."""
+    """Equal numbers in another order: ``x_there = x[order]``."""
 
     q_order: Any
     v_order: Any

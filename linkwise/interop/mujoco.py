@@ -52,7 +52,7 @@ def from_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> C
 
 
 def mujoco_model(mech: lw.Mechanism) -> Any:
-    """An ``mujoco.MjModel`` of the mechanism, by way of ``mjcf_text``; what of it MJCF cannot say is told."""
+    """An ``mujoco.MjModel`` of the mechanism, by way of ``mjcf_text``; a warning lists what MJCF cannot express."""
     import mujoco
 
     return mujoco.MjModel.from_xml_string(text_of(mech, ".xml", remarks=False))

@@ -159,7 +159,7 @@ def _inputs(
 
 
 def _is_known(value: Any, x: Any) -> bool:
-    """Whether the numbers of what is given, array ``x`` of JAX, are at hand: where JAX traces they are not, and those
+    """Whether the numbers of ``value``, array ``x`` of JAX, can be read: where JAX traces they cannot, and those
     on a GPU stay there."""
     if isinstance(x, jax.core.Tracer):
         return False

@@ -21,7 +21,7 @@ PRECISIONS: dict[Any, str] = {np.dtype(name): name for name in ("float32", "floa
 
 
 class Signature:
-    """A kernel, and what calls need to know of it.
+    """A kernel, and the shapes and types that calls depend on.
 
     base, wrt   of a derived kernel: whose derivative it is, and by which inputs
     of          names of the results whose derivatives are weighed; empty for a derivative along a direction

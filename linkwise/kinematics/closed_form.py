@@ -67,12 +67,12 @@ class NearestBranch:
         return q, distance
 
     def _quietly(self, *arrays: np.ndarray, out: Any = None) -> Any:
-        """What is no pose need not be one: the distance tells."""
+        """Evaluate without floating-point warnings; the distance shows which poses are not reached."""
         with np.errstate(all="ignore"):
             return self._kernel(*arrays, out=out)
 
     def _limits_and_windows(self, bounds: np.ndarray, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Those of bounds alone are the same in most calls: the last are kept."""
+        """Limits and windows of angles; those of the last call are kept, as most calls have the same bounds."""
         key, (last, kept) = bounds.tobytes(), self._last
         if guess is None and key == last:
             return kept

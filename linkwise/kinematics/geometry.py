@@ -1,8 +1,7 @@
 """Which arms have inverse kinematics in closed form: how the axes of six revolute joints lie to each other.
 
-Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; what they
-deviate by is told, and iterations do the rest.
-"""
+Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; the deviation
+is returned, and iterations correct it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ class InverseKinematics:
     tolerance: float | None
 
     def require(self) -> Float64Array:
-        """``q``, or an ``InverseKinematicsError`` that tells how many targets were not reached and how near it came."""
+        """``q``, or an ``InverseKinematicsError`` with the number of targets that were not reached and the largest
+        distance."""
         if not self.converged.all():
             raise InverseKinematicsError(self)
         return self.q
@@ -423,7 +424,7 @@ class _Search:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
     def _widened(self, lanes: Lanes, start: np.ndarray | None, attempts: int) -> Lanes:
-        """The same lanes, and where few are left others of the same targets, from other guesses."""
+        """These lanes and, where few are left, further lanes of the same targets from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
         few = np.unique(lanes.at)

@@ -257,7 +257,7 @@ class _Partition(NamedTuple):
 
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
-    """Those that describe the motion near q well; None where the elimination does not tell."""
+    """Coordinates that describe the motion near q well; None where the elimination does not decide."""
     places, reliability = kernel_function(mech, _partition_kernel, None)(q)
     return _partition_at(mech, places) if reliability > RELIABLE else None
 

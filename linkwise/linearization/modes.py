@@ -189,7 +189,7 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """The same space, by vectors each of which has a coordinate to itself: easy to read."""
+    """A basis of the same space in which each vector has a coordinate to itself, which is easy to read."""
     if not basis.shape[1]:
         return basis
     scaled = np.linalg.qr(basis / units[:, None])[0]

@@ -106,7 +106,7 @@ class Cases:
         return any(name.partition(".")[0] == head for name in self.values)
 
     def placed(self, head: str, otherwise: np.ndarray) -> np.ndarray:
-        """(cases, ..., n): ``otherwise`` (..., n), the same of all cases or (cases, ..., n), with what varies of all
+        """(cases, ..., n): ``otherwise`` (..., n), equal in all cases, or (cases, ..., n), with what varies of all
         joints or actuators in its place, and then of single ones."""
         lead = otherwise.ndim - 1
         rows = otherwise if lead > 1 else otherwise[None]

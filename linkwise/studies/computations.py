@@ -45,7 +45,7 @@ class Computation:
         """Refuse options that do not fit the mechanism; the message begins with the key."""
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
-        """Array -> names of its axes behind that of cases; those that are not told get names of their own."""
+        """Array -> names of its axes behind that of cases; others get default names."""
         return {}
 
     def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:

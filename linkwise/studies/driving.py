@@ -19,7 +19,7 @@ IN_TIME = ("tau", "ctrl", "target")  # which may change from step to step
 
 
 def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
-    """The same arguments of ``lw.rollout``, of every case where they vary."""
+    """Driving arguments of ``lw.rollout``, for every case where they vary."""
     return {
         "tau": _placed(cases, "tau", tau),
         "ctrl": _placed(cases, "ctrl", ctrl),

@@ -102,7 +102,7 @@ def plot_sensitivity(
 
 
 def _strongest(panels: list[tuple[str, Any]], most: int) -> list[tuple[str, Any]]:
-    """The same with the factors alone that matter most in any of the panels."""
+    """The panels with those factors alone that matter most in any of them."""
     strength = np.max(
         [np.nan_to_num(np.abs(x.values)).reshape(x.sizes["factor"], -1).max(axis=1) for _, x in panels], axis=0
     )

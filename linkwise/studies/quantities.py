@@ -229,7 +229,7 @@ def _contact_quantity(mech: lw.Mechanism, name: str, owner: str, drawn: Distribu
 
 
 def _own(name: str, drawn: Distribution) -> Quantity:
-    """A quantity that only a function of the user knows: its shape is that of the numbers of its distribution."""
+    """A quantity for functions of the user: its shape is that of the numbers of its distribution."""
     rows = {"points", "options"} | ({"table"} if not getattr(drawn, "same", False) else set())
     shapes = []
     for field in vars(drawn):

@@ -140,7 +140,7 @@ def _is_library(module: types.ModuleType) -> bool:
 
 
 def _object(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
-    """An object by what it is made of, or, where only its library knows that, by its pickle."""
+    """An object by its parts, or by its pickle where only its library has access to them."""
     state = _state(value)
     if state is not None:
         return _kind(value, within) | {name: described(item, within) for name, item in sorted(state.items())}
@@ -223,7 +223,7 @@ def _constant(value: Any) -> bytes:
 
 def _state(value: Any) -> dict[str, Any] | None:
     """What an object is made of, by name: of frozen distributions of SciPy their name and numbers, of modules of torch
-    all that they learn; None if it does not tell."""
+    all that they learn; None if they are not accessible."""
     if hasattr(value, "dist") and hasattr(value, "kwds"):
         return {"name": value.dist.name, "args": value.args, "kwds": value.kwds}
     if hasattr(value, "state_dict"):

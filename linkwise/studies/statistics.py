@@ -166,7 +166,7 @@ def _indices_of_data(results: Results, name: str, columns: Sequence[np.ndarray],
 
 
 def _variance(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Over cases; NaN where values differ by no more than round-off, of which no factor is the reason."""
+    """Variance over cases; NaN where values differ by round-off only, which no factor explains."""
     variance = np.var(drawn, axis=0)
     return np.where(variance > (ROUND_OFF * np.abs(values).max(axis=0)) ** 2, variance, np.nan)
 

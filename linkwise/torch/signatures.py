@@ -21,7 +21,7 @@ Wanted = tuple[bool, ...]  # which inputs derivatives are wanted by
 
 
 class Signature:
-    """A kernel, and what calls need to know of it."""
+    """A kernel, and the sizes and types that calls depend on."""
 
     def __init__(self, kernel: lw.Kernel):
         self.kernel, self.run = kernel, kernel.function

@@ -220,7 +220,7 @@ class Polynomial:
 
 
 def rounded(multiple: float) -> float:
-    """Of an angle, to the digits by which equal ones are told apart: a whole number as such."""
+    """The multiple of an angle, rounded so that equal ones compare equal; integers as integers."""
     near = float(f"{multiple:.12g}")
     return int(near) if near == int(near) else near
 

@@ -65,7 +65,7 @@ class Text:
 
 
 class Latex(Text):
-    """The same in LaTeX."""
+    """Formulas in LaTeX."""
 
     def bracket(self, inner: Sum, alone: bool) -> str:
         inside = self.sum(inner)

@@ -320,7 +320,8 @@ class _States:
             )
 
     def _refuse(self, null: Float64Array, m: int, rates: Float64Array, forces: Float64Array) -> None:
-        """Name what nothing tells, or what is told twice without noise, by a vector that the equations take to zero."""
+        """Raise, naming what is not measured, or measured twice without noise, by a vector of the null space of the
+        equations."""
         x, mech = null[m:], self.mech
         moved = np.abs(rates @ x) if np.abs(rates @ x).max(initial=0.0) > 0.0 else np.abs(forces @ x)
         if np.abs(null[m:]).max(initial=0.0) < np.abs(null[:m]).max(initial=0.0):

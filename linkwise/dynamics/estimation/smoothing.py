@@ -24,7 +24,7 @@ LOG_2_PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What measurements tell: most likely values and, as ``..._std`` and covariances, how far they may be off.
+    """Result of an estimation: most likely values and, as ``..._std`` and covariances, how far they may be off.
 
     a, a_std                   (..., nv) joint accelerations
     tau, tau_std               (..., nv) joint forces
@@ -231,7 +231,8 @@ class _Measured:
             return function(*arrays, *(self.sensed or ()))
 
     def require_answers(self, rows: Float64Array) -> None:
-        """Every joint has measurements that tell how it moves, and none without noise contradict each other."""
+        """Raise unless every joint's motion is determined by measurements, and exact ones do not contradict each
+        other."""
         determinants = rows[..., 1]
         bad = np.flatnonzero(~(np.isfinite(determinants) & (determinants > 0.0)).reshape(-1, self.mech.nv).all(axis=0))
         if bad.size:

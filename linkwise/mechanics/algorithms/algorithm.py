@@ -167,7 +167,7 @@ class Requirements(NamedTuple):
 
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
-    constraints   whether mechanisms with constraints get a right answer, with or without a look at them
+    constraints   whether mechanisms with constraints get a right answer, whether they enter or not
     instead       what answers for these otherwise, in words
     constrained   the algorithm that gives the same of mechanisms with constraints: ``compile`` takes it in place
     """
@@ -178,11 +178,11 @@ class Requirements(NamedTuple):
     constrained: str = ""
 
     def or_use(self, instead: str) -> Requirements:
-        """The same, naming what answers for mechanisms with constraints."""
+        """A copy that names the function for mechanisms with constraints."""
         return self._replace(instead=instead)
 
     def or_algorithm(self, constrained: str) -> Requirements:
-        """The same, with the algorithm that answers for mechanisms with constraints."""
+        """A copy with the algorithm for mechanisms with constraints."""
         return self._replace(constrained=constrained)
 
 
@@ -306,7 +306,7 @@ class Algorithm:
 
     @property
     def constrained(self) -> str:
-        """The algorithm that gives the same of mechanisms with constraints; "" if there is none."""
+        """The algorithm for mechanisms with constraints; "" if there is none."""
         return self.requires.constrained
 
     @property
@@ -420,8 +420,7 @@ class Algorithm:
         computed: tuple[Computation, ...] | None = None,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> tuple[int, ...] | None:
-        """Shape of a result, which does not show in the result itself where that has no elements; None if only the
-        result tells."""
+        """Shape of a result, needed where the result has no elements; None if it follows from the result."""
         if output in self.sizes or output in SHAPES:
             return self._shape(output, mechanism, options)
         if computed is None or output != "result" or len(computed) > 1:
@@ -437,7 +436,7 @@ class Algorithm:
         return tuple(name for name in self.inputs if name in self.ports)
 
     def with_ports(self, *names: str) -> Algorithm:
-        """The same algorithm with these optional inputs too, after the others in the order of ``ports``."""
+        """A copy with these optional inputs too, after the others in the order of ``ports``."""
         for name in names:
             if name not in self.ports:
                 known = ", ".join(self.ports) or "none"

@@ -129,7 +129,8 @@ def closed_linearization(
 def closed_linearization_by_pivoting(
     tree: Tree, q, v, tau, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
-    """The same in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their places."""
+    """The local form in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their
+    indices."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
     places = ascending(well_chosen_places(near.columns, fronts.units))
     return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places

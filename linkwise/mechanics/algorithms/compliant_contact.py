@@ -169,7 +169,7 @@ class Contacts:
         return self._seen_planes[key]
 
     def _contact_with_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
-        """The same where the plane moves, in the world's axes."""
+        """A part of a link against a plane that moves, in the world's axes."""
         normal = self._direction(body_b, plane[0][:, 2])
         centre = self._point(body_a, part.centre)
         rotation, _ = self._pose(body_a)

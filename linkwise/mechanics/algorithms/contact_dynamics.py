@@ -142,8 +142,8 @@ def joint_wrenches(
     on_tree=at_user_origins,
 )
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
-    """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those
-    of couplings in the joints themselves."""
+    """Joint wrenches from accelerations and multipliers: the forces of loops act on the links that carry their sides,
+    those of couplings in the joints themselves."""
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:

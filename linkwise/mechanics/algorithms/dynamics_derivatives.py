@@ -62,7 +62,7 @@ def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> l
 
 
 def inverse_dynamics_changes(tree: Tree, q, v, a, wrenches: Any = None) -> list[Any]:
-    """The same, as the tree has matrices over its joints."""
+    """Derivatives of inverse dynamics, as the tree's type of matrices over its joints."""
     return _changes(tree, q, v, a, wrenches)[0]
 
 

@@ -20,7 +20,7 @@ class LoopChanges:
     """Derivatives along the coordinates of one loop or coupling.
 
     rows           of the loop among all constraints
-    coordinates    those that it knows
+    coordinates   those that enter it
     velocity       (rows, coordinates): of G v
     acceleration   (rows, coordinates): of G a + dG/dt v
     forces         (coordinates, coordinates): of G* lambda
@@ -58,7 +58,7 @@ def loop_changes(
 
 
 def _coordinates(tree: Tree, loop: Constraint) -> list[int]:
-    """Those of the joints on the way around a loop, or that a coupling ties together."""
+    """Coordinates of the joints around a loop, or of those that a coupling ties together."""
     mechanism = tree.mechanism
     places = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
     return sorted({c for place in places for c in range(place.start, place.stop)})

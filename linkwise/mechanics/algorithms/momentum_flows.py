@@ -126,7 +126,7 @@ class FlowOfLinks(Flow):
     # -- parts of the sweeps ---------------------------------------------------------------------------------
 
     def _first_moment(self, i: int) -> None:
-        """Mass and first moment of what joint i carries; with regrouped inertias, as no joint can tell."""
+        """Mass and first moment of what joint i carries; regrouped inertias give the same result."""
         if i in self._first_moments:
             return
         inertia = self.tree.links[i].regrouped
@@ -158,7 +158,7 @@ class FlowOfLinks(Flow):
         return [*moment, *first]
 
     def _momenta_tip_to_base(self) -> None:
-        """h = phi M V; with regrouped inertias, as no joint can tell."""
+        """h = phi M V; regrouped inertias give the same result."""
         tip_to_base(self.tree.links, "momenta", self._carry)
 
     def _carry(self, i: int, _: list[Any]) -> tuple[Force, None]:

@@ -248,7 +248,7 @@ def _pull_back_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[
 
 
 def _split(method: Splitting, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
-    """The same of a method that takes velocities and positions in turn."""
+    """Derivatives of a step of a splitting method, which takes velocities and positions in turn."""
     v, d_q, d_v = _array(v), motion.d_q, motion.d_v
     for kick, forth in zip(method.kicks, method.drifts, strict=False):
         if kick:

@@ -46,7 +46,7 @@ class ConstraintUnits:
         return _sum_of_squares(values, [self.row(r) for r in range(len(values))])
 
     def square_of_velocities(self, values: Mapping[int, Scalar]) -> tuple[Scalar, float]:
-        """The same of numbers by coordinate, such as velocities."""
+        """Sum of squares of numbers by coordinate, such as velocities, in their units."""
         return _sum_of_squares(list(values.values()), [1.0 / self.column(c) for c in values])
 
 

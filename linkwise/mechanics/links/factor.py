@@ -48,9 +48,9 @@ class Factor:
         return Factor(lower, scaled, pivots, reciprocal)
 
     def unknown_where_singular(self, diagonal: Sequence[Scalar], least: float = SINGULAR) -> Factor:
-        """The same, with a last pivot whose reciprocal is no number where no more than round-off, ``least``, is left of
-        an entry of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no
-        number on every machine."""
+        """A copy whose last pivot has no finite reciprocal where no more than round-off, ``least``, is left of an entry
+        of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no number on
+        every machine."""
         known: Scalar = 0.0
         smallest = sum(diagonal) * ROUND_OFF
         for pivot, entry in zip(self.pivots, diagonal, strict=True):

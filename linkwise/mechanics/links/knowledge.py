@@ -1,4 +1,4 @@
-"""What measurements beyond a joint say of the force through it and of the acceleration behind it.
+"""Information of measurements beyond a joint, on the force through it and the acceleration behind it.
 
 Of a link that accelerates with alpha, the force that its joint transmits onto it is
 
@@ -57,7 +57,7 @@ class Knowledge(NamedTuple):
         )
 
     def behind(self, change: Transform) -> Knowledge:
-        """The same, of the parent's acceleration and the force onto the parent."""
+        """This knowledge, moved to the parent's acceleration and the force on the parent."""
         return Knowledge(
             columns_back(change, self.response),
             change.inertia_back(self.covariance),

@@ -1,9 +1,9 @@
 """Elimination of the coordinates that loops determine: a = K y + k solves G a + bias = 0 for every y.
 
 Constraints and coordinates are eliminated in fronts (the multifrontal method of sparse direct solvers): a front takes
-its own constraints and what its children left over, eliminates coordinates that no later constraint knows, and leaves
-the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots is
-decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
+its own constraints and what its children left over, eliminates coordinates that no later constraint contains, and
+leaves the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots
+is decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
 ``select``, so the code has no branches.
 
 Constraints that are left over in the end are implied by the others, if not exactly where loops are not exactly closed.
@@ -37,7 +37,7 @@ class Front:
     """Constraints and coordinates that are eliminated together.
 
     rows       constraints that enter here
-    columns    coordinates that may be eliminated here: no constraint outside this front and its children knows them
+    columns    coordinates that may be eliminated here: no constraint outside this front and its children contains them
     pivots     how many are eliminated
     children   places of fronts before this one that leave their remaining constraints and coordinates to it
     spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
@@ -96,8 +96,8 @@ class Fronts:
         return sum(front.pivots for cluster_fronts in self.clusters for front in cluster_fronts)
 
     def by_rank(self, coordinates: Sequence[Sequence[int]]) -> Fronts | None:
-        """The same constraints for singular positions, with the ``coordinates`` of every cluster: one front for each of
-        the small clusters, its rank decided by the state.  None without small clusters."""
+        """Fronts of these constraints for singular positions, with the ``coordinates`` of every cluster: one front for
+        each of the small clusters, its rank decided by the state.  None without small clusters."""
         merged = tuple(
             (_merged(cluster_fronts, columns),) if cluster_fronts and len(columns) <= SMALL else cluster_fronts
             for cluster_fronts, columns in zip(self.clusters, coordinates, strict=True)
@@ -167,7 +167,7 @@ class RowStep:
     condition: Scalar = None
 
     def apply(self, numbers: dict[Row, Scalar]) -> None:
-        """The same, done to one number per row."""
+        """Apply the recorded elimination to one number per row."""
         a, b = numbers.get(self.row, 0.0), numbers.get(self.source, 0.0)
         if self.condition is None:
             numbers[self.row] = a - self.factor * b

@@ -24,7 +24,7 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Computation:
-    """What was asked for, for the mechanism at hand, the equal form in which it is computed, and how."""
+    """An expression for one mechanism, the equal form in which it is computed, and its plan."""
 
     expression: Expression
     form: Expression

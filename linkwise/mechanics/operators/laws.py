@@ -1,10 +1,9 @@
 """The laws of the algebra, as rewrite rules that bring every product to a normal form.
 
-The first law of every group is a definition of the papers; the others follow from definitions in one line, which their
-source tells.  Together they are complete: where two laws apply to one product, both ways lead to the same sum (the
+The first law of every group is a definition of the papers; the others follow from definitions in one line, named in
+their source.  Together they are complete: where two laws apply to one product, both ways lead to the same sum (the
 tests try every overlap).  So expressions that follow from each other by these laws have the same normal form, and a
-proof is the way there.  With every law goes its adjoint.
-"""
+proof is the way there.  With every law goes its adjoint."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class HeldCluster:
         return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
-        """Those of least norm, dimensionless, where loops are redundant; zero of loops that let go."""
+        """Multipliers, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
         wanted = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
         return self.loops.least_combination(wanted, self.units)
 

@@ -170,7 +170,7 @@ def _plain_numbers(link: Link) -> list[float]:
 
 
 def _general(link: Link) -> Link:
-    """The same link, its place written as any place can be."""
+    """A copy of the link whose placement is written in its most general form."""
     angle = link.joint.rotation_coordinate
     return dataclasses.replace(
         link,

@@ -55,7 +55,7 @@ class ToMassCentre:
 
 
 def at_mass_centres(tree: Tree) -> Tree:
-    """The same tree with the origins of the internal frames at the links' mass centres, axes kept."""
+    """A copy of the tree with the origins of internal frames at the links' mass centres; axes stay."""
     centres = [_mass_centre(tree, i) for i in range(len(tree.links))]
     return replace(tree, links=tuple(_moved(link, i, centres) for i, link in enumerate(tree.links)))
 

@@ -277,7 +277,7 @@ def _weaker(a: Pattern, b: Pattern) -> Pattern:
 
 
 class LinksOfKinds(tuple[Link, ...]):
-    """One link for each kind, with unknown numbers; ``rolling`` knows their neighbours."""
+    """One link for each link class, with unknown numbers; ``rolling`` has their neighbours."""
 
     rolling: Rolling
 

@@ -153,11 +153,11 @@ class Tree:
 
     @cached_property
     def regrouped(self) -> Tree:
-        """The tree with inertia regrouped to parents where no joint can tell: the same mass matrix, D, G for less."""
+        """The tree with inertia regrouped to parents where mass matrix, D and G do not change, for fewer operations."""
         return self.with_links(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
 
     def with_links(self, links: Iterable[Link]) -> Tree:
-        """The same tree of other links."""
+        """A copy of the tree with other links."""
         return dataclasses.replace(self, links=tuple(links))
 
 
@@ -281,8 +281,8 @@ class Configuration:
 
 
 class AsAsked(Configuration):
-    """The same, with joints that are computed when a sweep first comes to them: the sines and cosines of the next joint
-    are then at hand while the machine divides for the one before."""
+    """A configuration whose joints are computed when a sweep first comes to them: the sines and cosines of the next
+    joint are then at hand while the machine divides for the one before."""
 
     def _all_joints(self) -> Sequence[JointKinematics]:
         return _AsAsked(len(self.tree.links), self._joint)
@@ -323,7 +323,7 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
 
 
 def _drives(mechanism: Mechanism, parameters: Parameters) -> dict[str, Sequence[Scalar]]:
-    """What drives ask for: positions, velocities and accelerations, by loop; none where no time is known."""
+    """What drives ask for: positions, velocities and accelerations, by loop; empty where no time is known."""
     known: dict[str, Sequence[Scalar]] = {}
     for k, loop in enumerate(mechanism.loops):
         if ("drive", k) in parameters:

@@ -67,7 +67,7 @@ def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
 def _divisor(square: Scalar, value: Scalar) -> Scalar:
     """``value`` where a closed form is used, 2 where its series is: both are computed, and 0 / 0 would be reported.
 
-    Not 1: compilers know that dividing by 1 can be left out, and divide by ``value`` everywhere instead.
+    Not 1: compilers drop a division by 1, and then divide by ``value`` everywhere instead.
     """
     return select(square < SMALL, 2.0, value)
 

@@ -56,7 +56,7 @@ def _mesh(mesh: Element, folders: tuple[str, ...]) -> dict:
 
 
 def _colour(visual: Element, colours: dict[str, tuple[float, ...]]) -> tuple[float, ...] | None:
-    """That of the material itself, or of the one that it names."""
+    """Colour of a material, or of the material that it names."""
     material = visual.first("material")
     if material is None:
         return None

@@ -78,7 +78,7 @@ def _is_simple(transmission: Element, joints: Sequence[Element]) -> bool:
 
 
 def _name(element: Element, joint: str, taken: set[str]) -> str:
-    """That of the motor, or of its joint."""
+    """Name of the motor, or of its joint."""
     motors = [part.attributes.get("name", "") for part in element.children if part.tag == "actuator"]
     name = motors[0] if len(motors) == 1 and motors[0] and motors[0] not in taken else joint
     while name in taken:
