@@ -41,7 +41,7 @@ class ControlLaw(ForceLaw):
 
     @abstractmethod
     def __str__(self) -> str:
-        """What it is, with its gains, in a few words."""
+        """Name and gains of the law."""
 
     @abstractmethod
     def torques(
@@ -199,13 +199,13 @@ class CompiledControl:
 
 @dataclass(frozen=True)
 class _Torques:
-    """What compiles a law for a mechanism: code that its variants share, which differ in payloads and other numbers."""
+    """Compiles a law for a mechanism, into code that variants with other payloads and numbers share."""
 
     law: ControlLaw
 
     @property
     def frames(self) -> list[str]:
-        """What may be names of frames: variants that have them elsewhere share no code."""
+        """Names that may be frames: variants that have them elsewhere share no code."""
         laws, names = [self.law], list[str]()
         for law in laws:
             values = [getattr(law, field.name) for field in fields(law)]

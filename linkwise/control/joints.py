@@ -69,7 +69,7 @@ class JointFeedback(CompiledControl):
     def of(
         cls, mech: Mechanism, target: np.ndarray, kp: np.ndarray, kd: np.ndarray, gravity: bool, actuated: np.ndarray
     ) -> JointFeedback:
-        """With these numbers, which have been checked."""
+        """The law with these numbers, which have been checked."""
         law = JointFeedbackLaw(mech.nq + 2 * mech.nv, gravity, tuple(actuated.tolist()))
         reference = Constant(np.concatenate([target, kp, kd]))
         return cls(mech, law, reference, target, kp, kd, gravity, actuated)

@@ -23,8 +23,8 @@ ORDER = 3  # of the damping: directions that are not lost feel its third power a
 
 @dataclass(frozen=True)
 class Lost:
-    """What a frame cannot do, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but near
-    singular positions; there ``damping`` is how much J J* was damped, by its trace."""
+    """Directions that a frame has lost, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but
+    near singular positions; there ``damping`` is how much J J* was damped, by its trace."""
 
     share: Matrix
     damping: Scalar

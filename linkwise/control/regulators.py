@@ -60,7 +60,7 @@ class Regulator(CompiledControl):
         return np.array(law.gain)
 
     def eigenvalues(self) -> np.ndarray:
-        """Of the model under the controller: A - B gain."""
+        """Eigenvalues of the model under the controller: A - B gain."""
         return np.linalg.eigvals(self.model.A - self.model.B @ self.gain)
 
 

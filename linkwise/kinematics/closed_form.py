@@ -37,7 +37,7 @@ def _nearest_branch(mech: Mechanism, goals: Goals) -> NearestBranch | None:
 
 
 class NearestBranch:
-    """Of poses (n, 4, 4) the configurations (n, nq) nearest to a guess, and how far the frame is from them (n, 2):
+    """The configurations (n, nq) of poses (n, 4, 4) nearest to a guess, and how far the frame is from them (n, 2):
     distances and angles."""
 
     def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
@@ -96,7 +96,7 @@ def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
 
 
 def all_branches(mech: Mechanism, form: ClosedForm, frame: str) -> Callable[..., Any]:
-    """Of poses (n, 4, 4) all configurations (n, 8, 6), NaN where there is none."""
+    """All configurations (n, 8, 6) of poses (n, 4, 4), NaN where there is none."""
     options = {"geometry": form.geometry}
     return stored(
         mech, ("inverse_kinematics_branches", frame), lambda: _compiled(mech, inverse_kinematics_branches, options)

@@ -38,12 +38,12 @@ class ClosedForm:
 
 
 def closed_form(mech: Mechanism, frame: str) -> ClosedForm | None:
-    """Of the arm that carries a frame; None if it has none.  Kept with the mechanism."""
+    """The closed form of the arm that carries a frame; None if it has none.  Kept with the mechanism."""
     return stored(mech, ("closed_form", frame), lambda: _found(mech, frame))
 
 
 def why_not(mech: Mechanism, frame: str) -> str:
-    """What is in the way of a closed form."""
+    """The reason why an arm has no closed form."""
     carrying = [mech.bodies[i] for i in mech.path(mech.frame(frame).body)]
     if mech.loops:
         return "the mechanism has loops"
@@ -116,7 +116,7 @@ class _Arm:
         return max(off)
 
     def geometry(self, kind: str, backwards: bool) -> ArmGeometry:
-        """With axes that are parallel and meet exactly, in axes along the first and across it."""
+        """The geometry with axes exactly parallel and meeting, in axes along the first and across it."""
         wanted = SOLUTIONS[kind]
         axes, points, signs = self.axes.copy(), self.points.copy(), np.ones(6)
         for group in wanted.parallel:
@@ -151,7 +151,7 @@ class _Arm:
         return np.where(np.abs(positions) < ROUND * self.size, 0.0, positions)
 
     def rounding(self, geometry: ArmGeometry) -> float:
-        """By what axes and the hand's pose, both of unit lengths, were rounded."""
+        """The rounding of axes and of the hand's pose, both of unit lengths."""
         base = np.array(geometry.base)
         hand = np.linalg.inv(self.hand)[:3, :3] @ base.T - np.array(geometry.hand_rotation)
         axes = self.axes @ base.T - np.array(geometry.signs)[:, None] * np.array(geometry.axes)

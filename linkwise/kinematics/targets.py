@@ -24,7 +24,7 @@ Goals = tuple[Goal | CenterOfMassGoal, ...]
 
 @dataclass(frozen=True, eq=False)
 class FrameTarget:
-    """What one frame is to reach: a position, a rotation or a direction, or a position and one of these.
+    """Target of one frame: a position, a rotation or a direction, or a position and one of these.
 
     position          (..., 3): of the frame's origin in the world
     rotation          (..., 3, 3): its axes as columns, or a ``scipy.spatial.transform.Rotation``
@@ -56,7 +56,7 @@ class FrameTarget:
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMassTarget:
-    """Where the centre of mass of all moving links is to be, along some axes of the world.
+    """Target of the centre of mass of all moving links, along some axes of the world.
 
     position   (..., n): a coordinate for each of the axes; a number will do for one axis
     axes       those along which it counts: "xyz", "xy" (over a place of the ground), "z" (its height), ...

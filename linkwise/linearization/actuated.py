@@ -25,7 +25,8 @@ ACTIVATION = ".activation"  # behind the names of actuators, for their states
 
 @dataclass(frozen=True)
 class Driven:
-    """What acts on a mechanism while its actuators have constant control inputs: as ``Resolved``, of q and v alone."""
+    """Forces on a mechanism whose actuators have constant control inputs, as ``Resolved``: functions of q and v
+    alone."""
 
     elements: Resolved
     ctrl: np.ndarray
@@ -66,8 +67,8 @@ def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
 
 
 def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Driven | None:
-    """What acts, None if nothing does.  Control inputs are zero if left out; activations of filters are then those that
-    their inputs lead to, of integrators zero."""
+    """Forces under constant control inputs; None if nothing acts.  Control inputs are zero if left out; activations of
+    filters are then those that their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     elements = resolved(mech, passive, implicit_step=0.0)

@@ -25,7 +25,7 @@ STRAYED = 3.0  # times the distance that is asked for: how far a search may go o
 
 
 class Search(NamedTuple):
-    """What is searched for, and in which units.
+    """The unknowns of a search, and its units.
 
     free        (n,): indices in v of what may move; ``hold`` names the joints that may not
     energy      to compare with; forces are in units of this energy per unit step

@@ -26,7 +26,7 @@ def has_potential(at: State, search: Search) -> bool:
 
 
 def _energy(at: State, search: Search, origin: np.ndarray) -> float:
-    """Of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.energy``."""
+    """The energy of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.energy``."""
     energy = potential_energy(at.mech, at.q) - at.tau @ difference(at.mech, origin, at.q)
     if at.passive is not None:
         energy = energy + at.passive.energy(at.q)

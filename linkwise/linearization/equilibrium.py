@@ -345,7 +345,7 @@ def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
 
 
 def _rounded_up(x: float) -> float:
-    """To two digits."""
+    """The number rounded up to two digits."""
     last = 10.0 ** (math.floor(math.log10(x)) - 1)
     return math.ceil(x / last) * last
 

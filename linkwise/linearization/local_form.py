@@ -72,7 +72,7 @@ def _reference(at: State, wanted: Any) -> LocalForm:
 
 
 def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
-    """By kernels; None where they do not serve, or some state cannot be relied on."""
+    """The local form by kernels; None where there are none, or some state cannot be relied on."""
     if not compiled_dofs(at.mech):
         return None
     chosen = _choice(at.mech, at.q, wanted)

@@ -120,7 +120,7 @@ class Cases:
         return arrays
 
     def _place(self, head: str, name: str) -> slice:
-        """Where numbers of a joint or actuator are."""
+        """The slice of numbers of a joint or actuator."""
         if head == CTRL:
             place = self.mechanism.actuator_names.index(name)
             return slice(place, place + 1)

@@ -346,7 +346,7 @@ def _product(values: np.ndarray) -> np.ndarray:
 
 
 def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """What a function finds for one case after the other, stacked."""
+    """Results of a function for one case after the other, stacked."""
     results: list[Mapping[str, Any]] = []
     for k, number in enumerate(cases.numbers.tolist()):
         try:
@@ -373,7 +373,7 @@ def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
 
 
 def _checked(result: Any, count: int, what: str) -> dict[str, np.ndarray]:
-    """What a function of all cases of a chunk gave, as arrays with the axis of cases first."""
+    """Results of a function of all cases of a chunk, as arrays with the axis of cases first."""
     if not isinstance(result, Mapping):
         result = {what: result}
     arrays = {name: np.asanyarray(values) for name, values in result.items()}

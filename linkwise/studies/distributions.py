@@ -53,7 +53,8 @@ class Distribution:
         return np.asarray(self.inverse(u.reshape(len(u), *quantity.shape)), dtype=float)
 
     def inverse(self, u: np.ndarray) -> np.ndarray:
-        """Where the cumulative distribution function is u; parameters that are arrays broadcast against it."""
+        """The value where the cumulative distribution function is u; parameters that are arrays broadcast against
+        it."""
         raise NotImplementedError
 
     def _check(self, right: Any, message: str) -> None:
@@ -81,7 +82,8 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class Normal(Distribution):
-    """Of Gauss, with ``mean`` and standard deviation ``std``; cut off at ``low`` and ``high`` where these are given."""
+    """Gauss's distribution with ``mean`` and standard deviation ``std``; cut off at ``low`` and ``high`` where these
+    are given."""
 
     mean: Any = 0.0
     std: Any = 1.0
@@ -263,7 +265,7 @@ class FromScipy(Distribution):
 
 
 def distribution(value: Any) -> Distribution:
-    """What a caller gives as one: itself, a distribution of SciPy, or a number or array for all cases."""
+    """Convert an argument: a distribution, one of SciPy, or a number or array for all cases."""
     if isinstance(value, Distribution):
         return value
     if hasattr(value, "ppf"):

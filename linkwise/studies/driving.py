@@ -28,7 +28,7 @@ def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
 
 
 def nominal(mech: lw.Mechanism, tau: Any, ctrl: Any, feedback: Any) -> dict[str, np.ndarray | None]:
-    """What is given of each at all times and to all cases, of which factors and steps may vary; None where it changes.
+    """Constant driving values, of which factors and steps may vary; None where they change in time.
     Zero, or the initial configuration, where nothing is given."""
     gains = feedback if isinstance(feedback, Mapping) else dict.fromkeys(FEEDBACK, feedback)
     values = {"tau": tau, "ctrl": ctrl, **{name: gains.get(name) for name in FEEDBACK}}
@@ -48,7 +48,7 @@ def _feedback(cases: Cases, feedback: Any) -> Any:
 
 
 def _placed(cases: Cases, head: str, value: Any) -> Any:
-    """What is given, with what varies of all joints or actuators, or of single ones, in its place."""
+    """A driving argument with the varied numbers of all or single joints or actuators in place."""
     if not cases.varies(head):
         return value
     if head in cases.values:  # of all: nothing is left of what is given

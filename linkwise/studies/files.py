@@ -71,7 +71,7 @@ CODE = {"rollout": "measure", "function": "function"}  # keys that name a functi
 
 @dataclasses.dataclass(frozen=True)
 class StudyFile:
-    """What a file says: the study, and where its results go."""
+    """Content of a study file: the study, and where its results go."""
 
     study: Study
     store: Path | None

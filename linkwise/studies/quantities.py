@@ -63,7 +63,7 @@ class Quantity:
 
     @property
     def factor(self) -> Quantity:
-        """What a factor of it is drawn as: one number for each of its own, of matrices one for each."""
+        """The quantity that a factor is drawn as: one number per number, per matrix one."""
         matrix = self.name.rpartition(".")[2] in ("inertia", "pose")
         shape = self.shape[:-2] if matrix else self.shape
         labels = self.labels if len(self.labels) == math.prod(shape) else _numbered(shape)
@@ -71,7 +71,7 @@ class Quantity:
 
     @property
     def step(self) -> Quantity:
-        """What a step from nominal is drawn as."""
+        """The quantity that a step from nominal is drawn as."""
         if self.positions is None:
             return self
         mech, _, rates, _ = self.positions
@@ -163,7 +163,7 @@ def _payload_quantity(mech: lw.Mechanism, name: str) -> Quantity:
 
 
 def _joint_quantity(mech: lw.Mechanism, name: str, head: str, joint: str, array: np.ndarray) -> Quantity:
-    """Of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
+    """A quantity of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
     positions = head in OF_POSITIONS
     names = mech.q_names if positions else mech.v_names
     place, rates = slice(0, mech.nq), slice(0, mech.nv)
@@ -185,7 +185,7 @@ def _joint_quantity(mech: lw.Mechanism, name: str, head: str, joint: str, array:
 def _nominal(
     mech: lw.Mechanism, name: str, head: str, drawn: Distribution, nominal: Mapping[str, np.ndarray | None]
 ) -> np.ndarray:
-    """Of all joints or actuators: what the computation gives, or the mechanism has."""
+    """Nominal values of all joints or actuators: the computation's, or the mechanism's."""
     sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.actuator_names)}
     if head in OF_MECHANISM:
         return np.array(getattr(mech, head))
@@ -265,7 +265,7 @@ def _numbered(shape: Sequence[int]) -> tuple[str, ...]:
 
 
 def factor_names(name: str, quantity: Quantity, distribution_of: Any) -> list[str]:
-    """What the numbers that are drawn for a quantity are called."""
+    """Names of the numbers that are drawn for a quantity."""
     count = distribution_of.columns(quantity)
     if count == 0:
         return []

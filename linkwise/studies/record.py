@@ -94,7 +94,7 @@ def _function(function: types.FunctionType, within: tuple[int, ...]) -> dict[str
 
 
 def _globals_of(code: types.CodeType, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What code looks at, by name, functions inside it included; of modules of the user the attributes."""
+    """Global values that code reads, by name, inner functions included; of modules of the user the attributes."""
     values: dict[str, Any] = {}
     for inner in _codes(code):
         instructions = list(dis.get_instructions(inner))
@@ -132,7 +132,7 @@ def _is_library_code(what: types.FunctionType | type) -> bool:
 
 
 def _is_library(module: types.ModuleType) -> bool:
-    """What is installed, and changes with versions alone."""
+    """Whether a module is installed, and changes with versions alone."""
     file = getattr(module, "__file__", None)
     if module.__name__.partition(".")[0] == OWN or module.__name__ in sys.builtin_module_names:
         return True
@@ -170,7 +170,7 @@ def _done(kind: type, within: tuple[int, ...]) -> dict[str, Any]:
 
 
 def differences(before: Any, now: Any, at: str = "") -> Iterator[str]:
-    """What two descriptions differ in, place by place."""
+    """Differences of two descriptions, place by place."""
     if isinstance(before, dict) and isinstance(now, dict) and before.get("type") == now.get("type"):
         for name in dict.fromkeys((*before, *now)):
             yield from differences(before.get(name), now.get(name), f"{at}.{name}".lstrip("."))
@@ -210,7 +210,7 @@ def _array(value: np.ndarray) -> Any:
 
 
 def _code(code: types.CodeType) -> bytes:
-    """What a function does, without where it is written."""
+    """The code of a function, without its location."""
     constants = [
         _code(constant) if isinstance(constant, types.CodeType) else _constant(constant) for constant in code.co_consts
     ]
@@ -222,7 +222,7 @@ def _constant(value: Any) -> bytes:
 
 
 def _state(value: Any) -> dict[str, Any] | None:
-    """What an object is made of, by name: of frozen distributions of SciPy their name and numbers, of modules of torch
+    """Parts of an object by name: of frozen distributions of SciPy their name and numbers, of modules of torch
     all that they learn; None if they are not accessible."""
     if hasattr(value, "dist") and hasattr(value, "kwds"):
         return {"name": value.dist.name, "args": value.args, "kwds": value.kwds}

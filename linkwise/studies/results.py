@@ -53,7 +53,7 @@ class Results:
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """What varied."""
+        """Names of the quantities that varied."""
         return tuple(name for name in self._arrays if name in self.record["varied"])
 
     @property
@@ -62,7 +62,7 @@ class Results:
 
     @property
     def over_time(self) -> tuple[str, ...]:
-        """Those that have an axis of time."""
+        """Names of the arrays that have an axis of time."""
         return tuple(name for name in self.names if "t" in self.axes(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -87,7 +87,7 @@ class Results:
         return values if self.complete else values[self.done]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of an array, behind the axis of cases."""
+        """Shape of an array behind the axis of cases."""
         entry = self._entry(name)
         return () if entry.indices is not None else tuple(self._arrays[entry.array].shape[1:])
 
@@ -127,7 +127,7 @@ class Results:
         return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.indices is None else ()))
 
     def labels(self, axis: str, size: int) -> list[Any]:
-        """What is along an axis."""
+        """Labels along an axis."""
         labels = self.record["labels"].get(axis, [])
         return labels if len(labels) == size else list(range(size))
 

@@ -29,7 +29,7 @@ def random(seed: int, columns: Sequence[str], cases: int, first: int, count: int
 
 
 def latin_hypercube(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
-    """In each column one number in each of ``cases`` equal parts of (0, 1), in random order."""
+    """Columns with one number in each of ``cases`` equal parts of (0, 1), in random order."""
     rows = np.arange(first, first + count, dtype=np.uint64)
     designs = []
     for name in columns:

@@ -156,7 +156,7 @@ def point_to_point(
     acceleration: Any = None,
     ramp: float | None = None,
 ) -> Motion:
-    """From rest in q0 to rest in q1, all joints together.
+    """A motion from rest in q0 to rest in q1, all joints together.
 
     q0, q1         configurations (nq,), or {joint: coordinates}: the others are as in ``mech.initial``, and at q1 as
                    in q0; None for ``mech.initial``

@@ -82,9 +82,9 @@ class Path:
 
 
 def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
-    """From q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the shortest
-    rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}: the
-    others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
+    """The path from q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the
+    shortest rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}:
+    the others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
     require_mechanism(mech)
     first = _configurations(mech, "q0", _configuration_of(mech, "q0", q0, mech.initial), 1)
     last = _configurations(mech, "q1", _configuration_of(mech, "q1", q1, first), 1)

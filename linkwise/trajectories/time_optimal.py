@@ -49,7 +49,7 @@ class InfeasiblePathError(MechanismError):
 
 @dataclass(frozen=True)
 class _Bounds:
-    """For every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
+    """Bounds at every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
     Right sides and x are in units of ``unit``, the largest of all bounds."""
 
     rows: np.ndarray  # (places, n, 2)

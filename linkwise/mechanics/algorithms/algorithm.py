@@ -241,7 +241,7 @@ class Algorithm:
 
     @property
     def about(self) -> str:
-        """What it computes, in the first paragraph of the docstring of its recursion or expression."""
+        """The first paragraph of the docstring of its recursion or expression."""
         for function in (self.recursion, self.expression):
             while isinstance(function, (partial, FromDerivatives)):
                 function = function.func if isinstance(function, partial) else function.recursion

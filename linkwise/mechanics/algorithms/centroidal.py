@@ -115,7 +115,7 @@ def _divide_by_mass(at: Configuration, momentum: Force | None) -> list[Scalar]:
 
 
 def _mass_and_center(at: Configuration) -> tuple[Scalar, Vector3]:
-    """Of all links, from the composite bodies next to the ground."""
+    """Mass and centre of mass of all links, from the composite bodies next to the ground."""
     mass: Scalar = 0.0
     moment = ZERO
     for i, link in enumerate(at.tree.links):

@@ -313,7 +313,7 @@ class Neighbourhood:
             )
 
     def _constraint_change(self, what: str, step: Vector) -> Vector:
-        """What constraints change by along a step: their velocities G v or accelerations G a + dG/dt v."""
+        """The change along a step of the constraints' velocities G v or accelerations G a + dG/dt v."""
         rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
             local_step = [step[c] for c in loop.coordinates]

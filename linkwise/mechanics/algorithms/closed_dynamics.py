@@ -141,8 +141,8 @@ class ClosedMotion:
 
     @cached_property
     def _constraint_equations(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
-        """Of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask for; rows are
-        empty in clusters that are not eliminated by coordinates."""
+        """The equations of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask
+        for; rows are empty in clusters that are not eliminated by coordinates."""
         count = self.at.tree.mechanism.n_constraints
         rows, errors = [Row({}, 0.0)] * count, [0.0] * count
         rates, aims = list(errors), list(errors)
@@ -161,7 +161,7 @@ class ClosedMotion:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Of constraints that are eliminated by coordinates."""
+        """Rows of the constraints that are eliminated by coordinates."""
         return self._constraint_equations[0]
 
     @cached_property
@@ -198,8 +198,8 @@ class ClosedMotion:
 
     @property
     def margins(self) -> list[Scalar]:
-        """Of all clusters: positive where they can be relied on.  What is left of implied constraints does not count,
-        as stages of integrators leave loops open."""
+        """Margins of all clusters: positive where they can be relied on.  What is left of implied constraints does not
+        count, as stages of integrators leave loops open."""
         margins = [solution.margin for solution in self.motions.values()] + [
             solution.margin for solution in self.sweeps.values()
         ]
@@ -207,7 +207,7 @@ class ClosedMotion:
 
     @property
     def firm(self) -> list[Scalar]:
-        """Of all clusters: positive where no pivot vanishes that must not."""
+        """Numbers of all clusters, positive where no pivot vanishes that must not."""
         firm = [solution.firm for solution in self.motions.values()] + [
             solution.margin for solution in self.sweeps.values()
         ]

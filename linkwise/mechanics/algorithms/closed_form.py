@@ -46,7 +46,7 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class ArmGeometry:
-    """Where the axes of six revolute joints are, from the base to the hand.
+    """The axes of six revolute joints, from the base to the hand.
 
     kind         which of ``SOLUTIONS``, read from the base or, ``backwards``, from the hand
     axes         (6, 3): unit vectors at zero angles, in axes of our own: ``base``, rows in the world
@@ -243,7 +243,7 @@ def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> 
 
 
 class Property(NamedTuple):
-    """What axes must have: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
+    """Conditions on axes: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
     from zero.  ``touching`` axes meet, too, in a point that is that of both."""
 
     solution: Callable[[Axes, Matrix3, Vector3], Branches]

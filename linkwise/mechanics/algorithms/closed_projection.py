@@ -26,7 +26,7 @@ Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
 
 @dataclass(frozen=True)
 class Projected:
-    """Where a state was moved to, and whether that can be relied on.
+    """A projected state, and whether it can be relied on.
 
     firmness   positive where pivots are large enough
     closing    positive where nothing is left open
@@ -167,7 +167,7 @@ class _Tangent:
         self._factor = Factor.of(gram)
 
     def part(self, vector: Mapping[int, Scalar]) -> Part:
-        """What a vector over the cluster's coordinates has along these velocities."""
+        """The component of a vector over the cluster's coordinates along these velocities."""
         y = self._factor.solve([_dot(column, vector) for column in self._columns])
         return {c: dot([column[c] for column in self._columns], y) for c in vector}
 

@@ -251,7 +251,7 @@ class Contacts:
 
     @cached_property
     def _poses(self) -> list[WorldPose]:
-        """Of the links' user frames."""
+        """Poses of the links' user frames."""
         internal = internal_poses(self._tree, self._at.joint_kinematics)
         return [beyond(pose, link.user) for pose, link in zip(internal, self._tree.links, strict=True)]
 
@@ -278,7 +278,7 @@ class Contacts:
         return None if self._reached is None else self._velocities_of_links(self._reached)
 
     def _velocities_of_links(self, v: Sequence[Scalar]) -> list[Motion]:
-        """In their user frames."""
+        """Velocities of links in their user frames."""
         joint_velocities = self._tree.velocities(v)
 
         def step(i: int, parent: Motion | None) -> Motion:
@@ -288,7 +288,7 @@ class Contacts:
         return [link.user.motion_into(motion) for link, motion in zip(self._tree.links, internal, strict=True)]
 
     def _velocity_of(self, velocities: list[Motion], body: int, touch: Touch) -> Vector3:
-        """Of the point of a body that touches, along the axes of the contact."""
+        """Velocity of the touching point of a body, along the axes of the contact."""
         if body < 0:
             return ZERO
         omega, linear = velocities[body]
@@ -325,7 +325,7 @@ class Contacts:
         return self._shared[body]
 
     def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
-        """On links, at their origins in their user frames."""
+        """Wrenches on links, at the origins of their user frames."""
         total: dict[int, Force] = {}
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             for body, push in ((touch.body_a, response.force), (touch.body_b, -response.force)):
@@ -334,7 +334,7 @@ class Contacts:
         return total
 
     def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
-        """By how much contacts with the ground resist accelerations of links during a step h, as if it were inertia:
+        """The resistance of contacts with the ground to accelerations of links during a step h, as if it were inertia:
         h X* C X at the links' origins in their user frames, with X to the velocity of the touching point, and C its
         resistance.  Contacts between links, which tie two of them, are explicit (``explicit_response``)."""
         total: dict[int, ArticulatedInertia] = {}
@@ -354,7 +354,7 @@ class Contacts:
         return Force(point.cross(force), force)
 
     def energy(self) -> Scalar:
-        """What the springs hold."""
+        """The energy of the contacts' springs."""
         return sum((elastic_energy(touch.law, touch.pressed, touch.bound, touch.load) for touch in self.touches), 0.0)
 
     def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:

@@ -76,8 +76,8 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
 
 
 def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
-    """At a mass centre, per unit of a joint's twist [s; u]: m s x v, which makes of the field's rate the rate at the
-    moving mass centre (in dB/dt of (25)), and the moment omega x I s of (8)."""
+    """Momentum rate at a mass centre per unit of a joint's twist [s; u]: m s x v, which makes of the field's rate the
+    rate at the moving mass centre (in dB/dt of (25)), and the moment omega x I s of (8)."""
     momentum = velocity.linear * inertia.mass
     turning = [Force(velocity.angular.cross(inertia.moment @ s), s.cross(momentum)) for s in IDENTITY]
     return [*turning, NO_FORCE, NO_FORCE, NO_FORCE]

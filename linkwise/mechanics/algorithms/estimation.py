@@ -62,7 +62,7 @@ class Filter:
         tip_to_base(tree.links, "what measurements say, filtered", lambda i, _: (self.joint(i), None))
 
     def own(self, i: int) -> Knowledge:
-        """Of link i alone."""
+        """Knowledge of link i alone."""
         link, user = self.tree.links[i], self.tree.links[i].user
         inertia = link.inertia.articulated()
         covariance = inertia
@@ -77,7 +77,7 @@ class Filter:
         return Knowledge(NOTHING if exact else columns_of(inertia), covariance, information, NO_FORCE, evidence)
 
     def link(self, i: int) -> Knowledge:
-        """Of link i and all it carries."""
+        """Knowledge of link i and all it carries."""
         if i not in self._joined:
             self._joined[i] = self.at.neighbours.from_children(
                 i, (self, "known"), self._knowledge_at_parent, self.own(i)
@@ -85,7 +85,7 @@ class Filter:
         return self._joined[i]
 
     def joint(self, i: int) -> tuple[list[Elimination], Knowledge]:
-        """Of link i behind its joint, and how each degree of freedom was taken in."""
+        """Knowledge of link i behind its joint, and the elimination of each degree of freedom."""
         if i not in self._done:
             known, steps = self.link(i), []
             kinematics = self.at.joint_kinematics[i]
@@ -133,7 +133,7 @@ class Filter:
 
 
 class Smoothed(NamedTuple):
-    """Of one link and its joint."""
+    """Smoothed values of one link and its joint."""
 
     estimate: Estimate
     rates: list[Scalar]
@@ -142,7 +142,7 @@ class Smoothed(NamedTuple):
 
 
 class SpreadOfLink(NamedTuple):
-    """Of one link, and the variances at its joint."""
+    """Covariances of one link, and the variances at its joint."""
 
     spread: Spread
     rates: list[Scalar]
@@ -197,7 +197,7 @@ def estimate(tree: Tree, q, residuals, of_rates, of_forces, variances, *sensed) 
 
 
 def _explained(deviations: Sequence[Scalar], moments: Matrix6, r: int, c: int) -> Scalar:
-    """Of the covariance of a wrench."""
+    """An entry of the covariance of a wrench."""
     entry = deviations[r] * deviations[c] * moments[r][c]
     return entry + deviations[r] if r == c else entry
 

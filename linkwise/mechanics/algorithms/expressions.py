@@ -100,7 +100,7 @@ def inverse_dynamics(forces: Expression) -> Expression:
 
 
 def forces_on_links(pushed: bool) -> Expression:
-    """What the links' own accelerations do not explain: gyroscopic forces, and external wrenches if there are any."""
+    """Forces on links besides those of acceleration: gyroscopic forces, and external wrenches if there are any."""
     return b - wrenches if pushed else b
 
 

@@ -227,7 +227,7 @@ def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
 
 
 class Inverse:
-    """Of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
+    """The inverse of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
 
     def __init__(self, matrix: Matrix, units: Vector):
         places = range(len(matrix))

@@ -50,7 +50,7 @@ class InertiaRates:
         return self._inertias[i]
 
     def _rate_behind(self, i: int) -> ArticulatedInertia | None:
-        """What dP/dt of the parent of link i gets from it."""
+        """The contribution of link i to dP/dt of its parent."""
         joint = self.joint(i)
         return None if joint is None else rate_to_parent(joint, self.moving[i])
 

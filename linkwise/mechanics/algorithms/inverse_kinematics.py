@@ -50,7 +50,7 @@ TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of one frame: weights of its position and of its rotation or direction; zero where none is.
+    """Goal of one frame: weights of its position and of its rotation or direction; zero where none is.
 
     axis   of the frame, a unit vector along its own axes, that is to point along a direction; None for rotations
     """
@@ -68,7 +68,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class CenterOfMassGoal:
-    """What is asked of the centre of mass: coordinates along ``axes`` of the world (0, 1, 2: x, y, z), and a weight."""
+    """Goal of the centre of mass: coordinates along ``axes`` of the world (0, 1, 2: x, y, z), and a weight."""
 
     axes: tuple[int, ...] = (0, 1, 2)
     weight: float = 1.0
@@ -102,7 +102,8 @@ class Residuals:
 def residuals(
     tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal | CenterOfMassGoal], target: Sequence[Scalar]
 ) -> Residuals:
-    """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each goal."""
+    """Residuals of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each
+    goal."""
     residuals_of_targets, numbers = Residuals(scales(tree.mechanism)), iter(target)
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):
@@ -254,7 +255,7 @@ def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
 
 
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
-    """By what mu is raised: more where the cost has grown, less where it has not; once if there was none before."""
+    """The factor of mu: larger where the cost has grown, less where it has not; once if there was none before."""
     less = select(before < 2.0, 1.0, 0.5 * before)
     return select(cost_before > 0.0, select(cost_before + NOISE < cost, RAISE * before, less), 1.0)
 

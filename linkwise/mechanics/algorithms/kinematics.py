@@ -57,7 +57,7 @@ def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
 
 
 def way_to(at: Configuration, name: str) -> Transform:
-    """From the world to a named frame."""
+    """The transform from the world to a named frame."""
     body, last = at.to_frame(name)
     transform = Transform()
     for i in at.tree.mechanism.path(body):

@@ -41,7 +41,8 @@ def loop_changes(
     a: Sequence[Scalar],
     multipliers: Sequence[Scalar],
 ) -> LoopChanges:
-    """At q, for a motion with velocity v and acceleration a, and multipliers of all constraints."""
+    """Changes of all loops at q, for a motion with velocity v and acceleration a, and multipliers of all
+    constraints."""
     rows, coordinates = tree.mechanism.constraint_index(loop.name), _coordinates(tree, loop)
     units = [[float(c == k) for k in range(tree.mechanism.nv)] for c in coordinates]
     rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)

@@ -54,13 +54,13 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 
 def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
-    """What all loops and couplings ask of accelerations, G a + dG/dt v = 0; and their errors g."""
+    """Equations of all loops and couplings for accelerations, G a + dG/dt v = 0; and their errors g."""
     equations = [constraints_of(at, way, v) for way in at.ways]
     return [row for rows, _ in equations for row in rows], [x for _, errors in equations for x in errors]
 
 
 def constraints_of(at: Configuration, way: Walk | Tie, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
-    """What one loop or coupling asks of accelerations, and its errors."""
+    """Equations of one loop or coupling for accelerations, and its errors."""
     return list(map(Row, _rows(at, way), _bias(at, way, at.tree.velocities(v)))), way.closure()
 
 
@@ -75,7 +75,7 @@ def driven_accelerations(at: Configuration) -> list[Scalar]:
 
 
 def closures(at: Configuration, way: Walk | Tie, rows: Sequence[Row] | None = None) -> list[Row]:
-    """What a loop or coupling asks of a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
+    """The equation of a loop or coupling for a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
     configuration nearby."""
     known = _rows(at, way) if rows is None else [row.numbers for row in rows]
     return [Row(numbers, error) for numbers, error in zip(known, way.closure(), strict=True)]

@@ -199,7 +199,7 @@ def _is_planar(at: Configuration) -> bool:
 
 
 class FlowOfVelocities(FlowOfLinks):
-    """From v: velocities base to tip, momenta tip to base."""
+    """The flow from v: velocities base to tip, momenta tip to base."""
 
     def __init__(self, at: Configuration, v: Sequence[Scalar]):
         super().__init__(at)
@@ -253,7 +253,8 @@ class FlowWithinConstraints(FlowOfVelocities):
 
 
 class FlowOfMomenta(FlowOfLinks):
-    """From p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a sweep."""
+    """The flow from p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a
+    sweep."""
 
     def __init__(self, at: Configuration, p: Sequence[Scalar], swept: bool):
         super().__init__(at)

@@ -114,7 +114,7 @@ class Flow(Protocol):
 
 
 class Variables(Protocol):
-    """What takes the place of v."""
+    """Variables that take the place of v."""
 
     def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         """The motion with joint velocities v."""
@@ -153,7 +153,7 @@ class TotalRates:
 
 
 class _TotalRatesOfTree:
-    """By rates of articulated inertias."""
+    """Total rates of a tree, by rates of articulated inertias."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
         self.variables, self._tree = x, tree
@@ -169,7 +169,7 @@ class _TotalRatesOfTree:
 
 
 class _CoupledTotalRates:
-    """Where joints mimic others: by elimination."""
+    """Total rates where joints mimic others, by elimination."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
         self.variables, self._tree, self._q, self._normalized = x, tree, q, normalized

@@ -139,7 +139,7 @@ class LoopKind(ABC):
 
     @classmethod
     def kind_name(cls) -> str:
-        """What files call this kind: by its name those of linkwise, with their module's all others."""
+        """The name of this kind in files: its class name in linkwise, with the module's name elsewhere."""
         is_built_in = cls.__module__.startswith("linkwise.mechanics.")
         return cls.__name__ if is_built_in else f"{cls.__module__}.{cls.__qualname__}"
 
@@ -167,7 +167,8 @@ class LoopKind(ABC):
         return []
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        """Where ``closure`` vanishes: positive at poses that are meant, negative at mirror images, back to back."""
+        """A number that is, where ``closure`` vanishes, positive at poses that are meant, negative at mirror images,
+        back to back."""
         return 1.0
 
 
@@ -225,7 +226,7 @@ class Joint(LoopKind):
 
     @property
     def only_step(self) -> Step | None:
-        """Of a hinge or a slide, the step that is its coordinate; None for all others."""
+        """The step that is the coordinate of a hinge or a slide; None for other kinds."""
         return self.steps[0] if len(self.steps) == 1 and self.steps[0].ratio == 1.0 else None
 
     @property
@@ -270,7 +271,7 @@ class Joint(LoopKind):
         return drawn_by_steps(self.steps)
 
     def measures(self, quantity: str) -> tuple[Measure, ...]:
-        """What the numbers of "q" or "v" are, one entry each."""
+        """Measures (angle, length, ...) of the numbers of "q" or "v", one entry each."""
         count = self.nq if quantity == "q" else self.nv
         said = self.position_measures if quantity == "q" else self.velocity_measures or self.position_measures
         return said if len(said) == count else tuple(Measure(str(k + 1), OTHER) for k in range(count))
@@ -319,7 +320,7 @@ class Joint(LoopKind):
 
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
-        """From the parent side of the joint to the child side."""
+        """The transform from the parent side of the joint to the child side."""
 
     @abstractmethod
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:

@@ -25,7 +25,7 @@ class Nearest(NamedTuple):
 
 
 def point_from_box(point: Vector3, half: Sequence[float]) -> Nearest:
-    """Of a point, in the axes of the box from its middle."""
+    """The point of a box nearest to a point, in the axes of the box from its middle."""
     outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
     square = outside.dot(outside)
     none = CENTRED * max(half) ** 2
@@ -79,7 +79,7 @@ Beside = tuple[Scalar, Vector3]  # where on a segment, and the way there from th
 
 
 def _closest(candidates: Sequence[Beside]) -> Beside:
-    """That with the shortest way."""
+    """The candidate with the shortest distance."""
     along, between = candidates[0]
     for other, apart in candidates[1:]:
         closer = apart.dot(apart) < between.dot(between)

@@ -127,7 +127,7 @@ class Elimination:
     """
 
     def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
-        """Of a matrix that may be singular, the inverse is no number there."""
+        """Factor a matrix; where it is singular, the inverse is no number."""
         self.factor = Factor.of([row[::-1] for row in matrix[::-1]])
         if unknown_where_singular:
             self.factor = self.factor.unknown_where_singular([row[i] for i, row in enumerate(matrix)][::-1])

@@ -87,7 +87,7 @@ class Fronts:
     sweeps: tuple[SweepOrder | None, ...] = ()
 
     def sweep(self, number: int) -> SweepOrder | None:
-        """Of a cluster, by its number."""
+        """The sweep of a cluster, by its number."""
         return self.sweeps[number] if self.sweeps else None
 
     @property
@@ -430,7 +430,7 @@ def _least(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _least_of(values: Iterable[Scalar], most: float) -> Scalar:
-    """Of those that states decide."""
+    """The least of the numbers that depend on the state."""
     return reduce(_least, (x for x in values if not is_constant(x)), most)
 
 

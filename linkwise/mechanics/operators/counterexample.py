@@ -107,7 +107,7 @@ def _arm_with_mimic_joint() -> Mechanism:
 
 
 def _renamed(expression: Expression, links: Mapping[str, str]) -> Expression:
-    """With the mechanism's links for those that it names."""
+    """The expression with links of the mechanism in place of the links that it names."""
 
     def change(part: Expression) -> Expression | None:
         match part:

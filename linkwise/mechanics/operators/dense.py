@@ -158,7 +158,7 @@ def rotation_about(axis: Any, angle: float) -> np.ndarray:
 
 
 def rotation_of_quaternion(q: np.ndarray) -> np.ndarray:
-    """Of [w, x, y, z], whatever its length."""
+    """The rotation matrix of a quaternion [w, x, y, z] of any length but zero."""
     w, xyz = q[0] / np.linalg.norm(q), cross_matrix(q[1:] / np.linalg.norm(q))
     return np.eye(3) + 2.0 * w * xyz + 2.0 * xyz @ xyz
 

@@ -121,7 +121,7 @@ def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) ->
 
 
 def _loop_lines(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
-    """What is done around loops, and its operations."""
+    """Lines on the steps around loops and their operations."""
     cost = operations.get(AROUND_THE_LOOPS)
     what = ", ".join(step.action.shown for step in walks)
     return [f"{AROUND_THE_LOOPS}: {what}" + (f" ({cost} operations)" if cost else "")] if walks else []

@@ -82,7 +82,7 @@ def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
 
 
 def _curvature(walk: Walk, velocities: Sequence[Motion]) -> list[Scalar]:
-    """Of one loop, for velocities of its sides.
+    """The second derivative of one loop's closure, for velocities of its sides.
 
     Along the axes of A, which rotate, the components of the relative velocity [w_B - w_A; u] change at
     [-w_A x (w_B - w_A); w_B x (w_B x r_B) - w_A x (w_A x r_A) - 2 w_A x u], with r from the links' origins to B's.

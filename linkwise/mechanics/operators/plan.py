@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What is done besides sweeps."""
+        """Lines on what is computed besides sweeps."""
         return iter(())
 
     def run(self, at: Configuration, vectors: Vectors) -> Any:
@@ -155,7 +155,7 @@ class VectorPlan(Plan):
         return self.run_together(at, [vectors])[0]
 
     def run_together(self, at: Configuration, many: Sequence[Vectors]) -> list[list[Any]]:
-        """What ``run`` gives for each of several, in the same sweeps."""
+        """The results of ``run`` for several vectors, in the same sweeps."""
         evaluations = [self.recursions.evaluation(at, vectors)({}) for vectors in many]
         self.recursions.run(*evaluations, every_step=True)
         space = self.computed.codomain
@@ -164,7 +164,7 @@ class VectorPlan(Plan):
         return [[evaluation.total(self.recursions.value, i) for i in links] for evaluation in evaluations]
 
     def prepare(self, at: Configuration) -> None:
-        """What is the same for all vectors."""
+        """Compute what does not depend on the vectors."""
         self.recursions.run(self.recursions.evaluation(at, {})({}), every_step=False)
 
 
@@ -474,7 +474,7 @@ def apply(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: An
 
 
 def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapping[str, Any]) -> Any:
-    """What ``apply`` gives, by a plan made before."""
+    """The result of ``apply``, by a plan made before."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     result = plan.run(at, {name: given(at, space, vectors[name]) for name, space in spaces.items()})
     if not expression.is_vector:

@@ -53,7 +53,7 @@ class ProofStep:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What ``prove`` found about ``left`` and ``right``.
+    """Result of ``prove`` for ``left`` and ``right``.
 
     holds           True: proven; False: there is a counterexample; None: neither was found
     armature        whether the mechanisms in question may have rotors at their joints
@@ -74,7 +74,7 @@ class Proof:
 
     @cached_property
     def steps(self) -> tuple[ProofStep, ...]:
-        """From the left side to the right side, each with the identity used and its source."""
+        """The steps from the left side to the right side, each with its identity and source."""
         return _chain(*self.ways) if self.ways else ()
 
     @cached_property
@@ -333,7 +333,7 @@ def _identity(inner: Expression) -> Expression:
 
 
 def _chain(left: Way, right: Way) -> tuple[ProofStep, ...]:
-    """From the left side down to the normal form, and from there up to the right side."""
+    """The chain of forms from the left side to the normal form, and from there to the right side."""
     steps, backwards = left.steps(), right.steps()
     forms = [notation(right.side), *(step.form for step in backwards)]
     steps += [ProofStep(forms[place], backwards[place].reason) for place in reversed(range(len(backwards)))]

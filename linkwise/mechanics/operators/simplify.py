@@ -136,7 +136,7 @@ def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression
 
 
 def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
-    """What laws of transfer alone give, and those of inertias besides, in three directions."""
+    """Normal forms by the laws of transfer alone, and with the laws of inertias in three directions."""
     transferred = laws_of(TRANSFER).normal_form(words)
     articulated = laws_of(_ARTICULATED).normal_form(words)
     by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))

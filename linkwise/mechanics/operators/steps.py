@@ -162,7 +162,7 @@ def sweeps_of(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
 
 
 def name_of(sweep: Sweep[Step]) -> str:
-    """What is done in a sweep."""
+    """The name of what a sweep computes."""
     return ", ".join(dict.fromkeys(step.action.shown for step in sweep.tasks))
 
 

@@ -31,7 +31,7 @@ Column = tuple[int, int]  # link and degree of freedom of its joint
 
 @dataclass(frozen=True)
 class Load:
-    """What outer clusters leave on a link: articulated inertia, and force; the latter holds external wrenches too."""
+    """Load of outer clusters on a link: articulated inertia, and force, which includes external wrenches."""
 
     inertia: ArticulatedInertia | None = None
     force: Force | None = None
@@ -58,7 +58,7 @@ class ClusterDynamics:
         return self.at.joint_kinematics[i]
 
     def coordinate(self, column: Column) -> tuple[int, Scalar]:
-        """Where a joint's degree of freedom stands in v, and the ratio to it."""
+        """The index in v of a joint's degree of freedom, and the ratio to it."""
         body = self.at.tree.mechanism.bodies[column[0]]
         return self.at.tree.mechanism.v_index(body.joint).start + column[1], body.mimic.ratio if body.mimic else 1.0
 
@@ -125,7 +125,7 @@ class ClusterDynamics:
     # -- motion along k ---------------------------------------------------------------------------------
 
     def accelerations(self, parent: Motion, rates: Mapping[int, Scalar]) -> dict[int, Motion]:
-        """Of the links, for an acceleration of the parent and those of the coordinates."""
+        """Accelerations of the links, from that of the parent and those of the coordinates."""
         motions: dict[int, Motion] = {}
         joint_rates = self.joint_values(rates)
         for i in self.cluster.bodies:
@@ -184,7 +184,7 @@ class ClusterArticulation:
         return rates, self.dynamics.accelerations(parent, rates)
 
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
-        """Of the coordinates: a = K y + k."""
+        """Accelerations of the coordinates: a = K y + k."""
         y = self.rates
         if self.dynamics.cluster.parent >= 0:
             answer = self.factor.solve([force.dot(parent) for force in self.gain])

@@ -149,7 +149,7 @@ class ConstraintSweep:
             self.between[i, j] = columns if known is None else [a + b for a, b in zip(known, columns, strict=True)]
 
     def _take_between(self, i: int) -> dict[int, Columns]:
-        """By link: forces on link i per acceleration of the other, which no longer count."""
+        """Remove and return, by other link, the forces on link i per acceleration of that link."""
         couplings: dict[int, Columns] = {}
         for a, b in [pair for pair in self.between if i in pair]:
             columns = self.between.pop((a, b))
@@ -366,7 +366,7 @@ class ConstraintSweep:
 
     @property
     def on_parent(self) -> tuple[ArticulatedInertia, Force]:
-        """What is left on the link that carries the cluster."""
+        """The remaining forces on the link that carries the cluster."""
         return self.inertias[self.parent], self.forces[self.parent]
 
     def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
@@ -375,7 +375,7 @@ class ConstraintSweep:
         return at.rates, {i: at.links[i] for i in self.dynamics.cluster.bodies}
 
     def multipliers(self, parent: Motion) -> dict[int, Scalar]:
-        """By constraint, those that are solved for."""
+        """Multipliers by constraint, of those that are solved for."""
         return {y: value for y, value in self.motions(parent).numbers.items() if y >= 0}
 
     def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:

@@ -59,7 +59,7 @@ class HeldCluster:
         return rates, self.dynamics.accelerations(parent, rates)
 
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
-        """Of the coordinates."""
+        """Accelerations of the coordinates."""
         rest = self._answer(parent, 1)
         total = [a + b for a, b in zip(rest, self.loops.within(self.kept), strict=True)] if self.kept else rest
         places = reversed(self.dynamics.cluster.coordinates)

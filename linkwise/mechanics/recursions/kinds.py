@@ -138,7 +138,7 @@ def kinds_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[Kind]:
 
 
 def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
-    """For every link, which marked ones it carries or is."""
+    """For every link, the marked links that it carries or is."""
     carried: list[set[int]] = [{i} if i in marked else set() for i in range(len(links))]
     for i in reversed(range(len(links))):
         if links[i].parent >= 0 and carried[i]:
@@ -159,7 +159,7 @@ def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable
 
 
 def _plain_numbers(link: Link) -> list[float]:
-    """What ``taken_apart`` gives of the link's numbers, sooner: it is asked of every link."""
+    """The numbers that ``taken_apart`` returns, computed faster: it is called for every link."""
     numbers = _joint_numbers(link) if link.joint.canonical_numbers else []
     for step in link.place.factors:
         numbers += step.numbers

@@ -35,7 +35,7 @@ ROUND_OFF = 1e-15  # of the distances between constant frames: what is smaller i
 
 
 class Aim(NamedTuple):
-    """What a drive asks of each number of a closure: its value, rate and second rate."""
+    """Targets that a drive sets for each number of a closure: value, rate and second rate."""
 
     position: Scalar = 0.0
     velocity: Scalar = 0.0
@@ -43,7 +43,7 @@ class Aim(NamedTuple):
 
 
 def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
-    """Of a loop; refused where a drive is a function of a time that is not known."""
+    """The aim of a loop; refused where a drive is a function of an unknown time."""
     if loop.drive is None:
         return Aim()
     if asked is None:
@@ -88,7 +88,7 @@ class Walk:
         return aim_of(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
-        """What must vanish; nothing to see where velocities alone are constrained."""
+        """The numbers that must vanish; zeros where velocities alone are constrained."""
         errors = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
         return [*errors, *[0.0] * (self.loop.n_constraints - len(errors))]
 
@@ -113,7 +113,7 @@ class Walk:
         return Motion(angular, linear) * station.sense
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
-        """Those whose joints are on the way, or those that carry the sides."""
+        """Links whose joints are on the path, or those that carry the sides."""
         return tuple(station.link for station in self._stations(by_joints))
 
     def rates(self, motions: Mapping[int, Motion], by_joints: bool) -> list[Scalar] | None:
@@ -247,7 +247,7 @@ class Tie:
         return dot([parts(ratio)[1] for ratio in moving], rates)
 
     def _joint_rate(self, i: int, velocities: Mapping[int, Motion]) -> Scalar:
-        """Of the joint of link i, from the velocities of links."""
+        """The rate of the joint of link i, from the velocities of links."""
         rate = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
         parent = self._parent(i)
         if parent in velocities:
@@ -258,7 +258,7 @@ class Tie:
         return self.joints[i].link.parent
 
     def _axis(self, i: int) -> Force:
-        """What picks the joint's rate out of the motion that it adds: one along H*."""
+        """The covector along H* whose product with the joint's motion is its rate."""
         (motion,) = self.joints[i].motion
         size = motion.angular.dot(motion.angular) + motion.linear.dot(motion.linear)
         return Force(motion.angular, motion.linear) * (1.0 / size)
@@ -267,7 +267,7 @@ class Tie:
 def ways(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]]
 ) -> list[Walk | Tie]:
-    """Of every loop and coupling, at the configuration of the joints."""
+    """Walks of all loops and ties of all couplings, at the configuration of the joints."""
     walks = []
     for loop in tree.mechanism.loops:
         with around(loop):
@@ -283,7 +283,7 @@ def around(loop: Constraint) -> AbstractContextManager[None]:
 def way_of(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]], loop: Constraint
 ) -> Walk | Tie:
-    """Of one loop or coupling."""
+    """The walk of one loop, or the tie of one coupling."""
     if isinstance(loop, Loop):
         return walk(tree, joint_kinematics, loop)
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
@@ -294,7 +294,7 @@ def way_of(
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
-    """From A inward to the link that both sides share, then outward to B."""
+    """The path from A inward to the link that both sides share, then outward to B."""
     body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
     body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
     number = tree.mechanism.loop_index(loop.name)

@@ -61,7 +61,7 @@ def at_mass_centres(tree: Tree) -> Tree:
 
 
 def _mass_centre(tree: Tree, i: int) -> Vector3:
-    """In the link's internal frame; of a link without mass, where the mechanism says."""
+    """The mass centre in the link's internal frame; for a massless link, the point given in the mechanism."""
     link = tree.links[i]
     if is_zero(link.inertia.mass):
         return link.user.point_back(Vector3(*tree.mechanism.bodies[i].com.tolist()))

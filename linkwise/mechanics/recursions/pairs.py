@@ -22,8 +22,7 @@ class Inwards(Protocol):
         """Columns of degrees of freedom beyond link i, moved to link i."""
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
-        """What link i passes to its parent: those that have arrived and those of its own degrees of freedom, as the
-        parent gets them."""
+        """Columns that link i passes to its parent: those that have arrived and its own, in the parent's frame."""
 
 
 class MatrixOfDofs(Protocol):

@@ -25,7 +25,7 @@ ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a kind, 
 
 
 class NotRolled(Exception):
-    """What is computed does not go from link to link alone."""
+    """Raised where a computation does not go from link to link alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, a
 
 @dataclass
 class Assumed:
-    """What a run assumes.
+    """Assumptions of a run.
 
     patterns   of what links take, by number of the quantity and kind
     alike      (kind, number of the quantity, number in it) -> one before it that is always the same
@@ -131,7 +131,7 @@ class Rolling:
         return self._numbers_of(passed, i)
 
     def _numbers_of(self, passed: Passed, i: int) -> Any:
-        """What links of kind i take, in unknown numbers."""
+        """The inputs of links of class i, in unknown numbers."""
         source = passed.source
         place = (passed.number, i)
         pattern = self._assumed.patterns.get(place)
@@ -196,7 +196,7 @@ class Rolling:
         return alike
 
     def given(self, passed: Passed, j: int, dof: Dof | None = None) -> tuple[Form, list[Scalar]]:
-        """What links of kind j give: its form and its numbers."""
+        """The output of links of class j: its form and its numbers."""
         key = (passed.number, j, dof)
         if key not in self._given:
             if dof is not None:
@@ -291,5 +291,5 @@ class LinksOfKinds(tuple[Link, ...]):
         return self.rolling.start(direction, name)
 
     def parent_value(self, i: int, values: Sequence[Any]) -> Any:
-        """What the step of a sweep gave at the parent of link i."""
+        """The result of a sweep's step at the parent of link i."""
         return self.rolling.from_parent(i, ("sweep", len(self.rolling.sweeps)), values.__getitem__)

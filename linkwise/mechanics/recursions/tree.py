@@ -74,7 +74,7 @@ class Tree:
         return [self.velocities_of(i, v) for i in range(len(self.links))]
 
     def velocities_of(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
-        """Of the joint of link i."""
+        """Velocities of the joint of link i."""
         body = self.mechanism.bodies[i]
         part = list(v[self.mechanism.v_index(body.joint)])
         return [part[0] * body.mimic.ratio] if body.mimic else part
@@ -138,7 +138,7 @@ class Tree:
 
     @cached_property
     def dof_starts(self) -> tuple[int, ...]:
-        """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
+        """Index at which each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
         return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
 
     @property
@@ -323,7 +323,7 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
 
 
 def _drives(mechanism: Mechanism, parameters: Parameters) -> dict[str, Sequence[Scalar]]:
-    """What drives ask for: positions, velocities and accelerations, by loop; empty where no time is known."""
+    """Positions, velocities and accelerations that drives prescribe, by loop; empty where no time is known."""
     known: dict[str, Sequence[Scalar]] = {}
     for k, loop in enumerate(mechanism.loops):
         if ("drive", k) in parameters:
