@@ -68,7 +68,7 @@ def main() -> None:
     for name in FILES:
         for method in METHODS:
             mech, acting, bare = measured(name, method)
-            kinds = ", ".join(f"{len(names)} {kind}" for kind, names in mech.acting.items())
+            kinds = ", ".join(f"{len(names)} {kind}" for kind, names in mech.forces.active.items())
             per_step = [1e6 * seconds / (BATCH * STEPS) for seconds in (acting, bare)]
             worst = max(worst, acting / bare)
             sizes = f"{name:14} {mech.nv:3} {mech.n_ctrl:4} {kinds[:40]:40} {method:13}"

@@ -43,7 +43,7 @@ def states(mech: lw.Mechanism, count: int) -> np.ndarray:
     q = np.tile(mech.initial, (count, 1))
     q[:, 7:] = np.array([0, 1, 0, -1, 0, -1, 0, 1]) + 0.1 * rng.normal(size=(count, 8))
     q[:, 6] = 0.6
-    return np.clip(q, mech.q_lower, mech.q_upper)
+    return np.clip(q, mech.limits.lower, mech.limits.upper)
 
 
 def best(run, repeats: int = 5) -> float:

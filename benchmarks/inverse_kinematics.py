@@ -112,9 +112,9 @@ class Arm:
             warnings.simplefilter("ignore", lw.MechanismWarning)
             self.mech = lw.load(file)
         self.file, self.frame, self.base = file, frame, base
-        self.bodies = [self.mech.bodies[i] for i in self.mech.path(self.mech.frame(frame).body)]
+        self.bodies = [self.mech.bodies[i] for i in self.mech.tree.path(self.mech.frame(frame).body)]
         self.places = [self.mech.q_index(body.joint).start for body in self.bodies]
-        self.lower, self.upper = self.mech.q_lower[self.places], self.mech.q_upper[self.places]
+        self.lower, self.upper = self.mech.limits.lower[self.places], self.mech.limits.upper[self.places]
 
     def poses(self, count: int, seed: int) -> np.ndarray:
         q, _ = lw.random_state(self.mech, np.random.default_rng(seed), (count,), within_limits=True)
@@ -159,7 +159,7 @@ def tracik(arm: Arm):
 
     solver = TracIK(arm.base, arm.frame, str(arm.file), timeout=0.02, epsilon=1e-9)
     rng = np.random.default_rng(0)
-    first = lw.frame_pose(arm.mech, arm.mech.initial, arm.base) if arm.base in arm.mech.frame_names else np.eye(4)
+    first = lw.frame_pose(arm.mech, arm.mech.initial, arm.base) if arm.base in arm.mech.frames else np.eye(4)
 
     def run(poses):
         answers = np.full((len(poses), len(arm.places)), np.nan)

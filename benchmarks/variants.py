@@ -102,11 +102,11 @@ def other_edits(mech: lw.Mechanism, state: tuple[np.ndarray, ...]):
     masses, parameters = itertools.cycle(MASSES.tolist()), lw.estimation.inertial_parameters(mech)
     edits = {
         "with_gravity": lambda x: mech.with_gravity((0.0, 0.0, -x)),
-        "with_armature": lambda x: mech.with_armature(joint1=x),
-        "with_damping": lambda x: mech.with_damping(joint1=x),
+        "with_armature": lambda x: mech.parameters.with_armature(joint1=x),
+        "with_damping": lambda x: mech.parameters.with_damping(joint1=x),
         "with_limits": lambda x: mech.with_limits(joint1=lw.Limits(-x, x)),
         "with_frame": lambda x: mech.with_frame("tool", "link5", (0.0, 0.0, x)),
-        "with_inertial_parameters": lambda x: mech.with_inertial_parameters(x * parameters),
+        "with_inertial_parameters": lambda x: mech.parameters.with_inertial(x * parameters),
     }
     calls = {}
     for name, edit in edits.items():

@@ -41,12 +41,12 @@ def crane() -> lw.Mechanism:
 def describe(mech: lw.Mechanism) -> None:
     print(mech)
     print(f"{'joint':10} {'kind':12} {'link':10} {'on':10} {'in q':8} {'in v':8}")
-    for body, parent in zip(mech.bodies, mech.parents, strict=True):
+    for body, parent in zip(mech.bodies, mech.tree.parents, strict=True):
         q, v = mech.q_index(body.joint), mech.v_index(body.joint)
         on = "ground" if parent < 0 else mech.link_names[parent]
         kind = type(body.kind).__name__
         print(f"{body.joint:10} {kind:12} {body.link:10} {on:10} {q.start}:{q.stop:<6} {v.start}:{v.stop:<6}")
-    print("frames:", ", ".join(mech.frame_names))
+    print("frames:", ", ".join(mech.frames))
 
 
 def check(mech: lw.Mechanism) -> None:

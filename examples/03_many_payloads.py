@@ -37,7 +37,7 @@ def loaded_hand(mech: lw.Mechanism, rng: np.random.Generator) -> tuple[np.ndarra
 
     Boxes weigh up to 2.3 kg (what the arm is rated for) and are held 5 to 15 cm before the flange, a little off-centre.
     """
-    mass, com, inertia = mech.masses[5], mech.coms[5], mech.inertias[5]
+    mass, com, inertia = mech.parameters.masses[5], mech.parameters.coms[5], mech.parameters.inertias[5]
     box = rng.uniform(0.0, 2.3, PAYLOADS)
     at = np.stack([*rng.uniform(-0.03, 0.03, (2, PAYLOADS)), rng.uniform(0.05, 0.15, PAYLOADS)], axis=-1)
     sides = rng.uniform(0.04, 0.12, (PAYLOADS, 3))
@@ -93,7 +93,7 @@ if __name__ == "__main__":
     print(f" ({seconds * 1e9 / states:.0f} ns per state, {lw.codegen.get_num_threads()} threads allowed)")
 
     empty = lw.inverse_dynamics(puma, q, v, a)
-    unloaded = kernel(q, v, a, puma.masses[5], puma.coms[5], puma.inertias[5])
+    unloaded = kernel(q, v, a, puma.parameters.masses[5], puma.parameters.coms[5], puma.parameters.inertias[5])
     print(f"given the arm's own numbers it agrees with the constant kernel: {np.abs(unloaded - empty).max():.0e} N m")
     print("\nlargest torque during the reach [N m]")
     print(f"{'':16}" + "".join(f"{joint:>9}" for joint in puma.joint_names))

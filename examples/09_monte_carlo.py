@@ -38,7 +38,7 @@ def scattered(mech: lw.Mechanism, start: np.ndarray, rng: np.random.Generator) -
     q = start + np.radians(0.1) * rng.standard_normal((STATES, 6))
     v = 0.002 * rng.standard_normal((STATES, 6))
     load = rng.uniform(0.0, 0.2, STATES)
-    masses = mech.masses * (1.0 + 0.02 * rng.standard_normal((STATES, 6)))
+    masses = mech.parameters.masses * (1.0 + 0.02 * rng.standard_normal((STATES, 6)))
     masses[:, 5] += load
     return q, v, masses, load
 

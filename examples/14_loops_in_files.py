@@ -58,14 +58,15 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     leg = lw.load(LEG)
     print(leg)
-    print(f"{', '.join(leg.mimic_joints)} mimic others; independent: {', '.join(leg.independent_joints)}")
+    independent = leg.metadata.independent_joints
+    print(f"{', '.join(leg.coordinates.mimic_joints)} mimic others; independent: {', '.join(independent)}")
 
-    q = lw.constraints.assemble(leg, [1.2, 0.9, 2.1, -0.9], hold=leg.independent_joints)
+    q = lw.constraints.assemble(leg, [1.2, 0.9, 2.1, -0.9], hold=leg.metadata.independent_joints)
     print(f"degrees of freedom: {lw.constraints.degrees_of_freedom(leg, q)}, nv = {leg.nv}")
     print(f"a parallelogram: knee {q[1]:.6f} = lever - hip {q[2] - q[0]:.6f}")
 
     still = np.zeros(leg.nv)
-    held = lw.inverse_dynamics(leg, q, still, still, actuated=leg.independent_joints)
+    held = lw.inverse_dynamics(leg, q, still, still, actuated=leg.metadata.independent_joints)
     print(f"torques that hold it: {held[0] / GEAR:.4f} and {held[2] / GEAR:.4f} N m at the motors")
 
     motion = lw.simulate(leg, q, still, 1.0)

@@ -49,7 +49,7 @@ def masses_from_a_fall(factor: float) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     q0, _ = lw.random_state(ARM, rng, (40,))
     v0 = np.zeros((40, ARM.nv))
-    true, guess = (ARM.masses * np.where(np.arange(ARM.n_links) == 2, f, 1.0) for f in (factor, 1.0))
+    true, guess = (ARM.parameters.masses * np.where(np.arange(ARM.n_links) == 2, f, 1.0) for f in (factor, 1.0))
     recorded, _ = lw.rollout(ARM, q0, v0, None, DT, STEPS, parameters={"mass": true}, final_only=True)
     for _ in range(12):
         q, v = lw.rollout(ARM, q0, v0, None, DT, STEPS, parameters={"mass": guess})

@@ -52,7 +52,7 @@ def main() -> None:
     mech = quadruped()
     q, v = dropped(mech)
     points = lw.contact.contact_points(mech, q, v)
-    weight = 9.81 * mech.masses.sum()
+    weight = 9.81 * mech.parameters.masses.sum()
     share = points.force[-1, :, 2].sum() / weight
     height = lw.frame_pose(mech, q[-1], "trunk")[2, 3] + 0.02
     print(f"{mech}: stands {height:.3f} m above the floor, its feet bear {share:.3f} of its weight")

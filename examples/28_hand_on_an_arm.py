@@ -30,13 +30,13 @@ def gripper() -> lw.Mechanism:
         )
         builder.shape(f"{name}_pad", name, "capsule", (0.012, 0.04), (None, (0, 0, 0.05)))
     builder.shape("palm", "palm", "box", (0.07, 0.03, 0.03), (None, (0, 0, 0.03)))
-    return builder.frame("grip", "palm", (None, (0, 0, 0.13))).build("gripper").with_postures({"open": [0.05]})
+    return builder.frame("grip", "palm", (None, (0, 0, 0.13))).build("gripper").metadata.with_postures({"open": [0.05]})
 
 
 arm, hand = lw.mechanisms.puma560(), gripper()
 robot = arm.with_mechanism(hand, "link6", lw.pose((0, 0, 0.05)), prefix="hand_")
-print(robot.joint_names, robot.mimic_joints)
-carried = robot.masses.sum() - arm.masses.sum()
+print(robot.joint_names, robot.coordinates.mimic_joints)
+carried = robot.parameters.masses.sum() - arm.parameters.masses.sum()
 print(f"the arm carries {carried:.2f} kg: the fingers and the palm")
 
 # The same as a load that does not move, where the fingers are at rest against the palm.

@@ -64,7 +64,7 @@ _LATER = {
     ".mechanics.algorithms.catalogue": ("algorithms",),
     ".motion.simulation": ("SimulationError", "simulate"),
     ".motion.trajectory": ("Trajectory",),
-    ".simulation.rollouts": ("rollout",),
+    ".motion.rollout": ("rollout",),
     ".viewer.browser": ("view",),
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}

@@ -81,11 +81,11 @@ from .mechanism.model import Mechanism as Mechanism
 from .mechanism.parts import Limits as Limits
 from .mechanism.parts import Mimic as Mimic
 from .mechanism.poses import pose as pose
+from .motion.rollout import rollout as rollout
 from .motion.simulation import SimulationError as SimulationError
 from .motion.simulation import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
 from .readers import load as load
-from .simulation.rollouts import rollout as rollout
 from .viewer.browser import view as view
 
 __version__: str

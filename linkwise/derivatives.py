@@ -22,8 +22,7 @@ from .dynamics.derivatives import (
 from .dynamics.force_elements import joint_force_derivatives
 from .dynamics.second_derivatives import forward_dynamics_second_derivatives
 from .dynamics.trees import mass_matrix_derivatives
-from .simulation.rollout_gradients import rollout_vjp
-from .simulation.step_matrices import rollout_derivatives
+from .motion.gradients import rollout_derivatives, rollout_vjp
 
 __all__ = [
     "constraint_forces_derivatives",

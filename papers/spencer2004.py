@@ -163,7 +163,7 @@ def _jacobian(motion: Motion) -> np.ndarray:
 @PAPER.shows("Figure 3.1", "Five-bar mechanism, with Table 3.1")
 def figure_3_1() -> Exhibit:
     mech = lw.mechanisms.five_bar()
-    length = 2.0 * mech.coms[:, 0]
+    length = 2.0 * mech.parameters.coms[:, 0]
     rows = [
         (body.link, f"{length[k]:g}", f"{body.mass:g}", f"{body.inertia[2, 2]:g}") for k, body in enumerate(mech.bodies)
     ]

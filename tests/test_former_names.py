@@ -12,6 +12,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.former import MOVED
+from linkwise.mechanism.naming import FORMER
 
 FOUR_BAR = lw.mechanisms.four_bar()
 Q, V, TAU = lw.neutral(FOUR_BAR), np.zeros(3), np.array([0.4, 0.1, -0.2])
@@ -106,3 +107,18 @@ def test_former_modules_are_imported_and_not_listed():
         lw.closed.assembl  # noqa: B018
     with pytest.raises(AttributeError, match="it is linkwise.linkages.workspace here"):
         lw.workspace  # noqa: B018
+
+
+def test_former_attributes_of_mechanisms_say_where_they_went():
+    mech = lw.mechanisms.four_bar()
+    assert not {*FORMER} & {*dir(mech)}
+    for name, now in FORMER.items():
+        with pytest.warns(DeprecationWarning, match=rf"Mechanism\.{name} is Mechanism\.{re.escape(now)} now"):
+            former = getattr(mech, name)
+        value = operator.attrgetter(now)(mech)
+        if callable(value):
+            assert former.__func__ is value.__func__ and former.__self__ == value.__self__  # of equal views
+        elif isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(former, value)
+        else:
+            assert former == (tuple(value) if name == "frame_names" else value)

@@ -67,7 +67,7 @@ EXPECTED = {
     "motion.q": ARRAY,
     "model.A": ARRAY,
     "arm.gravity": ARRAY,
-    "arm.q_lower": ARRAY,
+    "arm.limits.lower": ARRAY,
     "arm": "Mechanism",
     "kernel": "Kernel",
     "motion": "Trajectory",

@@ -67,7 +67,7 @@ class Units:
     def mechanism(self, mech: Mechanism) -> Mechanism:
         """A copy of ``mech``, which is in SI units, in these ones; drives, relations, actuators and tendons are
         refused, as functions and gains say nothing of their units."""
-        assert not mech.elements and not mech.driven, "units of functions and gains are not known"
+        assert not mech.elements and not mech.constraints.driven, "units of functions and gains are not known"
         copy = Mechanism(
             mech.name,
             tuple(self._body(body, mech.bodies) for body in mech.bodies),
@@ -92,7 +92,7 @@ class Units:
                 for pair in mech.contact_pairs
             ),
         )
-        return copy.with_initial(self.q(mech, mech.initial)) if mech.annotations.initial else copy
+        return copy.metadata.with_initial(self.q(mech, mech.initial)) if mech.annotations.initial else copy
 
     def _pose(self, pose: Any) -> Any:
         return pose[0], pose[1] * self.length

@@ -21,7 +21,7 @@ import linkwise as lw
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanics.operators import Expression, Space
-from tools.public_api import public_modules
+from tools.public_api import public_modules, views
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 HEAD = """# Public names
@@ -71,6 +71,8 @@ def page() -> str:
         lines += _entry(name, error)
     for name, one in public.classes.items():
         lines += ["", f"## {name}", "", *_class_section(one)]
+        for attribute, view in views().items() if one is lw.Mechanism else ():
+            lines += ["", f"### mech.{attribute}", "", *_class_section(view, called=False)]
     lines += ["", "## Rows of a Denavit-Hartenberg table", "", *_fenced(_after_first_paragraph(lw.from_dh))]
     lines += ["", "## Names that `lw.compile` takes", "", *_algorithms()]
     for name, module in public_modules().items():
@@ -96,8 +98,8 @@ def _module_section(place: str, module: ModuleType) -> Iterator[str]:
                 yield f"  {line}"
 
 
-def _class_section(one: type) -> Iterator[str]:
-    call = "" if one in MADE_FOR_USERS else f"`{one.__name__}{_signature(one)}`: "
+def _class_section(one: type, called: bool = True) -> Iterator[str]:
+    call = "" if one in MADE_FOR_USERS or not called else f"`{one.__name__}{_signature(one)}`: "
     yield from _wrapped(call + _first_paragraph(one))
     rest = _after_first_paragraph(one)
     if rest:

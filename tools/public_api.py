@@ -3,9 +3,9 @@
 python -m tools.public_api           write the file
 python -m tools.public_api --check   compare: print what differs and exit with 1
 
-One line per name: functions and classes with their parameters, public attributes of classes below them, submodules of
-``linkwise`` after its own names.  The first lines count them; ``--check`` also fails where there are more than
-``MOST`` allows.
+One line per name: functions and classes with their parameters, public attributes of classes below them, those of the
+views of a mechanism (``mech.limits``) below these, submodules of ``linkwise`` after its own names.  The first lines
+count them; ``--check`` also fails where there are more than ``MOST`` allows.
 """
 
 from __future__ import annotations
@@ -14,15 +14,24 @@ import difflib
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import linkwise as lw
+from linkwise.mechanism.tree import Tree
+from linkwise.mechanism.view import View
 
 FILE = Path(__file__).parents[1] / "public_api.txt"
 #: How many names one can look through: at the top, in each submodule, attributes of a mechanism.
-MOST = {"names": 62, "submodules": 20, "names in a submodule": 20, "attributes of Mechanism": 112}
+MOST = {
+    "names": 62,
+    "submodules": 20,
+    "names in a submodule": 20,
+    "attributes of Mechanism": 50,
+    "attributes of a view": 20,
+}
 CATALOGUES = ("mechanisms", "operators")  # lists of what there is; one looks things up in them
 
 
@@ -70,6 +79,11 @@ def too_many() -> list[str]:
     sentences = [f"{kind}: {count}, and at most {MOST[kind]} are meant" for kind, count in counts.items()]
     sentences = [said for (kind, count), said in zip(counts.items(), sentences, strict=True) if count > MOST[kind]]
     most = MOST["names in a submodule"]
+    sentences += [
+        f"mech.{name}: {count} attributes, and at most {MOST['attributes of a view']} are meant"
+        for name, view in views().items()
+        if (count := sum(1 for _ in _attributes(view))) > MOST["attributes of a view"]
+    ]
     return sentences + [
         f"linkwise.{name}: {len(module.__all__)} names, and at most {most} are meant"
         for name, module in public_modules().items()
@@ -95,11 +109,26 @@ def _entry(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         yield f"class {name}{_parameters(value)}"
         if not issubclass(value, (Exception, Warning)):
-            yield from (f"    {attribute}" for attribute in _attributes(value))
+            for attribute in _attributes(value):
+                yield f"    {attribute}"
+                if value is lw.Mechanism and attribute in views():
+                    yield from (f"        {inner}" for inner in _attributes(views()[attribute]))
     elif callable(value):
         yield f"{name}{_parameters(value)}"
     else:
         yield f"{name}: {type(value).__name__}"
+
+
+@cache
+def views() -> dict[str, type]:
+    """The views of a mechanism: name of the attribute -> its class."""
+    found = {}
+    for name, value in vars(lw.Mechanism).items():
+        getter = getattr(value, "fget", None) or getattr(value, "func", None)
+        kind = getter.__globals__.get(getter.__annotations__.get("return")) if getter else None
+        if inspect.isclass(kind) and (issubclass(kind, View) or kind is Tree):
+            found[name] = kind
+    return found
 
 
 def _attributes(kind: type) -> Iterator[str]:

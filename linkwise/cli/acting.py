@@ -79,7 +79,7 @@ class Controlled(Acting):
 
     def inputs(self, mech: lw.Mechanism) -> np.ndarray | None:
         """(n_ctrl,): control inputs; None if there are none."""
-        names = mech.actuator_names
+        names = mech.forces.actuator_names
 
         def place(name: str) -> slice:
             if name not in names:
@@ -122,9 +122,9 @@ class Stopped(Controlled):
 
 def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "acting") -> Iterator[str]:
     """Sections of what acts, a line for each kind, and of what does not; none where there is nothing of it."""
-    if mech.acting:
+    if mech.forces.active:
         yield from section(
-            title, (f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in mech.acting.items())
+            title, (f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in mech.forces.active.items())
         )
     lines = [str(each) for each in idle]
     yield from section("of the file, not acting", lines) if lines else ()
@@ -132,7 +132,7 @@ def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "act
 
 def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
     """What was switched off."""
-    for kind, names in mech.idle.items():
+    for kind, names in mech.forces.idle.items():
         if kind != "limits":  # which say whether they were exceeded
             yield Idle(kind, names, option="--acting")
 
@@ -140,16 +140,19 @@ def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
 def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
     """Limits of the file that a motion knew nothing of."""
     mech = motion.mechanism
-    off = set(mech.idle.get("limits", ()))
+    off = set(mech.forces.idle.get("limits", ()))
     if off:
         bounded = [body for body in mech.bodies if body.joint in off]
         outside = {
-            b.joint: _beyond(mech.place(b.joint).positions(motion.q), b.limits.lower, b.limits.upper) for b in bounded
+            b.joint: _beyond(mech.coordinates.place(b.joint).positions(motion.q), b.limits.lower, b.limits.upper)
+            for b in bounded
         }
         yield from _idle("limits", mech, ("lower", "upper"), outside, "--acting")
-    heeded = {one.target for one in mech.actuators}
+    heeded = {one.target for one in mech.forces.actuators}
     others = [body for body in mech.bodies if body.joint not in heeded]
-    fast = {b.joint: _beyond(mech.place(b.joint).velocities(motion.v), None, b.limits.velocity) for b in others}
+    fast = {
+        b.joint: _beyond(mech.coordinates.place(b.joint).velocities(motion.v), None, b.limits.velocity) for b in others
+    }
     yield from _idle("velocity limits", mech, ("velocity",), fast, None)
     if not saturated and motion.tau.any():
         driven = [body for body in mech.bodies if not body.mimic]

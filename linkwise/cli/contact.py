@@ -15,7 +15,7 @@ def contact_facts(mech: lw.Mechanism) -> list[dict[str, Any]]:
     return [
         {
             "shapes": list(pair.shapes),
-            "acts": mech.acts("contact", pair.name),
+            "acts": mech.forces.acts("contact", pair.name),
             "step": _finite(pair.step),
             **{name: _finite(value) for name, value in dataclasses.asdict(pair.law).items()},
         }
@@ -27,8 +27,8 @@ def contact_lines(mech: lw.Mechanism) -> Iterator[str]:
     """One line for each shape that others touch."""
     for touched in dict.fromkeys(pair.shape_b for pair in mech.contact_pairs):
         pairs = [pair for pair in mech.contact_pairs if pair.shape_b == touched]
-        idle = sum(not mech.acts("contact", pair.name) for pair in pairs)
-        shape, parts = mech.shape(touched), sum(pair.shape_b == touched for pair in mech.contact_parts)
+        idle = sum(not mech.forces.acts("contact", pair.name) for pair in pairs)
+        shape, parts = mech.contact.shape(touched), sum(pair.shape_b == touched for pair in mech.contact.parts)
         line = (
             f"{touched} ({shape.kind} on {shape.link}): {_counted(len(pairs), 'shape')} in {_counted(parts, 'point')}"
         )

@@ -50,7 +50,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
         "nq": mech.nq,
         "nv": mech.nv,
         "gravity": mech.gravity.tolist(),
-        "mass": float(mech.masses.sum()),
+        "mass": float(mech.parameters.masses.sum()),
         "joints": [_joint(mech, index) for index in range(mech.n_links)],
         "links": [
             {"name": body.link, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}
@@ -64,14 +64,14 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             if isinstance(one, lw.constraints.Coupling) and one.drive is None and not one.ratios_change
         ],
         "contacts": contact_facts(mech),
-        "independent": mech.independent_joints,
-        "timestep": mech.timestep,
-        "integrator": mech.integrator,
-        "acting": mech.acting,
-        "actuators": [_actuator(one) for one in mech.actuators],
+        "independent": mech.metadata.independent_joints,
+        "timestep": mech.metadata.timestep,
+        "integrator": mech.metadata.integrator,
+        "acting": mech.forces.active,
+        "actuators": [_actuator(one) for one in mech.forces.actuators],
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
         "postures": {name: q.tolist() for name, q in mech.postures.items()},
-        "groups": {name: list(joints) for name, joints in mech.groups.items()},
+        "groups": {name: list(joints) for name, joints in mech.metadata.groups.items()},
         "warnings": list(warnings),
     }
 
@@ -126,7 +126,7 @@ def _carrier(mech: lw.Mechanism, body: int) -> str:
 
 def _remarks(mech: lw.Mechanism) -> Iterable[str]:
     """What will stand in the way later."""
-    for joint in () if mech.loops else mech.singular_joints:
+    for joint in () if mech.loops else mech.parameters.singular_joints:
         yield f"nothing with inertia moves with joint {joint!r}: forward dynamics is refused"
 
 
@@ -168,9 +168,11 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         yield from section("meant to be independent", [", ".join(facts["independent"]) or "no joint"])
     if mech.postures:
         yield from section("postures", table(None, [(name, _vector(q)) for name, q in mech.postures.items()]))
-    if mech.groups:
-        yield from section("groups", table(None, [(name, ", ".join(own)) for name, own in mech.groups.items()]))
-    if mech.actuators:
+    if mech.metadata.groups:
+        yield from section(
+            "groups", table(None, [(name, ", ".join(own)) for name, own in mech.metadata.groups.items()])
+        )
+    if mech.forces.actuators:
         driven = [(x["name"], x["drives"], x["law"], x["range"]) for x in facts["actuators"]]
         yield from section("actuators", table(("actuator", "drives", "force, with u the control input", "u"), driven))
     yield from acting_section(mech, mech.notes, "acting in simulate, rollout and linearize")
@@ -181,11 +183,11 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
 def _tree(mech: lw.Mechanism) -> Iterable[str]:
     """The links as an indented tree, each with the joint that moves it."""
     yield "ground"
-    roots = [index for index, parent in enumerate(mech.parents) if parent < 0]
+    roots = [index for index, parent in enumerate(mech.tree.parents) if parent < 0]
     waiting = [(index, "", index == roots[-1]) for index in reversed(roots)]
     while waiting:
         index, indent, last = waiting.pop()
-        body, children = mech.bodies[index], mech.children[index]
+        body, children = mech.bodies[index], mech.tree.children[index]
         yield f"{indent}{'`-' if last else '|-'} {body.link}  ({body.joint}, {type(body.kind).__name__.lower()})"
         below = indent + ("   " if last else "|  ")
         waiting += [(child, below, child == children[-1]) for child in reversed(children)]

@@ -78,7 +78,7 @@ def linearize(
     facts = {
         **_facts(model, [file for file in (output, plot) if file]),
         "stable": stability,
-        "acting": mech.acting,
+        "acting": mech.forces.active,
         "not_acting": [dataclasses.asdict(each) for each in idle],
     }
     answer.show(facts, _text(model, facts, idle, state.units))

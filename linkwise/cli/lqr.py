@@ -100,7 +100,7 @@ def _text(regulator: Any, facts: dict[str, Any]) -> Iterable[str]:
         f": {len(model.state_names)} states, driven by {', '.join(model.input_names)}; the slowest motion decays in "
         f"{-1.0 / led_back.real.max():.3g} s"
     )
-    forces = zip(model.mechanism.coordinate_names("v"), model.tau.tolist(), strict=True)
+    forces = zip(model.mechanism.coordinates.names("v"), model.tau.tolist(), strict=True)
     least = 1e-12 * np.abs(model.tau).max(initial=0.0)
     held = [f"{name} {x:.5g}" for name, x in forces if abs(x) > least]
     yield from section("held there by the forces", held or ["none: it is in balance"])

@@ -140,7 +140,7 @@ def _facts(
         "start": {"q": motion.q[0], "v": motion.v[0]},
         "end": {"q": motion.end.q, "v": motion.end.v},
         "at_effort_limit": at_effort_limits(motion) if saturated else (),
-        "acting": mech.acting,
+        "acting": mech.forces.active,
         "not_acting": [dataclasses.asdict(each) for each in idle],
         "files": files,
     }

@@ -30,7 +30,7 @@ def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
     for body in mech.bodies:
         if body.mimic:
             continue
-        own = mech.place(body.joint)
+        own = mech.coordinates.place(body.joint)
         rates = {number.name: own.v_index.start + k for k, number in enumerate(body.kind.measures("v"))}
         for k, number in enumerate(body.kind.measures("q")):
             name = f"{body.joint} {number.name}".rstrip()
@@ -115,7 +115,7 @@ def named(
     named_by: dict[int, str] = {}
     for text in texts:
         joint, parsed = joint_numbers(mech, option, text)
-        own = mech.place(joint)
+        own = mech.coordinates.place(joint)
         index = own.q_index if quantity == "q" else own.v_index
         other = named_by.get(index.start)
         if other is not None:

@@ -118,14 +118,14 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
         return Array(name, (3,)), [(("gravity", -1), ...)]
     if name == "drive":
         driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
-        return Array(name, (len(mech.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
+        return Array(name, (len(mech.constraints.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
     if kind in SIDES or kind == LENGTH:
         return _of_loop(mech, name, owner, kind)
     if owner:
         if owner not in mech.frames and any(owner == loop.name for loop in mech.loops):
             one_of(f"parameter of loop {owner!r}", kind, (*SIDES, LENGTH))
         one_of(f"parameter of {owner!r}", kind, (*PARAMETER_SHAPES, *OF_JOINTS, *SIDES, CONTACT_FRICTION))
-        return Array(name, PARAMETER_SHAPES[kind]), [((kind, mech.moving_link_index(owner)), ...)]
+        return Array(name, PARAMETER_SHAPES[kind]), [((kind, mech.parameters.link_index(owner)), ...)]
     one_of("parameter", kind, (*PARAMETER_SHAPES, "gravity", "drive", *OF_JOINTS, CONTACT_FRICTION))
     array = Array(name, (mech.n_links, *PARAMETER_SHAPES[kind]))
     return array, [((kind, i), i) for i in range(mech.n_links)]
@@ -162,7 +162,7 @@ def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, P
 def _contacts(mech: Mechanism, owner: str) -> list[int]:
     """Places in ``mech.contact_pairs``: of one pair, of all that a shape takes part in, or of all there are."""
     if owner and owner not in (pair.name for pair in mech.contact_pairs):
-        mech.shape(owner)
+        mech.contact.shape(owner)
     found = [k for k, pair in enumerate(mech.contact_pairs) if owner in ("", pair.name, *pair.shapes)]
     if not found:
         whose = f"shape {owner!r} of " if owner else ""

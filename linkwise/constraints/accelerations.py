@@ -201,7 +201,7 @@ def accelerations(
 def _lacks_inertia(mech: Mechanism) -> bool:
     """Whether something may move without inertia though loops are closed: the elimination would divide by zero."""
     require_mechanism(mech)
-    return bool(mech.singular_joints) and not mech._loops_resist
+    return bool(mech.parameters.singular_joints) and not mech._loops_resist
 
 
 def motion_under(
@@ -228,7 +228,7 @@ def motion_under(
     bias = at.bias
     if baumgarte is not None:
         alpha, beta = _gains(baumgarte)
-        bias = bias + 2.0 * alpha * (times(at.jacobian, v) - mech.drive_rates) + beta**2 * at.error
+        bias = bias + 2.0 * alpha * (times(at.jacobian, v) - mech.constraints.drive_rates) + beta**2 * at.error
     if damping is not None:
         if not damping > 0.0:
             raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")
@@ -282,7 +282,7 @@ def response(mech: Mechanism, q: np.ndarray, active: Float64Array | None = None)
 def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
     """Whether ``K* M K``, (..., p, p), is positive in every state that is known.  It is, unless joints of the spanning
     tree can move without moving mass."""
-    if not mech.singular_joints or not reduced.size:
+    if not mech.parameters.singular_joints or not reduced.size:
         return True
     reduced = reduced[np.isfinite(reduced).all(axis=(-1, -2))]
     diagonal = np.einsum("...ii->...i", reduced)

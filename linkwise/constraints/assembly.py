@@ -158,7 +158,7 @@ def _closed_or_refused(
 
 def _with_unit_quaternions(mech: Mechanism, q: np.ndarray, name: str) -> np.ndarray:
     """q, finite, with its quaternions of unit length; what has that stays as it is, to the last digit."""
-    if mech.rates_are_velocities:
+    if mech.coordinates.rates_are_velocities:
         require_finite(mech, q, f"{name} is not finite")
         return q
     with np.errstate(divide="ignore", invalid="ignore"):  # a quaternion of zeros is reported below
@@ -269,7 +269,7 @@ def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: 
     """v - G^+ G v, the nearest, and what drives ask for."""
     parts = decomposed(mech, q, rank=rank)
     consistent = times(parts.null, times(parts.null_rows, v))
-    return consistent + parts.solve(mech.drive_rates) if mech.driven else consistent
+    return consistent + parts.solve(mech.constraints.drive_rates) if mech.constraints.driven else consistent
 
 
 def _at_energy(
@@ -290,7 +290,7 @@ def _at_energy(
     energy = real_numbers("energy", energy)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
     # Potential energies cancel to less than weight times size.
-    weight = mech.masses.sum() * np.linalg.norm(mech.gravity) * units(mech).length
+    weight = mech.parameters.masses.sum() * np.linalg.norm(mech.gravity) * units(mech).length
     rate = sizes(mech).rate or 1.0
     near: Any = True
     for _ in range(iterations):
@@ -354,7 +354,7 @@ def generic_rank(
 def worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
     """The loop that is open the furthest at q (nq,), and by how much."""
     error = position_error(mech, q)
-    at = {loop.name: mech.constraint_index(loop.name) for loop in mech.loops}
+    at = {loop.name: mech.constraints.rows(loop.name) for loop in mech.loops}
     gaps = {name: float(np.linalg.norm((sizes(mech).rows * error)[rows])) for name, rows in at.items()}
     name = max(gaps, key=lambda loop: (gaps[loop], loop))
     return name, float(np.linalg.norm(error[at[name]]))

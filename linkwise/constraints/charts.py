@@ -105,7 +105,7 @@ class LocalParametrization:
     def velocity(self, q: ArrayLike, y_rate: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
         """(nv,): v = K dy/dt (2.42a), and k with G k = rates of the drives, R k = 0, where there are some."""
         (q,) = self._state(q=q)
-        basis, driven = self._basis(q, closable_jacobian(self._m, q), -self._m.drive_rates, self._y(q, y))
+        basis, driven = self._basis(q, closable_jacobian(self._m, q), -self._m.constraints.drive_rates, self._y(q, y))
         return basis @ self.coordinates.given("y_rate", y_rate) + driven
 
     def offset(self, q: ArrayLike, v: ArrayLike, y: ArrayLike | None = None) -> Float64Array:

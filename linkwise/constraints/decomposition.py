@@ -11,6 +11,8 @@ from scipy.linalg.lapack import dgesdd, dgesv
 from ..mechanism import MechanismError
 from .tolerances import LOOPS
 
+DECOMPOSED = 32  # rows: matrices with more are not decomposed where a damped step is all that is wanted
+ROUND_OFF = 1e-15  # of the trace of A A*
 LARGE = 4096  # numbers of a matrix: a smaller one is decomposed sooner than looked at
 
 
@@ -105,13 +107,26 @@ class Decomposition(NamedTuple):
         left = times(u, square / (square + damping) * transposed_times(u, _scaled(x, self.rows)))
         return left if self.rows is None else left / self.rows
 
-    def damped(self, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """(..., n): V (S / (S^2 + damping)) U* x, a step of Levenberg and Marquardt; damping is (...)."""
-        k = self.s.shape[-1]
-        square = self.s**2 + damping[..., None]
-        weights = np.divide(self.s, square, out=np.zeros_like(self.s), where=square > 0.0)
-        step = times(self.v[..., :k], weights * transposed_times(self.u[..., :k], _scaled(x, self.rows)))
-        return _scaled(step, self.columns)
+
+def damped_solve(matrix: np.ndarray, x: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """(..., n): A* (A A* + damping)^-1 x of a matrix A (..., m, n), a step of Levenberg and Marquardt; damping is
+    (...).
+
+    By singular values, V (S / (S^2 + damping)) U* x, which tell redundant rows from small ones; of many rows, whose
+    decomposition takes long, by A A* itself, with rounding added to the damping.
+    """
+    if matrix.shape[-2] > DECOMPOSED:
+        across = np.swapaxes(matrix, -1, -2)
+        squares = matrix @ across
+        damping = damping + ROUND_OFF * np.trace(squares, axis1=-2, axis2=-1)
+        squares += damping[..., None, None] * np.eye(squares.shape[-1])
+        known = (damping > 0.0) & np.isfinite(squares).all(axis=(-1, -2))
+        squares[~known] = np.eye(squares.shape[-1])
+        return times(across, np.where(known[..., None], solved(squares, x), 0.0))
+    u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    square = s**2 + damping[..., None]
+    weights = np.divide(s, square, out=np.zeros_like(s), where=square > 0.0)
+    return transposed_times(vt, weights * transposed_times(u, x))
 
 
 def decompose(

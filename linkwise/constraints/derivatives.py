@@ -105,12 +105,12 @@ def compiled_dofs(mech: Mechanism, rank: int | None = None) -> int:
     """Degrees of freedom that the elimination leaves, 0 if it does not serve: without loops or degrees of freedom,
     where constraints are rounded or on velocities alone, where it would be too large, or where another ``rank`` is
     asked for."""
-    dofs = stored(mech.structure, compiled_dofs, lambda: _compiled_dofs(mech))
+    dofs = stored(mech.constraints.structure, compiled_dofs, lambda: _compiled_dofs(mech))
     return dofs if rank is None or rank == mech.nv - dofs else 0
 
 
 def _compiled_dofs(mech: Mechanism) -> int:
-    if not mech.loops or mech.is_nonholonomic or redundancy(mech).blocks:
+    if not mech.loops or mech.constraints.is_nonholonomic or redundancy(mech).blocks:
         return 0
     dofs = mech.nv - fronts(mech).pivots
     return dofs if dofs * mech.nv <= LARGE else 0

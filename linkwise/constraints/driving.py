@@ -168,7 +168,7 @@ class Drive:
         change, before = np.zeros(int(self.free.sum()) + 1), np.inf
         tolerance = self._equations.exact
         for _ in range(NEWTON_STEPS):
-            error, matrix = self._linear(q, done, self.mech.holonomic_rows)
+            error, matrix = self._linear(q, done, self.mech.constraints.holonomic_rows)
             size = float(np.linalg.norm(error))
             if size <= LOOPS.aim * tolerance or (size > 0.5 * before and size <= tolerance) or not size < 2.0 * before:
                 break

@@ -21,6 +21,7 @@ from ..mechanics.links.loop_elimination import SMALL, Front, Fronts, SweepOrder
 from ..mechanism import Mechanism
 from ..mechanism.clusters import Cluster, clusters
 from .assembly import AssemblyError, assemble
+from .decomposition import DECOMPOSED, damped_solve, times
 from .redundancy import Redundancy, redundancy
 from .sizes import sizes, units_of_pivots
 from .sweep_orders import cheapest_order, costs_more
@@ -40,7 +41,11 @@ WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, a
 def fronts(mech: Mechanism) -> Fronts:
     """The fronts of every cluster, kept with the mechanism."""
     return stored(
-        mech.structure, fronts, lambda: _fronts(mech.structure, _start(mech.structure), redundancy(mech.structure))
+        mech.constraints.structure,
+        fronts,
+        lambda: _fronts(
+            mech.constraints.structure, _start(mech.constraints.structure), redundancy(mech.constraints.structure)
+        ),
     )
 
 
@@ -63,9 +68,9 @@ def independent_places(mech: Mechanism, around: Float64Array | None = None) -> t
     if around is not None:
         return _independent_places(mech, around, fronts_around(mech, around))
     return stored(
-        mech.structure,
+        mech.constraints.structure,
         independent_places,
-        lambda: _independent_places(mech.structure, _start(mech.structure), fronts(mech)),
+        lambda: _independent_places(mech.constraints.structure, _start(mech.constraints.structure), fronts(mech)),
     )
 
 
@@ -138,7 +143,7 @@ def _sweep(
     them.
     """
     rows = [r for r in cluster.rows if sizes(mech).structural[r]]
-    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.singular_joints:
+    if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.parameters.singular_joints:
         return None
     if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
         return None
@@ -162,20 +167,31 @@ def _configurations(
     remain, dimensionless.  Singular values of G below ``least`` count as zero."""
     columns, structural = sizes(mech).columns, sizes(mech).structural
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
-    guesses = q = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
+    guesses = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
+    q = guesses.copy()
+    moving = np.arange(len(q))
     for _ in range(ITERATIONS):
-        error, jacobian = _dimensionless(mech, q)
-        step = np.zeros((len(q), mech.nv))
+        error, jacobian = _dimensionless(mech, q[moving])
+        step = np.zeros((len(moving), mech.nv))
         for cluster in clusters(mech):
             rows = [r for r in cluster.rows if structural[r]]
             if rows:
-                own = np.linalg.pinv(jacobian[:, rows][:, :, cluster.coordinates], rcond=least)
-                step[:, cluster.coordinates] = -(own @ error[:, rows, None])[..., 0]
+                own = jacobian[:, rows][:, :, cluster.coordinates]
+                step[:, cluster.coordinates] = -_least_change(own, error[:, rows], least)
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
-        q = tree.integrate(mech, q, step * columns, 1.0)
-        if not np.abs(step).max(initial=0.0) > SETTLED:
+        q[moving] = tree.integrate(mech, q[moving], step * columns, 1.0)
+        moving = moving[np.abs(step).max(axis=-1, initial=0.0) > SETTLED]
+        if not len(moving):
             break
     return guesses, q, _dimensionless(mech, q)[0]
+
+
+def _least_change(jacobian: Float64Array, error: Float64Array, least: float) -> Float64Array:
+    """(k, n): the least change that G (k, m, n) takes to the error (k, m).  Singular values below ``least`` count as
+    zero; where there are many constraints, all are damped by the error."""
+    if jacobian.shape[1] <= DECOMPOSED:
+        return times(np.linalg.pinv(jacobian, rcond=least), error)
+    return damped_solve(jacobian, error, (least * np.linalg.norm(error, axis=-1)) ** 2)
 
 
 @dataclass(eq=False)
@@ -218,7 +234,7 @@ class _Order:
         kept = [k for k, size in enumerate(sizes) if size > self.negligible * sizes.max()]
         groups = []
         for number in cluster.loops:
-            within = mech.constraint_index(mech.loops[number].name)
+            within = mech.constraints.rows(mech.loops[number].name)
             places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
             if places:
                 groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in samples], []))

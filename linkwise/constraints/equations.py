@@ -14,12 +14,12 @@ from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
+from ..mechanism.parts import HELD
 from .decomposition import Decomposition, decompose, times
 from .masks import loop_mask, row_mask, that_count
 from .sizes import sizes
 from .tolerances import LOOPS
 
-HELD = "held:"  # how names of loops begin that hold frames (``hold_frames``)
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
@@ -29,7 +29,7 @@ def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
     per coupling, in units of its coordinates.
 
-    ``mech.constraint_index(loop)`` says which belong to a loop, and docs/closed.md what they mean.
+    ``mech.constraints.rows(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
     ...
 
@@ -119,12 +119,12 @@ def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> 
 
 def require_holonomic(who: str, mech: Mechanism) -> None:
     """Refuse constraints on velocities alone where only those on positions have a meaning."""
-    if mech.is_nonholonomic:
-        loop = loop_of(mech, int(np.argmin(mech.holonomic_rows)))
-        if loop in mech.driven:
+    if mech.constraints.is_nonholonomic:
+        loop = loop_of(mech, int(np.argmin(mech.constraints.holonomic_rows)))
+        if loop in mech.constraints.driven:
             raise MechanismError(
                 f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} drives it: ask "
-                "mech.without_drives()"
+                "mech.constraints.without_drives()"
             )
         raise MechanismError(
             f"{who} asks where positions can be, and {loop!r} of mechanism {mech.name!r} constrains velocities alone: "
@@ -170,7 +170,7 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
 
 def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None = None) -> None:
     """Say which loop velocities open where a result is asked for that supposes it to stay closed."""
-    if not mech.loops or not (v.any() or mech.driven):  # at rest
+    if not mech.loops or not (v.any() or mech.constraints.driven):  # at rest
         return
     opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
     if active is not None:
@@ -194,7 +194,7 @@ def opening_rates(
 ) -> tuple[Float64Array, Float64Array]:
     """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it, per second; and what is
     too fast for velocities of the size of those ``meant``."""
-    rows, aims = sizes(mech).rows, mech.drive_rates
+    rows, aims = sizes(mech).rows, mech.constraints.drive_rates
     opening = np.abs(times(jacobian, v) - aims) * rows
     speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
     slow = LOOPS.at_rest * sizes(mech).rate
@@ -203,7 +203,7 @@ def opening_rates(
 
 def loop_of(mech: Mechanism, row: int) -> str:
     """The name of the loop that a row of G belongs to."""
-    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+    return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
 def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
@@ -214,7 +214,7 @@ def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64A
     def rows(name: str) -> Float64Array:
         if name not in mech.joint_names and name in mech.v_names:
             return units[[mech.v_names.index(name)]]
-        own = mech.place(name)
+        own = mech.coordinates.place(name)
         return own.ratio * units[own.v_index]
 
     return np.concatenate([np.zeros((0, mech.nv)), *map(rows, names_of(joints))])
@@ -240,7 +240,7 @@ def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.i
     forces of a mechanism are those on the coordinates that it has."""
     rows = velocity_rows(mech, joints, what)
     for name in names_of(joints):
-        single = name not in mech.joint_names and mech.coordinate_place("v", name) is not None
+        single = name not in mech.joint_names and mech.coordinates.index("v", name) is not None
         mimic = None if single else mech.bodies[mech.body_index(name)].mimic
         if mimic:
             raise MechanismError(

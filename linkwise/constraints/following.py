@@ -72,7 +72,7 @@ def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
 
 def _place(mech: Mechanism, name: str) -> Place:
     """Where the coordinates of a joint are, or a single one of several."""
-    return (None if name in mech.joint_names else mech.single_place(name)) or mech.place(name)
+    return (None if name in mech.joint_names else mech.coordinates.single_place(name)) or mech.coordinates.place(name)
 
 
 def _followed(

@@ -97,7 +97,7 @@ def loop_reactions_derivatives(
     values = wrenches_of_loops(mech, near.at.q, near.multipliers)
     changes = np.zeros((*near.at.batch, len(mech.loops), 6, 3 * mech.nv))
     for k, loop in enumerate(mech.loops):
-        rows = mech.constraint_index(loop.name)
+        rows = mech.constraints.rows(loop.name)
         turned = np.einsum("...rik,...r->...ik", turning[..., rows, :, :], near.multipliers[..., rows])
         changed = np.swapaxes(maps[..., rows, :], -1, -2) @ near.d_multipliers[..., rows, :]
         changes[..., k, :, :] = -(turned @ steps + changed)

@@ -77,8 +77,8 @@ def derivatives_of_inverse_dynamics(
     # Steps that constraints allow, by steps of q, by changes of v and of a.
     onto = basis @ rows
     onto_positions = onto
-    if mech.is_nonholonomic:
-        holonomic = own.jacobian * mech.holonomic_rows[:, None]
+    if mech.constraints.is_nonholonomic:
+        holonomic = own.jacobian * mech.constraints.holonomic_rows[:, None]
         positions = along_null_space(mech, decomposed_jacobian(mech, holonomic))
         onto_positions = positions.basis @ positions.rows
         bias_of_v = bias_by_v(at, here)

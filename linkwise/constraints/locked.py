@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..compiler.store import stored
 from ..mechanics.joints import ANGLE, QUATERNION
 from ..mechanism import Mechanism, MechanismError
+from ..mechanism.coordinates import ANGLES
 from ..mechanism.model import NO_JOINTS
-from ..mechanism.naming import ANGLES
 from .equations import moved_by
 from .loop_closure import LoopEquations, Parts
 from .named_coordinates import NamedCoordinate, is_of_link, named_coordinate
@@ -43,7 +43,7 @@ class HeldEquations(LoopEquations):
     @property
     def parts(self) -> Parts:
         """Coordinates of links tie all that moves these links."""
-        mech, names = self.mech.structure, tuple(one.name for one in self.held)
+        mech, names = self.mech.constraints.structure, tuple(one.name for one in self.held)
         return stored(mech, (Parts, names), lambda: Parts(mech, [_moving(mech, name) for name in names]))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ class HeldEquations(LoopEquations):
 
 def _moving(mech: Mechanism, name: str) -> list[int]:
     """Places in v of the joints that move a link, by the name of one of its coordinates."""
-    slices = [mech.v_index(mech.bodies[i].joint) for i in mech.path(mech.frame(name.rpartition(".")[0]).body)]
+    slices = [mech.v_index(mech.bodies[i].joint) for i in mech.tree.path(mech.frame(name.rpartition(".")[0]).body)]
     return sorted({k for own in slices for k in range(own.start, own.stop)})
 
 
@@ -88,7 +88,7 @@ def held_by(mech: Mechanism, hold: Sequence[str], wanted: Mapping[str, float] = 
         if is_of_link(mech, name):
             links.append(named_coordinate(mech, name))
             continue
-        joint, place = mech.joint_of_coordinate(name), mech.coordinate_place("q", name)
+        joint, place = mech.coordinates.joint_of(name), mech.coordinates.index("q", name)
         is_part = joint in mech.joint_names and name not in mech.joint_names
         kind = mech.bodies[mech.body_index(joint)].kind if is_part else None
         if kind is None or kind.rates_are_velocities:

@@ -12,7 +12,7 @@ from ..compiler.store import kernel_function, stored
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
 from ..mechanism.clusters import clusters
-from .decomposition import decompose
+from .decomposition import damped_solve, decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
 
@@ -95,8 +95,8 @@ class Parts:
             alike.setdefault((len(self._rows[number]), len(self._columns[number])), []).append(number)
         for numbers in alike.values():
             rows, columns = (np.array([own[k] for k in numbers]) for own in (self._rows, self._columns))
-            own = decompose(jacobian[..., rows[:, :, None], columns[:, None, :]])
-            change[..., columns] = own.damped(error[..., rows], damping[..., numbers])
+            own = jacobian[..., rows[:, :, None], columns[:, None, :]]
+            change[..., columns] = damped_solve(own, error[..., rows], damping[..., numbers])
         return change
 
 
@@ -146,7 +146,7 @@ class LoopEquations:
     @property
     def parts(self) -> Parts:
         """What is closed for itself."""
-        return stored(self.mech.structure, Parts, lambda: Parts(self.mech.structure))
+        return stored(self.mech.constraints.structure, Parts, lambda: Parts(self.mech.constraints.structure))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
         """(..., m): g without rounding."""
@@ -265,7 +265,9 @@ def _iterated(
             break
         here, going = q[states], active[states]
         error, jacobian = equations.at(here)
-        jacobian[..., np.flatnonzero(~equations.mech.holonomic_rows), :] = 0.0  # a search may go where no wheel rolls
+        jacobian[..., np.flatnonzero(~equations.mech.constraints.holonomic_rows), :] = (
+            0.0  # a search may go where no wheel rolls
+        )
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
         jacobian *= units * free
         if len(kept):

@@ -101,8 +101,8 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         return _of_link(mech, name, link, AXES.index(axis))
     if link in mech.frames and axis in ANGLES:
         return _orientation(mech, name, link, axis)
-    if name not in mech.joint_names and (place := mech.coordinate_place("q", name)) is not None:
-        own = mech.joint_of_coordinate(name)
+    if name not in mech.joint_names and (place := mech.coordinates.index("q", name)) is not None:
+        own = mech.coordinates.joint_of(name)
         k = place - mech.q_index(own).start
         return _of_joint(mech, f"{own}[{k}]", own, k)
     if name in mech.joint_names:
@@ -110,16 +110,16 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         raise MechanismError(
             f"joint {name!r} has {count} coordinates: name one of them, {name}[0] to {name}[{count - 1}]"
         )
-    if hint := mech.loop_hint(name):
+    if hint := mech.constraints.hint(name):
         raise MechanismError(f"mechanism {mech.name!r} has no coordinate {name!r}: {hint}")
     raise MechanismError(
         f"mechanism {mech.name!r} has no coordinate {name!r}: give {CHOICES}; joints: {', '.join(mech.joint_names)}; "
-        f"links: {', '.join(mech.frame_names)}"
+        f"links: {', '.join(mech.frames)}"
     )
 
 
 def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
-    place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+    place, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
     if k >= kind.nq:
         raise MechanismError(f"joint {joint!r} has {kind.nq} coordinates, so there is no {name!r}")
     units = np.eye(mech.nv)
@@ -176,15 +176,15 @@ def is_beside_velocities(mech: Mechanism, name: str) -> bool:
     joint with a quaternion, "base.x"."""
     if name in mech.joint_names:
         return False
-    if mech.coordinate_place("q", name) is not None:
-        return not mech.bodies[mech.body_index(mech.joint_of_coordinate(name))].kind.rates_are_velocities
+    if mech.coordinates.index("q", name) is not None:
+        return not mech.bodies[mech.body_index(mech.coordinates.joint_of(name))].kind.rates_are_velocities
     return is_of_link(mech, name)
 
 
 def is_of_link(mech: Mechanism, name: str) -> bool:
     """Whether a name is that of a coordinate of a link or frame, and not of a joint."""
     link, _, word = name.rpartition(".")
-    of_joint = link in mech.joint_names or any(mech.coordinate_place(x, name) is not None for x in "qv")
+    of_joint = link in mech.joint_names or any(mech.coordinates.index(x, name) is not None for x in "qv")
     return not of_joint and link in mech.frames and word in (*AXES, *ANGLES)
 
 

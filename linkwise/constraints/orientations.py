@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
-from ..mechanism.naming import ANGLES
+from ..mechanism.coordinates import ANGLES
 from .sizes import random_configurations
 
 TRIED = 4  # random configurations

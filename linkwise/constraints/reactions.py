@@ -250,6 +250,6 @@ def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> F
     maps = kernel_function(mech, "loop_motion_maps", None)(q)
     wrenches = [
         -transposed_times(maps[..., rows, :], forces[..., rows])
-        for rows in (mech.constraint_index(loop.name) for loop in mech.loops)
+        for rows in (mech.constraints.rows(loop.name) for loop in mech.loops)
     ]
     return np.stack(wrenches, axis=-2) if wrenches else np.zeros((*forces.shape[:-1], 0, 6))

@@ -29,7 +29,7 @@ from ..mechanism.parts import Constraint
 from .decomposition import decompose, times
 from .loop_closure import LoopEquations, RoundedBlock, closed_by
 from .pivoting import pivoted_qr
-from .sizes import random_configurations
+from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
 
 TRIALS = (0.03, 0.1, 0.2, 0.3, 0.3, 0.5, 0.7, 1.0)  # dimensionless: sizes of random changes of a configuration
@@ -154,7 +154,7 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
     try:
         return mech._kernels[redundancy]
     except (KeyError, AttributeError):  # not decided yet, or no mechanism
-        return stored(mech, redundancy, lambda: _decided_in_family(mech.structure))
+        return stored(mech, redundancy, lambda: _decided_in_family(mech.constraints.structure))
 
 
 def decide_around(mech: Mechanism, q: np.ndarray) -> None:
@@ -306,7 +306,7 @@ def _assembled_one_by_one(
     smallest = np.zeros(FEW)
     for number in cluster.loops:
         loop = mech.loops[number]
-        at = mech.constraint_index(loop.name)
+        at = mech.constraints.rows(loop.name)
         rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
         closed, new = np.concatenate([closed, rows]), np.zeros(mech.nv, dtype=bool)
         for body in loop.bodies_within(mech):
@@ -406,7 +406,7 @@ def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.G
         return start
     everything, columns, parts = np.ones(mech.nv, dtype=bool), whole.sizes.columns, whole.parts
     q, is_open = np.array(start, dtype=float), np.ones(parts.count, dtype=bool)
-    for guesses in (start[None], random_configurations(mech, rng, GUESSES)):
+    for guesses in (start[None], random_configurations(mech, rng, GUESSES), _arcs(mech, start, rng)):
         guesses = np.where(parts.at_places(is_open), guesses, q)
         there = closed_by(whole, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
         errors = np.where(whole.are_aligned(there), parts.norms(whole.error(there)), np.inf)
@@ -417,6 +417,14 @@ def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.G
         if not is_open.any():
             return q
     return None
+
+
+def _arcs(mech: Mechanism, start: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(k, nq): configurations in which all joints move alike from the start, by up to a turn altogether.  Long chains
+    are near arcs, from which their loops close, and coils where joints move at random."""
+    turns = np.linspace(-2.0, 2.0, GUESSES)[:, None] * np.pi / max(1, mech.nv)
+    changes = turns * (1.0 + 0.1 * rng.normal(size=(GUESSES, mech.nv)))
+    return tree.integrate(mech, start, changes * sizes(mech).columns, 1.0)
 
 
 def _configurations_around(

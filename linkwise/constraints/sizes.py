@@ -58,7 +58,7 @@ class Sizes(NamedTuple):
 
 def sizes(mech: Mechanism) -> Sizes:
     """The sizes of a mechanism's loops, measured once."""
-    return stored(mech.structure, sizes, lambda: _measured(mech.structure))
+    return stored(mech.constraints.structure, sizes, lambda: _measured(mech.constraints.structure))
 
 
 def _measured(mech: Mechanism) -> Sizes:
@@ -72,7 +72,7 @@ def _measured(mech: Mechanism) -> Sizes:
     rows, multipliers = np.ones((2, mech.n_constraints))
     for number, loop in enumerate(mech.loops):
         if isinstance(loop, Loop):
-            at, are_lengths = mech.constraint_index(loop.name), _are_lengths(loop.kind)
+            at, are_lengths = mech.constraints.rows(loop.name), _are_lengths(loop.kind)
             arm = float(np.abs(jacobians[:, at][:, are_lengths][..., ~lengths_of_v]).max(initial=0.0))
             loops[number] = arm if arm > NO_ARM * length else length
             rows[at], multipliers[at] = (np.where(are_lengths, 1.0 / size, 1.0) for size in (loops[number], length))
@@ -80,7 +80,7 @@ def _measured(mech: Mechanism) -> Sizes:
     columns = np.where(lengths_of_v, np.where(columns > 0.0, columns, length), 1.0)
     for loop in mech.loops:
         if not isinstance(loop, Loop):  # a coupling, in the units of its joints
-            at = mech.constraint_index(loop.name)
+            at = mech.constraints.rows(loop.name)
             rows[at] = multipliers[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
     noise = 16.0 * np.finfo(float).eps * _longest(_offsets(mech)) / loops.min(initial=np.inf)
     rate = math.sqrt(float(np.linalg.norm(mech.gravity)) / length)
@@ -119,7 +119,7 @@ class Units(NamedTuple):
 
 def units(mech: Mechanism) -> Units:
     """The units of a mechanism, measured once."""
-    return stored(mech.structure, units, lambda: _units(mech.structure))
+    return stored(mech.constraints.structure, units, lambda: _units(mech.constraints.structure))
 
 
 def _units(mech: Mechanism) -> Units:
@@ -183,5 +183,5 @@ def _reaches(mech: Mechanism) -> Iterator[float]:
 
 
 def _travels(mech: Mechanism) -> Iterator[float]:
-    bounds = np.concatenate([mech.q_lower, mech.q_upper])[np.tile(lengths_among(mech, "q"), 2)]
+    bounds = np.concatenate([mech.limits.lower, mech.limits.upper])[np.tile(lengths_among(mech, "q"), 2)]
     return (abs(bound) for bound in bounds.tolist())

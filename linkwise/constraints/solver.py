@@ -168,7 +168,7 @@ def has_kernels(mech: Mechanism, swept: bool = False) -> bool:
 
 
 def _has_kernels(mech: Mechanism, swept: bool) -> bool:
-    if not mech.loops or mech.singular_joints or redundancy(mech).blocks:
+    if not mech.loops or mech.parameters.singular_joints or redundancy(mech).blocks:
         return False
     large = [k for k, cluster in enumerate(clusters(mech)) if len(cluster.coordinates) > MOST_COORDINATES]
     return not large or (swept and all(fronts(mech).sweep(k) is not None for k in large))

@@ -110,16 +110,16 @@ class _Trial:
     def order(self, width: int | None, deepest: bool) -> SweepOrder | None:
         children = {i: 0 for i in self.cluster.bodies}
         for i in self.cluster.bodies:
-            if self.mech.parents[i] in children:
-                children[self.mech.parents[i]] += 1
-        depth = {i: len(self.mech.path(i)) for i in self.cluster.bodies} if deepest else {}
+            if self.mech.tree.parents[i] in children:
+                children[self.mech.tree.parents[i]] += 1
+        depth = {i: len(self.mech.tree.path(i)) for i in self.cluster.bodies} if deepest else {}
         ready = {i for i, count in children.items() if not count}
         pending = {k: rows for k, rows in self.blocks.items() if rows}
         carrying = {c: {i for i in self.cluster.bodies if c in self._coordinates(i)} for c in self.shared}
         while ready:
             i = max(ready, key=lambda i: (depth.get(i, 0), i))
             ready.remove(i)
-            parent = self.mech.parents[i]
+            parent = self.mech.tree.parents[i]
             self.sweep.articulate(i)
             self.steps.append(i)
             if parent in children:

@@ -181,8 +181,8 @@ def variations(
     here = _motion(at, own, chosen)
     basis, closing = here.independent.basis, here.independent.closing
     positions = chosen
-    if at.mech.is_nonholonomic:
-        holonomic = own.jacobian * at.mech.holonomic_rows[:, None]
+    if at.mech.constraints.is_nonholonomic:
+        holonomic = own.jacobian * at.mech.constraints.holonomic_rows[:, None]
         positions = choose_positions(at.mech, decomposed_jacobian(at.mech, holonomic))
     rows, steps, p = positions.rows, positions.basis, positions.basis.shape[-1]
 
@@ -303,7 +303,7 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
 
 def step_rate_jacobian(at: State) -> np.ndarray:
     """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
-    if at.mech.steps_commute:
+    if at.mech.coordinates.steps_commute:
         return np.zeros((at.mech.nv, at.mech.nv))
     return kernel_function(at.mech, "step_rate_jacobian", None)(at.v)
 
@@ -336,7 +336,7 @@ def refuse_open(at: State, own: Terms) -> None:
 def _loop(mech: Mechanism, violations: np.ndarray) -> str:
     """The loop with the largest of the violations (states, m)."""
     row = int(np.argmax(violations.max(axis=0)))
-    return next(loop.name for loop in mech.loops if row < mech.constraint_index(loop.name).stop)
+    return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:

@@ -144,6 +144,6 @@ def decoupled_tracking(
         mech.nq + 2 * mech.nv,
         gains(mech, "rate_gain", rate_gain),
         gains(mech, "position_gain", position_gain),
-        bounds(mech, "limit", mech.effort_limit if limit is None else limit),
+        bounds(mech, "limit", mech.limits.effort if limit is None else limit),
     )
     return DecoupledTracking(mech, law, joint_reference(mech, reference))

@@ -115,9 +115,9 @@ def joint_feedback(
     gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
                alone, also where loops close.  What has no motor and is in no loop (a floating base) is taken as held by
                something else
-    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.actuated_joints``, as its file or
-               ``mech.with_actuated`` says; where nothing is said, all but floating joints and, where there are
-               loops, those that determine the others at ``target``, as many as there are degrees of freedom: joints
+    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.metadata.actuated_joints``, as its file
+               or ``mech.metadata.with_actuated`` says; where nothing is said, all but floating joints and, where there
+               are loops, those that determine the others at ``target``, as many as there are degrees of freedom: joints
                with an effort limit first, then sliding joints between moving links (cylinders, struts), then joints of
                one degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names
                them
@@ -153,14 +153,14 @@ def _warn_of_targets_beyond_limits(mech: Mechanism, target: np.ndarray, kp: np.n
     """One warning that names joints which springs of the controller pull beyond limits that act."""
     stopped = {
         joint
-        for joint in mech.acting.get("limits", ())
-        if joint not in mech.mimic_joints and kp[mech.v_index(joint)].any()
+        for joint in mech.forces.active.get("limits", ())
+        if joint not in mech.coordinates.mimic_joints and kp[mech.v_index(joint)].any()
     }
     beyond = beyond_limits(mech, target[None], lambda body: body.joint in stopped)
     if beyond:
         warn_caller(
             f"the target of joint_feedback of mechanism {mech.name!r} is beyond joint limits, whose stops hold it off: "
-            f"{beyond}; np.clip(target, mech.q_lower, mech.q_upper) is within them",
+            f"{beyond}; np.clip(target, mech.limits.lower, mech.limits.upper) is within them",
             LimitWarning,
         )
 
@@ -190,7 +190,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     if not callable(control):
         raise TypeError(f"control must be a function of (t, q, v), not {control!r}; cut an array off with np.clip")
     if limit is None:
-        limit = mech.effort_limit
+        limit = mech.limits.effort
         _warn_of_no_effort(mech)
     bound = _per_coordinate(mech, "limit", limit, np.inf)
     if isinstance(control, CompiledControl) and control.compiles:
@@ -200,8 +200,8 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
 
 
 def _warn_of_no_effort(mech: Mechanism) -> None:
-    driven = mech.actuated_joints or [body.joint for body in mech.bodies if body.mimic is None]
-    weak = [name for name in driven if not mech.effort_limit[mech.v_index(name)].any()]
+    driven = mech.metadata.actuated_joints or [body.joint for body in mech.bodies if body.mimic is None]
+    weak = [name for name in driven if not mech.limits.effort[mech.v_index(name)].any()]
     if weak:
         warn_caller(
             f"effort limits of mechanism {mech.name!r} are 0 at joints {', '.join(weak)}, where saturated control then "

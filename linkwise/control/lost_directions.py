@@ -73,13 +73,13 @@ def length_of_arm(mech: Mechanism, frame: str) -> float:
     """How far a frame may be from the first joint on its way that rotates, as the distances between joints and their
     limits say; the mechanism's length where that is nowhere."""
     place = mech.frame(frame)
-    way = [mech.bodies[index] for index in mech.path(place.body)]
+    way = [mech.bodies[index] for index in mech.tree.path(place.body)]
     rotating = [k for k, body in enumerate(way) if not body.kind.only_slides]
     if not rotating:
         return scales(mech).length
     beyond = way[rotating[0] + 1 :]
     distances = [*(body.position for body in beyond), place.position]
-    bounds = np.where(lengths_among(mech, "q"), [mech.q_lower, mech.q_upper], 0.0)
+    bounds = np.where(lengths_among(mech, "q"), [mech.limits.lower, mech.limits.upper], 0.0)
     travels = [np.where(np.isfinite(at), at, 0.0) for at in (bounds[:, mech.q_index(body.joint)] for body in beyond)]
     length = sum(np.linalg.norm(x) for x in distances) + sum(np.abs(x).max(initial=0.0) for x in travels)
     return float(length) or scales(mech).length

@@ -104,9 +104,8 @@ def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[st
     scaled = [weight * np.multiply.outer(units, units) for weight, units in zip(weights, (states, inputs), strict=True)]
     size = np.abs(scaled[0]).max(initial=0.0) or 1.0
     try:
-        solution = size * solve_continuous_are(
-            scaled_model.A[np.ix_(kept, kept)], scaled_model.B[kept], *(x / size for x in scaled)
-        )
+        a, b = scaled_model.A[np.ix_(kept, kept)], scaled_model.B[kept]
+        solution = size * solve_continuous_are(a, b, *(x / size for x in scaled))
         cost[np.ix_(kept, kept)] = solution / (np.multiply.outer(states, states) * scaled_model.rate)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise MechanismError(f"the Riccati equation of the model has no solution for these weights: {error}") from None
@@ -117,7 +116,7 @@ def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[st
 def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
     """The gain of all joints: inputs are some of the joint forces, states are R times steps and velocities."""
     mech, p = model.mechanism, len(model.rows)
-    names = list(mech.coordinate_names("v"))
+    names = list(mech.coordinates.names("v"))
     gain_matrix = np.zeros((mech.nv, 2 * mech.nv))
     places = [names.index(name) for name in model.input_names]
     rate_rows = model.rows if model.rate_rows is None else model.rate_rows
@@ -191,12 +190,12 @@ def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) 
 
 
 def _advice(mech: Mechanism, without_effect: tuple[str, ...]) -> str:
-    if without_effect and mech.is_nonholonomic:
+    if without_effect and mech.constraints.is_nonholonomic:
         return (
             "what rolls comes there by manoeuvres, not by linear feedback; leave states out on which no other depends, "
             f"lw.control.lqr(model, leave_out={without_effect!r}), or give more inputs to linearize"
         )
-    if "contact" not in mech.acting:
+    if "contact" not in mech.forces.active:
         return "give more inputs to linearize"
     return (
         "friction of what touches is viscous at rest, so that feet creep and nothing leads them back; linearize the "

@@ -27,12 +27,11 @@ REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller 
 def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str] | np.ndarray | None) -> np.ndarray:
     """(nv,) of bool: the velocity coordinates with a motor, from joint names, from such an array, or by default.
 
-    By default those of ``mech.actuated_joints`` have motors.  Where nothing is said of motors, every joint that is in
-    no loop has one.  Of the joints in loops
-    as many coordinates have one as there are degrees of freedom at ``q``, taken in this order, each unless those before
-    determine it: joints with an effort limit; sliding joints between moving links (cylinders, struts); joints of one
-    degree of freedom; others; each from the ground outwards and then in the order of the mechanism.  A floating joint
-    never has one.
+    By default those of ``mech.metadata.actuated_joints`` have motors.  Where nothing is said of motors, every joint
+    that is in no loop has one.  Of the joints in loops as many coordinates have one as there are degrees of freedom at
+    ``q``, taken in this order, each unless those before determine it: joints with an effort limit; sliding joints
+    between moving links (cylinders, struts); joints of one degree of freedom; others; each from the ground outwards
+    and then in the order of the mechanism.  A floating joint never has one.
     """
     if actuated is None:
         return _default(mech, q)
@@ -57,7 +56,7 @@ def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> t
     """Names of the coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as
     many as the degrees of freedom that constraints leave."""
     driven = actuated_coordinates(mech, mech.initial, actuated)
-    names = tuple(np.array(mech.coordinate_names("v"))[driven].tolist())
+    names = tuple(np.array(mech.coordinates.names("v"))[driven].tolist())
     dofs = mech.nv - fronts(mech).pivots
     if len(names) < dofs:
         raise MechanismError(
@@ -90,7 +89,7 @@ def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
         names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
         raise MechanismError(
             f"{what} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
-            f"none: {instead}; mech.with_actuated(...) says which joints have some"
+            f"none: {instead}; mech.metadata.with_actuated(...) says which joints have some"
         )
 
 
@@ -121,7 +120,7 @@ def _motions(mech: Mechanism, q: Any) -> np.ndarray:
 
 def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     chosen = np.zeros(mech.nv, dtype=bool)
-    said = mech.actuated_joints
+    said = mech.metadata.actuated_joints
     for joint in mech.joint_names if said is None else said:
         if not mech.bodies[mech.body_index(joint)].kind.is_free:
             chosen[mech.v_index(joint)] = True
@@ -173,7 +172,7 @@ def _by_preference(mech: Mechanism) -> list[int]:
             not np.isfinite(body.limits.effort).any(),
             not strut,
             body.kind.nv > 1,
-            len(mech.path(index)),
+            len(mech.tree.path(index)),
             index,
         )
 

@@ -16,7 +16,7 @@ def unless_empty(mech: Mechanism, given: Any) -> Any:
     """Control inputs as they are given, but None for those (..., 0) of a mechanism whose actuators are none: that is
     what code makes which counts them."""
     shape = (len(given),) if isinstance(given, list | tuple | Mapping) else getattr(given, "shape", ())
-    return None if tuple(shape[-1:]) == (0,) and not mech.actuator_names else given
+    return None if tuple(shape[-1:]) == (0,) and not mech.forces.actuator_names else given
 
 
 def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
@@ -24,7 +24,7 @@ def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
     is."""
     if not isinstance(given, Mapping):
         return given
-    names = mech.actuator_names
+    names = mech.forces.actuator_names
     for name in given:
         if name not in names:
             if not names:

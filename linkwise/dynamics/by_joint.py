@@ -13,7 +13,7 @@ from ..compiler.registry import Function, array_function, register
 from ..mechanics.joints import QUATERNION
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import did_you_mean, per_coordinate
-from ..mechanism.naming import ANGLES
+from ..mechanism.coordinates import ANGLES
 from .states import Float64Array, at_rest, common_batch, real_numbers
 
 
@@ -26,7 +26,7 @@ def coordinates_by_joint(
     for joint, values in named.items():
         if joint not in mech.joint_names and _one_coordinate(mech, what, joint, values, q, orientations):
             continue
-        place, kind = mech.place(joint), mech.bodies[mech.body_index(joint)].kind
+        place, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
         given = real_numbers(f"the {what} of {joint!r}", values)
         if given.size != kind.nq:
             raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
@@ -60,7 +60,7 @@ def _one_coordinate(
     """Whether a name is that of one coordinate, "base.x", which is then set, or of an angle of an orientation,
     "base.yaw", which is noted."""
     joint, _, word = name.rpartition(".")
-    place = mech.coordinate_place("q", name)
+    place = mech.coordinates.index("q", name)
     if place is None and joint not in mech.joint_names:
         return False
     number = one_number(what, name, value)
@@ -201,7 +201,7 @@ def velocities_by_joint(
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
-    v = given - decomposed_jacobian(mech, jacobian * free).solve(times(jacobian, given) - mech.drive_rates)
+    v = given - decomposed_jacobian(mech, jacobian * free).solve(times(jacobian, given) - mech.constraints.drive_rates)
     opening, bound = opening_rates(mech, jacobian, v, given)
     refused = opening > bound
     if refused.any():
@@ -219,7 +219,7 @@ def velocities_by_joint(
 
 def velocities_of(mech: Mechanism, name: str) -> slice:
     """Where in v a joint is, or one coordinate."""
-    place = mech.coordinate_place("v", name)
+    place = mech.coordinates.index("v", name)
     return slice(place, place + 1) if place is not None else mech.v_index(name)
 
 
@@ -228,7 +228,7 @@ def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwi
     ``otherwise``; (..., nv) where they have several states."""
     values = np.full(mech.nv, otherwise)
     for joint, value in named.items():
-        place = mech.coordinate_place("v", joint)
+        place = mech.coordinates.index("v", joint)
         if place is not None and joint not in mech.joint_names:
             values = _with_numbers(values, slice(place, place + 1), f"{what} of {joint!r}", value)
             continue

@@ -16,7 +16,7 @@ from .states import Float64Array
 
 
 class ContactPoints(NamedTuple):
-    """Elementary contacts, in the order of ``mech.contact_parts`` and in the axes of the world; batches in front.
+    """Elementary contacts, in the order of ``mech.contact.parts`` and in the axes of the world; batches in front.
 
     gap        (n,): distance of the shapes, negative where they touch
     position   (n, 3): where they touch, or would

@@ -172,7 +172,7 @@ def end_effector_regulation(
         raise ValueError(f"frame {link!r} is fixed to the ground: no joint moves it")
     force = Vector("force", force_at(link))
     pulled: Callable[..., Any]
-    if mech.mimic_joints or mech.loops:  # factors by elimination: no operators
+    if mech.coordinates.mimic_joints or mech.loops:  # factors by elimination: no operators
         on_coordinates = compile(op.S.T @ op.H @ op.phi @ op.B(link) @ force, mech)
 
         def pulled(q: Any, force: Any) -> Any:

@@ -196,7 +196,7 @@ def forward_dynamics(
 def christoffel_symbols(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i, E the tangent
     directions; Christoffel's symbols of the first kind [ij, k] where these are coordinates."""
-    return connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), mech.structure_constants)
+    return connection(mass_matrix(mech, q), mass_matrix_derivatives(mech, q), mech.coordinates.structure_constants)
 
 
 def curvature(mech: Mechanism, q: ArrayLike) -> Float64Array:
@@ -228,13 +228,13 @@ def _curvature(mech: Mechanism, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The symbols, and the largest of the terms that they are sums of."""
     g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
     second = kernel_function(mech, "mass_matrix_second_derivatives", q)(q)
-    gamma = connection(g, first, mech.structure_constants)
+    gamma = connection(g, first, mech.coordinates.structure_constants)
     slopes = np.moveaxis(
-        connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), mech.structure_constants), 0, -1
+        connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), mech.coordinates.structure_constants), 0, -1
     )
     raised = np.linalg.solve(g[..., None, :, :], np.swapaxes(gamma, -1, -2))  # [i, l, j]: second kind
     products = np.einsum("...jli,...khl->...hijk", raised, gamma)
-    bracket = np.einsum("jkm,...mih->...hijk", mech.structure_constants, gamma)
+    bracket = np.einsum("jkm,...mih->...hijk", mech.coordinates.structure_constants, gamma)
     along = np.einsum("...kihj->...hijk", slopes)
     symbols = along - np.swapaxes(along, -1, -2) + products - np.swapaxes(products, -1, -2) - bracket
     terms = np.maximum(np.maximum(np.abs(along), np.abs(products)), np.abs(bracket))

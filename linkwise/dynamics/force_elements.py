@@ -1,7 +1,7 @@
 """Force elements of a mechanism (springs, damping, friction, limits, actuators, tendons, fluid, contact): which of them
 act, as ``forces=`` says, the joint forces that they exert, and derivatives of these.
 
-q is (..., nq), v and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.actuator_names``, or
+q is (..., nq), v and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.forces.actuator_names``, or
 {actuator: input}, ``activation`` (..., n_activation) the states of actuators with dynamics; both are zero where they
 are None.
 
@@ -72,7 +72,7 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
             f"joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.forces.Passive.of(mech) + yours has "
             "both"
         )
-    idle = tuple(kind for kind in KINDS if kind not in kinds and mech.acting.get(kind))
+    idle = tuple(kind for kind in KINDS if kind not in kinds and mech.forces.active.get(kind))
     if idle:
         mech = stored(mech, (with_forces, idle), lambda: mech.with_acting(**dict.fromkeys(idle, False)))
     return mech, given[0] if given else None
@@ -137,7 +137,7 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
 
 
 def _order(mech: Mechanism, name: str) -> str:
-    names = [one.name for one in mech.actuators if name == "ctrl" or one.has_activation]
+    names = [one.name for one in mech.forces.actuators if name == "ctrl" or one.has_activation]
     return "one number for each of the actuators " + ", ".join(names)
 
 
@@ -159,7 +159,7 @@ def joint_forces(
 
     forces       "all", "none", kinds by name ("springs", "damping", "friction", "limits", "actuators", "tendons",
                  "gravity_compensation", "fluid", "contact") or a ``lw.forces.Passive``; see ``lw.forward_dynamics``
-    ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
+    ctrl         (..., n_ctrl): control inputs of ``mech.forces.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
     """
     q, v = _state(mech, q, v)
@@ -213,8 +213,8 @@ def actuator_forces(
     ctrl: ArrayLike | Mapping[str, Any] | None = None,
     activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(n_ctrl,): the force of each actuator, in the order of ``mech.actuator_names``: what its gain, bias and ranges
-    lead to, before the gear, and before joints bound what all actuators give them together."""
+    """(n_ctrl,): the force of each actuator, in the order of ``mech.forces.actuator_names``: what its gain, bias and
+    ranges lead to, before the gear, and before joints bound what all actuators give them together."""
     q, v = _state(mech, q, v)
     found = applied(mech, ALL, ctrl, activation)
     if found is None or not found.elements.n_ctrl:

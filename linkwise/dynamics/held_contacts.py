@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..constraints.equations import HELD
 from ..mechanics.joints import Fixed, Joint, Spherical
 from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
 from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
+from ..mechanism.parts import HELD
 from ..mechanism.shapes import Shape
 from .by_joint import state_by_joint
 from .compliant_contact import contact_points
@@ -51,9 +51,9 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
     gaps, points, _, _ = contact_points(mech, at, np.zeros(mech.nv))
     touching: dict[str, tuple[list[Shape], list[np.ndarray]]] = {}
     groups: dict[tuple[str, str], list[np.ndarray]] = {}
-    for pair, gap, point in zip(mech.contact_parts, gaps, points, strict=True):
-        if gap <= _within(mech, pair, within) and pair.law.friction > 0.0 and mech.acts("contact", pair.name):
-            touching.setdefault(pair.name, ([mech.shape(name) for name in pair.shapes], []))[1].append(point)
+    for pair, gap, point in zip(mech.contact.parts, gaps, points, strict=True):
+        if gap <= _within(mech, pair, within) and pair.law.friction > 0.0 and mech.forces.acts("contact", pair.name):
+            touching.setdefault(pair.name, ([mech.contact.shape(name) for name in pair.shapes], []))[1].append(point)
     held = set(touching)
     for shapes, here in touching.values():
         _refuse_wheels(mech, at, shapes, np.mean(here, axis=0))
@@ -73,7 +73,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
 
 def _within(mech: Mechanism, pair: ContactPair, within: float | None) -> float:
     """The largest gap of what counts as touching."""
-    return TOUCHING * mech._contact_scales[pair.name][0] if within is None else within
+    return TOUCHING * mech.contact.scales[pair.name][0] if within is None else within
 
 
 def hold_frames(

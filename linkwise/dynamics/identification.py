@@ -58,7 +58,7 @@ register(regressor, ArrayFunction("regressor"))
 
 def inertial_parameters(mech: Mechanism) -> Float64Array:
     """(10 n_links,): the mechanism's own numbers, in the order of the columns of ``regressor``;
-    ``mech.with_inertial_parameters`` takes others."""
+    ``mech.parameters.with_inertial`` takes others."""
     require_mechanism(mech)
     return _parameters_of(mech)
 
@@ -69,7 +69,7 @@ def rotor_inertias(mech: Mechanism) -> Float64Array:
     require_mechanism(mech)
     total = np.zeros(mech.nv)
     for body in mech.bodies:
-        own = mech.place(body.joint)
+        own = mech.coordinates.place(body.joint)
         total[own.v_index] += np.array(body.armature) * own.ratio**2
     return total
 
@@ -167,8 +167,8 @@ def _constrained_motions(
     """q, v, a of random states around ``start`` that keep all constraints but prescribed motions, more than
     ``size`` independent velocities, and (..., nv, nv): K, orthonormal in dimensionless coordinates, filled up with
     columns of zeros."""
-    mech = mech.structure
-    free = mech.without_drives()
+    mech = mech.constraints.structure
+    free = mech.constraints.without_drives()
     start = assemble(free, start) if free.loops else start
     dofs = mech.nv - int(decomposed(mech, start).rank)
     q = _configurations(free, start, rng, 4 + 2 * size // max(dofs, 1))

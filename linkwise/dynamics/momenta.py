@@ -104,7 +104,7 @@ def _velocities(
 ) -> tuple[Float64Array]:
     """The momenta and the drives as forces and accelerations at rest."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
-    rates = mech.drive_rates if active is None else mech.drive_rates * row_mask(mech, active)
+    rates = mech.constraints.drive_rates if active is None else mech.constraints.drive_rates * row_mask(mech, active)
     return (null_space_accelerations(mech, at, p, -np.broadcast_to(rates, at.bias.shape)),)
 
 

@@ -26,7 +26,7 @@ def physical_parameters(
     mech: Mechanism, parameters: ArrayLike, matrix: ArrayLike | None = None, nearness: float = 0.01
 ) -> Float64Array:
     """(10 n_links,): the inertial parameters nearest to ``parameters`` that rigid bodies have, which
-    ``mech.with_inertial_parameters`` takes.
+    ``mech.parameters.with_inertial`` takes.
 
     matrix     (..., 10 n_links): what is kept as far as possible is ``matrix @ parameters``, by least squares; where it
                is the regressor of measured states, each row divided by its noise, and the parameters are those of the

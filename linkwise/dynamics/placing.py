@@ -83,9 +83,9 @@ def _groups(mech: Mechanism) -> dict[Group, list[int]]:
                 group[one] |= group[other]
                 group |= dict.fromkeys(group[other], group[one])
     found: dict[Group, list[int]] = {}
-    for k, pair in enumerate(mech.contact_parts):
-        carriers = [mech.shape(name).placed(mech)[0] for name in pair.shapes]
-        if min(carriers) < 0 and mech.acts("contact", pair.name):
+    for k, pair in enumerate(mech.contact.parts):
+        carriers = [mech.contact.shape(name).placed(mech)[0] for name in pair.shapes]
+        if min(carriers) < 0 and mech.forces.acts("contact", pair.name):
             own = group[roots[max(carriers)]]
             found.setdefault(tuple(i for i, root in enumerate(roots) if root in own), []).append(k)
     return found
@@ -132,11 +132,11 @@ def _path_to_a_body(mech: Mechanism, root: int) -> list[int]:
 def _placed(mech: Mechanism, q: np.ndarray, lifts: np.ndarray, parts: list[int], up: np.ndarray) -> np.ndarray:
     """The configurations with a group moved along ``lifts``: by one step where all that it touches are planes, else out
     of what it is in, and down again by as much as nothing can be nearer."""
-    margins = np.array([mech.contact_parts[k].law.margin for k in parts])
-    planes = np.array([mech.shape(mech.contact_parts[k].shape_b).kind == PLANE for k in parts])
-    size, _ = mech._contact_scales[mech.contact_parts[parts[0]].name]
+    margins = np.array([mech.contact.parts[k].law.margin for k in parts])
+    planes = np.array([mech.contact.shape(mech.contact.parts[k].shape_b).kind == PLANE for k in parts])
+    size, _ = mech.contact.scales[mech.contact.parts[parts[0]].name]
 
-    carried_second = np.array([mech.shape(mech.contact_parts[k].shape_b).placed(mech)[0] >= 0 for k in parts])
+    carried_second = np.array([mech.contact.shape(mech.contact.parts[k].shape_b).placed(mech)[0] >= 0 for k in parts])
 
     def lowest(q: np.ndarray) -> np.ndarray:
         """(n,): how far the group may be lowered until something touches: exact for planes, no more than that else."""

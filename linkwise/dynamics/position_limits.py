@@ -18,7 +18,7 @@ def beyond_limits(mech: Mechanism, q: np.ndarray, counts: Callable[[Body], bool]
     are none."""
     beyond = []
     for body in filter(counts, mech.bodies):
-        own, limits = mech.place(body.joint).positions(q), body.limits
+        own, limits = mech.coordinates.place(body.joint).positions(q), body.limits
         over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
         over = over / scales(mech).of_kind(body.kind, "q")
         if over.size and over.max() > ROUNDING:

@@ -144,11 +144,11 @@ def _beyond_limits(mech: Mechanism, body: Body, own: np.ndarray, measures: Seque
 
 def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
     yield from _not_finite("v", v, mech.v_names)
-    fast = np.abs(v) > mech.v_limit * (1.0 + BEYOND)
+    fast = np.abs(v) > mech.limits.velocity * (1.0 + BEYOND)
     for k in np.flatnonzero(fast.reshape(-1, mech.nv).any(axis=0)).tolist():
         states = fast[..., k]
         value = float(v[tuple(np.argwhere(states)[0])][k])
-        yield f"v of {mech.v_names[k]!r} is {value:.6g}{_where(states)}, beyond its limit {mech.v_limit[k]:.6g}"
+        yield f"v of {mech.v_names[k]!r} is {value:.6g}{_where(states)}, beyond its limit {mech.limits.velocity[k]:.6g}"
 
 
 def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:

@@ -165,7 +165,7 @@ def about_length(mech: Mechanism, name: str, given: int) -> str:
     mimics = sum(body.kind.nq if name == "q" else body.kind.nv for body in mech.bodies if body.mimic)
     expected = mech.nq if name == "q" else mech.nv
     if mimics and given == expected + mimics:
-        joints = ", ".join(map(repr, mech.mimic_joints))
+        joints = ", ".join(map(repr, mech.coordinates.mimic_joints))
         return f": numbers of joints that mimic others are not part of it ({joints})"
     hinges = (body for body in mech.bodies if body.kind.hinge and not body.mimic)
     endless = [body.joint for body in hinges if np.isinf(body.limits.upper[0])]

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 
 from ..mechanics.joints import ANGLE, LENGTH, OTHER
 from ..mechanism import Mechanism, MechanismError, require_mechanism
-from ..mechanism.naming import coordinate_measures
 from .states import Float64Array
 from .trees import kinetic_energy
 
@@ -113,7 +112,7 @@ def _headings(mech: Mechanism, name: str, array: np.ndarray) -> list[str]:
 
 def column_names(mech: Mechanism, quantity: str) -> list[str]:
     """The names of a quantity's columns: "q.elbow", ..."""
-    return [f"{quantity}.{name}" for name in mech.coordinate_names("q" if quantity == "q" else "v")]
+    return [f"{quantity}.{name}" for name in mech.coordinates.names("q" if quantity == "q" else "v")]
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -320,7 +319,7 @@ def _angles(mech: Mechanism, quantity: str, joint: str | None = None) -> list[bo
                 "numbers are angles; give radians"
             )
     if joint is None:
-        return [measure == ANGLE for measure in coordinate_measures(mech, quantity)]
+        return [measure == ANGLE for measure in mech.coordinates.measures(quantity)]
     return [one.of == ANGLE for one in kind.measures("q" if quantity == "q" else "v")]
 
 
@@ -331,11 +330,11 @@ def check_units(mech: Mechanism, q: ArrayLike, source: str = "q") -> None:
         (ANGLE, MAX_ANGLE, "degrees", "radians", "use degrees=True, or "),
         (LENGTH, MAX_LENGTH, "millimetres", "metres", ""),
     ):
-        for k, one in enumerate(coordinate_measures(mech, "q")):
+        for k, one in enumerate(mech.coordinates.measures("q")):
             largest = np.abs(numbers[..., k]).max(initial=0.0)
             if one == measure and largest > limit:
                 raise MechanismError(
-                    f"{source}: q.{mech.coordinate_names('q')[k]} reaches {largest:g}, which looks like {looks_like}; "
+                    f"{source}: q.{mech.coordinates.names('q')[k]} reaches {largest:g}, which looks like {looks_like}; "
                     f"{usual} are expected: {remedy}trust_units=True if they are {usual}"
                 )
 
@@ -349,7 +348,7 @@ def _degrees_by_energy(mech: Mechanism, q: np.ndarray, v: np.ndarray, kinetic: n
     fitting = []
     for factor in (1.0, np.pi / 180.0):
         state = [
-            x[row] * np.where([measure == ANGLE for measure in coordinate_measures(mech, of)], factor, 1.0)
+            x[row] * np.where([measure == ANGLE for measure in mech.coordinates.measures(of)], factor, 1.0)
             for of, x in (("q", q), ("v", v))
         ]
         if np.isclose(kinetic_energy(mech, *state), kinetic[row], rtol=1e-6, atol=0.0):

@@ -140,7 +140,7 @@ def forward_dynamics(
     forces       force elements that act too: "none"; "all", what ``mech.with_acting`` leaves switched on; kinds of them
                  by name ("springs", "damping", "friction", "limits", "actuators", "tendons", "gravity_compensation",
                  "fluid", "contact"); a ``lw.forces.Passive``; or a sequence of kinds and a ``lw.forces.Passive``
-    ctrl         (..., n_ctrl): control inputs of ``mech.actuator_names``, or {actuator: input}; zero if left out
+    ctrl         (..., n_ctrl): control inputs of ``mech.forces.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
     active       (..., number of constraints) booleans: constraints that hold, state by state; the others let go, as
                  contacts do; one kernel serves all
@@ -350,8 +350,8 @@ def random_state(
     """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are not
     looked at and are open there: ``constraints.assemble`` closes them, ``constraints.project`` makes velocities fit.
 
-    within_limits   keep to ``mech.q_lower``, ``mech.q_upper``, ``mech.v_limit`` and the limits of mimic joints: uniform
-                    where a range is finite
+    within_limits   keep to the limits of q and v (``mech.limits``), those of mimic joints included: uniform where a
+                    range is finite
     """
     require_mechanism(mech)
     if not isinstance(rng, np.random.Generator):

@@ -29,8 +29,8 @@ class Tie(NamedTuple):
     """A joint's place here and there.
 
     chart              how its coordinates go together
-    place              where its coordinates are here (``mech.place``), with ratio and offset of a joint that mimics
-                       another here and is free there
+    place              where its coordinates are here (``mech.coordinates.place``), with ratio and offset of a joint
+                       that mimics another here and is free there
     q_there, v_there   lists of indices
     """
 

@@ -50,7 +50,7 @@ def paired(
     left, ties = dict(there), []
     for body in mech.bodies:
         names = _found(mech, body, left)
-        place = mech.place(body.joint)
+        place = mech.coordinates.place(body.joint)
         if names is None and body.mimic:  # which it does there as well
             continue
         if names is None:

@@ -93,7 +93,7 @@ def _depth_first(mech: lw.Mechanism) -> list[int]:
     order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.bodies[i].parent < 0]
     while waiting:
         order.append(waiting.pop())
-        waiting.extend(reversed(mech.children[order[-1]]))
+        waiting.extend(reversed(mech.tree.children[order[-1]]))
     return order
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import linkwise as lw
 
 from ..frameworks import spacing, unless_empty
-from ..simulation.step_kernels import (
+from ..motion.step_kernels import (
     ACTIVATION,
+    ACTIVE,
     GAINS,
     PER_STEP,
     RELIABLE,
@@ -48,6 +49,7 @@ def rollout(
     every: int = 1,
     final_only: bool = False,
     passive: lw.forces.Passive | None = None,
+    active: Any = None,
 ) -> tuple[jax.Array, ...]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with derivatives by all arrays.
 
@@ -79,13 +81,17 @@ def rollout(
         raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
     dt = step_length(mech, dt)
     driven = {"tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl), ACTIVATION: activation}
+    driven[ACTIVE] = None if active is None else jnp.asarray(active, jnp.float32)
     given = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
     _refuse_traced_names(given)
     named = arrays_by_name(mech, given)
     given = {name: x for name, x in given.items() if x is not None and name not in named}
-    dtype = precision_of("rollout", list(given.values()))
+    dtype = precision_of("rollout", [x for name, x in given.items() if name != ACTIVE])
     given |= {name: x.astype(dtype) for name, x in named.items()}
+    if ACTIVE in given:
+        given[ACTIVE] = given[ACTIVE].astype(dtype)
     inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
+    inputs += (ACTIVE,) * (ACTIVE in given)
     kernel = lw.motion.step_kernel(
         mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
     )

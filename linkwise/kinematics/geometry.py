@@ -44,7 +44,7 @@ def closed_form(mech: Mechanism, frame: str) -> ClosedForm | None:
 
 def why_not(mech: Mechanism, frame: str) -> str:
     """The reason why an arm has no closed form."""
-    carrying = [mech.bodies[i] for i in mech.path(mech.frame(frame).body)]
+    carrying = [mech.bodies[i] for i in mech.tree.path(mech.frame(frame).body)]
     if mech.loops:
         return "the mechanism has loops"
     for body in carrying:
@@ -61,7 +61,7 @@ def why_not(mech: Mechanism, frame: str) -> str:
 
 
 def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
-    carrying = mech.path(mech.frame(frame).body)
+    carrying = mech.tree.path(mech.frame(frame).body)
     bodies = [mech.bodies[i] for i in carrying]
     if len(bodies) != 6 or mech.loops or _mimic(mech, bodies):
         return None

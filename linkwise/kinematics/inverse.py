@@ -127,8 +127,8 @@ def inverse_kinematics(
                  of all moving links is to be in the world, beside the targets of frames, which may then be {}
     posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
                  iterations start, if q0 does not say.  Targets that are not reached with it are tried without
-    limits       True: those of the joints (``mech.q_lower``, ``mech.q_upper``), mimic joints included; False: none; or
-                 (lower, upper), each (nq,)
+    limits       True: those of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included; False:
+                 none; or (lower, upper), each (nq,)
     tolerance    of every position (m), rotation and direction (rad); None: 1e-8 rad, and 1e-8 of the length of the
                  mechanism's longest offset
     attempts     guesses that are tried for each target; 1: q0 alone
@@ -243,7 +243,7 @@ def limits_of_coordinates(mech: Mechanism, limits: Any) -> np.ndarray:
     if not (bounds[0] <= bounds[1]).all():
         k = int(np.argmin(bounds[0] <= bounds[1]))
         raise MechanismError(
-            f"no configuration is within the limits of {mech.coordinate_names('q')[k]!r}: {bounds[:, k]}"
+            f"no configuration is within the limits of {mech.coordinates.names('q')[k]!r}: {bounds[:, k]}"
         )
     return bounds
 

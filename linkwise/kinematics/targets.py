@@ -83,7 +83,7 @@ def require_targets(mech: Mechanism, targets: Any) -> None:
     """Refuse what is no dictionary before it is asked what is in it."""
     if isinstance(targets, Mapping):
         return
-    frame = targets if isinstance(targets, str) else (mech.link_names or mech.frame_names)[-1]
+    frame = targets if isinstance(targets, str) else (mech.link_names or tuple(mech.frames))[-1]
     got = repr(targets) if isinstance(targets, str) else f"a {type(targets).__name__}"
     raise TypeError(
         f"targets must be a dictionary from names of frames to {FORMS}, {{{frame!r}: pose}}, q0 comes behind it: got "
@@ -207,7 +207,7 @@ def _center_of_mass_goal(mech: Mechanism, value: Any) -> tuple[CenterOfMassGoal,
         )
     if not np.isfinite(position).all():
         raise MechanismError(f"the target of the centre of mass must be finite, got {position}")
-    if not mech.masses.any():
+    if not mech.parameters.masses.any():
         raise MechanismError(f"no moving link of mechanism {mech.name!r} has mass: it has no centre of mass")
     return CenterOfMassGoal(axes, float(target.weight)), position
 

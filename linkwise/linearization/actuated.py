@@ -56,11 +56,11 @@ class Driven:
 def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
     """The mechanism without its contacts, where none of those that act touches: they do nothing near there, and their
     derivatives take long to compile.  None where one touches, or none acts."""
-    if not isinstance(mech, Mechanism) or "contact" not in mech.acting:
+    if not isinstance(mech, Mechanism) or "contact" not in mech.forces.active:
         return None
     (at,) = checked_arrays(mech, q=mech.initial if q is None else state_by_joint(mech, {"q": q})["q"])
     gaps = contact_points(mech, at, np.zeros(mech.nv)).gap
-    margins = [pair.law.margin if mech.acts("contact", pair.name) else -np.inf for pair in mech.contact_parts]
+    margins = [pair.law.margin if mech.forces.acts("contact", pair.name) else -np.inf for pair in mech.contact.parts]
     if not (gaps > margins).all():
         return None
     return stored(mech, away_from_contact, lambda: mech.with_acting(contact=False))
@@ -80,11 +80,12 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
         return None
     inputs = _numbers(mech, CTRL, ctrl, elements.n_ctrl, np.zeros(elements.n_ctrl))
     held = [
-        np.clip(inputs[..., i], *actuator.ctrl_range or (-np.inf, np.inf)) for i, actuator in enumerate(mech.actuators)
+        np.clip(inputs[..., i], *actuator.ctrl_range or (-np.inf, np.inf))
+        for i, actuator in enumerate(mech.forces.actuators)
     ]
     steady = [
         np.zeros_like(x) if actuator.dynamics == "integrator" else x
-        for x, actuator in zip(held, mech.actuators, strict=True)
+        for x, actuator in zip(held, mech.forces.actuators, strict=True)
         if actuator.has_activation
     ]
     rest = np.stack(steady, axis=-1) if steady else np.zeros(0)
@@ -98,7 +99,9 @@ def _numbers(mech: Mechanism, name: str, value: Any, size: int, otherwise: np.nd
         raise MechanismError(no_controls(mech, name))
     values = real_numbers(name, value)
     if values.shape[-1:] != (size,) or not np.isfinite(values).all():
-        listed = ", ".join(actuator.name for actuator in mech.actuators if name == CTRL or actuator.has_activation)
+        listed = ", ".join(
+            actuator.name for actuator in mech.forces.actuators if name == CTRL or actuator.has_activation
+        )
         raise MechanismError(f"{name} must be {size} finite numbers, for the actuators {listed}, not {value!r}")
     return values
 
@@ -117,12 +120,12 @@ def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
     if wanted is None and not by_ctrl:
         return Inputs(coordinate_names(mech), np.eye(n), np.zeros((m, n)))
     if wanted is None or (isinstance(wanted, str) and wanted == CTRL):
-        return Inputs(mech.actuator_names, np.zeros((n, m)), np.eye(m))
+        return Inputs(mech.forces.actuator_names, np.zeros((n, m)), np.eye(m))
     names, forces, controls = list[str](), [np.zeros((0, n))], [np.zeros((0, m))]
     for name in names_of(wanted):
-        if name in mech.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
+        if name in mech.forces.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
             input_names: Sequence[str] = (name,)
-            rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.actuator_names.index(name)]]
+            rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.forces.actuator_names.index(name)]]
         else:
             input_names, rows = named_rows(mech, (name,), "inputs")
             inputs = np.zeros((len(rows), m))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constraints.assembly import AssemblyError, assemble
-from ..constraints.decomposition import decompose
+from ..constraints.decomposition import damped_solve, decompose
 from ..constraints.redundancy import closable_error, closable_jacobian
 from ..constraints.sizes import sizes
 from ..constraints.variations import State, applied_force, bias_force, force_derivatives, reaction_derivative
@@ -152,7 +152,7 @@ def newton(at: State, search: Search, max_steps: int) -> Balance:
         if here.size <= 0.1 * search.tolerance or damping > HOPELESS or search.strayed(here.at):
             break
         # Damping in proportion to the residual keeps convergence quadratic.
-        step = -decompose(_slopes(here)).damped(here.residual, np.asarray(damping * here.size))
+        step = -damped_solve(_slopes(here), here.residual, np.asarray(damping * here.size))
         change = np.zeros(at.mech.nv)
         change[free] = step[: len(free)]
         shorter = min(1.0, LARGEST_STEP / max(np.abs(change).max(initial=0.0), LARGEST_STEP))

@@ -25,7 +25,7 @@ FAILING = 1e8  # motion of joints per unit of a coordinate beyond which that coo
 
 def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
     """One name per number of v: the joint's, or ``joint[k]`` where it has several."""
-    return mech.coordinate_names("v")
+    return mech.coordinates.names("v")
 
 
 def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
@@ -41,11 +41,11 @@ def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[
             raise TypeError(f"{what} names joints by strings, got {name!r}")
         single = re.fullmatch(r"(.+)\[\d+\]", name)
         if name in mech.joint_names:
-            place_of_joint = mech.place(name)
+            place_of_joint = mech.coordinates.place(name)
             single_name = place_of_joint.v_index.stop - place_of_joint.v_index.start == 1
             names_of_rows += [name] if single_name else known[place_of_joint.v_index]
             rows += list(place_of_joint.ratio * units[place_of_joint.v_index])
-        elif (place := mech.coordinate_place("v", name)) is not None:
+        elif (place := mech.coordinates.index("v", name)) is not None:
             names_of_rows.append(known[place])
             rows.append(units[place])
         elif single and single[1] in mech.joint_names:
@@ -105,7 +105,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
         choices = (*AUTOMATIC, *mech.joint_names)
         raise MechanismError(
             f"unknown choice of independent coordinates {wanted!r}: "
-            + (mech.loop_hint(wanted) or did_you_mean(wanted, choices))
+            + (mech.constraints.hint(wanted) or did_you_mean(wanted, choices))
         )
     elif isinstance(wanted, (Coordinates, ImplicitCoordinates)):
         raise MechanismError(
@@ -127,7 +127,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
 
 def _coordinates_of_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
     """Names and R of what the file of the mechanism means to be independent, where that describes the motion well."""
-    names, rows = named_rows(mech, mech.independent_joints or (), "independent")
+    names, rows = named_rows(mech, mech.metadata.independent_joints or (), "independent")
     if len(rows) != null.shape[-1]:
         return None
     units = scales(mech).of_v

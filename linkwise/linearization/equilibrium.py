@@ -174,7 +174,7 @@ def _furthest(mech: Mechanism, within: Any) -> np.ndarray | float:
 
 def _stands(mech: Mechanism) -> bool:
     """Whether something touches something, or loops hold links of a floating base to the ground."""
-    if any(mech.acts("contact", pair.name) for pair in mech.contact_pairs):
+    if any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
     for loop in (constraint for constraint in mech.loops if isinstance(constraint, Loop)):
         sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
@@ -184,8 +184,8 @@ def _stands(mech: Mechanism) -> bool:
 
 
 def _root(mech: Mechanism, body: int) -> int:
-    while mech.parents[body] >= 0:
-        body = mech.parents[body]
+    while mech.tree.parents[body] >= 0:
+        body = mech.tree.parents[body]
     return body
 
 
@@ -242,7 +242,7 @@ def _few(steps: np.ndarray) -> str:
 def _energy(at: State) -> float:
     """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
     units = scales(at.mech)
-    energy = at.mech.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
+    energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
     energy += np.abs(at.tau * units.of_v).max(initial=0.0)
     if at.wrenches is not None:
         energy += np.abs(at.wrenches * np.repeat([1.0, units.length], 3)).max(initial=0.0)

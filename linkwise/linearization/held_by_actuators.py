@@ -39,8 +39,8 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
         effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
         effect = np.where(effect > 0.0, effect, 1.0)
     driving = null.T @ by_inputs / effect
-    free = np.array([actuator.dynamics != "integrator" for actuator in mech.actuators])
-    lower, upper = ((mech.ctrl_range[free] - start[free, None]) * effect[free, None]).T
+    free = np.array([actuator.dynamics != "integrator" for actuator in mech.forces.actuators])
+    lower, upper = ((mech.forces.ctrl_range[free] - start[free, None]) * effect[free, None]).T
     needed = null.T @ loose.forces
     inputs = start.copy()
     inputs[~free] = 0.0
@@ -51,7 +51,7 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
 
 def _inside(mech: Mechanism) -> np.ndarray:
     """Inputs within their ranges, where forces change with them: zero if it is inside."""
-    return np.array([_middle(low, high) for low, high in mech.ctrl_range.tolist()])
+    return np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
 
 
 def _middle(low: float, high: float) -> float:
@@ -66,7 +66,7 @@ def _force_per_input(mech: Mechanism, elements: Driven, at: State) -> np.ndarray
     """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
     slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
     through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
-    states = (i for i, actuator in enumerate(mech.actuators) if actuator.has_activation)
+    states = (i for i, actuator in enumerate(mech.forces.actuators) if actuator.has_activation)
     for row, i in enumerate(states):
-        through[row, i] = mech.actuators[i].dynamics != "integrator"
+        through[row, i] = mech.forces.actuators[i].dynamics != "integrator"
     return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through

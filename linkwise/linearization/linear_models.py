@@ -53,7 +53,7 @@ def linearize(
     q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
                   joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
-                  but for ``mech.independent_joints`` where a file names them and they describe the motion),
+                  but for ``mech.metadata.independent_joints`` where a file names them and they describe the motion),
                   "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; those of
                   velocities where constraints are on velocities alone (wheels): positions then have more, well chosen
     inputs        joints that are driven, all by default; ``joint[k]``, or a name of ``mech.v_names``, is one coordinate
@@ -95,7 +95,7 @@ def linearize(
     a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, chosen_inputs, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
     activation_names = (
-        [actuator.name + ACTIVATION for actuator in mech.actuators if actuator.has_activation]
+        [actuator.name + ACTIVATION for actuator in mech.forces.actuators if actuator.has_activation]
         if acting is not None
         else []
     )

@@ -85,7 +85,7 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     if not np.min(reliability) > RELIABLE:
         return None
     n, p = at.mech.nv, rows.shape[-2]
-    if wanted is None and at.mech.independent_joints:  # of the file, where they describe the motion well
+    if wanted is None and at.mech.metadata.independent_joints:  # of the file, where they describe the motion well
         units = scales(at.mech).of_v  # K has the inverse singular values of RN
         sizes = np.linalg.norm(rows * units, axis=-1)
         if np.sum((tangent[..., :n, :p] / units[:, None] * sizes) ** 2, axis=(-1, -2)).max() > WELL**-2:
@@ -99,8 +99,8 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
 def _choice(mech: Mechanism, q: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
     """Names and R (p, nv) of coordinates that are not those of the null space; None where they are, or are not right,
     which the reference says."""
-    if wanted is None and mech.independent_joints:
-        wanted = mech.independent_joints
+    if wanted is None and mech.metadata.independent_joints:
+        wanted = mech.metadata.independent_joints
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
         chosen = _partition(mech, q.reshape(-1, mech.nq)[0])
         return None if chosen is None else (chosen.names, chosen.rows)
@@ -244,7 +244,9 @@ def _model(fields: dict[str, Any]) -> StateSpace:
 def _is_plain(mech: Any) -> bool:
     """Whether nothing is to be looked at but the kernel's results: no quaternions, no coordinates that a file names, no
     elements that act."""
-    plain = isinstance(mech, Mechanism) and mech.rates_are_velocities and not mech.independent_joints
+    plain = (
+        isinstance(mech, Mechanism) and mech.coordinates.rates_are_velocities and not mech.metadata.independent_joints
+    )
     return plain and compiled_dofs(mech) > 0 and resolved(mech) is None
 
 

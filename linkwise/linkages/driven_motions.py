@@ -74,7 +74,7 @@ class DrivenMotion(Tabular):
         """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) of what ``to_csv``
         writes: coordinates, velocities and accelerations over the positions of the input."""
         name, values = self.over
-        of_q, of_v = self.mech.coordinate_names("q"), self.mech.coordinate_names("v")
+        of_q, of_v = self.mech.coordinates.names("q"), self.mech.coordinates.names("v")
         parts = {"q": of_q, "v": of_v, "a": of_v}
         names = [name, *(f"{what}.{coordinate}" for what, own in parts.items() for coordinate in own)]
         return names, np.concatenate([values[:, None], self.q, self.v, self.a], axis=1)
@@ -97,7 +97,7 @@ class DrivenMotion(Tabular):
     def of_joint(self, joint: str) -> tuple[Float64Array, Float64Array, Float64Array]:
         """(...) each: position, velocity and acceleration of a joint of one coordinate, mimic joints included; (..., k)
         of joints with several."""
-        place, rows = self.mech.place(joint), velocity_rows(self.mech, (joint,), "joint")
+        place, rows = self.mech.coordinates.place(joint), velocity_rows(self.mech, (joint,), "joint")
         found = place.positions(self.q), self.v @ rows.T, self.a @ rows.T
         single = self.mech.bodies[self.mech.body_index(joint)].kind.nq == 1
         position, velocity, acceleration = (x[..., 0][()] if single else x for x in found)
@@ -184,7 +184,7 @@ def driven_motion(
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
     with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
-        aims = np.broadcast_to(mech.drive_rates, jacobian.shape[:-1])
+        aims = np.broadcast_to(mech.constraints.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
         velocities = times(basis[..., : rate.shape[-1]], rate) + offset
         at = terms(mech, q, velocities)
@@ -198,7 +198,7 @@ def _single_coordinates(mech: Mechanism, name: str) -> list[str]:
     """Names of the coordinates of an input."""
     if is_beside_velocities(mech, name):
         return [name]
-    joint = name if name in mech.joint_names else mech.joint_of_coordinate(name)
+    joint = name if name in mech.joint_names else mech.coordinates.joint_of(name)
     count = mech.bodies[mech.body_index(joint)].kind.nq
     return [joint] if count == 1 else [f"{joint}[{k}]" for k in range(count)]
 
@@ -230,7 +230,7 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
 def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
     """Joints that no loop moves, other than those named, also by one of their coordinates."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
-    known = {name if name in mech.joint_names else mech.joint_of_coordinate(name) for name in named}
+    known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [
         body.joint
         for k, body in enumerate(mech.bodies)

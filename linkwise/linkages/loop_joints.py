@@ -49,9 +49,9 @@ def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
 
 def _with_initial(mech: Mechanism, found: Mechanism, joint: str) -> Mechanism:
     """``found`` with the coordinates of its last joint that close the loops where ``mech`` is initially, or near."""
-    now = found.at_time(0.0)
+    now = found.constraints.at_time(0.0)
     try:
-        q = assemble(mech.at_time(0.0), mech.initial)
+        q = assemble(mech.constraints.at_time(0.0), mech.initial)
         guess = np.concatenate([q, found.initial[len(q) :]])
         own = assemble(now, guess, hold=mech.joint_names)[now.q_index(joint)]
     except AssemblyError:  # there is no such place to be found, as for ``mech`` itself

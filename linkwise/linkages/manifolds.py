@@ -181,7 +181,10 @@ class Family:
                     turned[mech.q_index(body.joint).start + k] += TURN
                     same = np.allclose(tree.link_poses(mech, turned) / metres, poses, rtol=0.0, atol=1e-9)
                     found[mech.v_index(body.joint).start + k] = same
-            if self.limited and np.isfinite([*mech.q_lower[at := mech.q_index(body.joint)], *mech.q_upper[at]]).any():
+            if (
+                self.limited
+                and np.isfinite([*mech.limits.lower[at := mech.q_index(body.joint)], *mech.limits.upper[at]]).any()
+            ):
                 found[mech.v_index(body.joint)] = False
         return found
 

@@ -72,7 +72,7 @@ def transmission_angle(
     """
     driver, driven = (_of_a_joint(mech, name) for name in (input, output))
     for name in names_of(hold):
-        mech.place(name)
+        mech.coordinates.place(name)
     if input == output:
         raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
     (q,) = checked_arrays(mech, q=q)
@@ -106,9 +106,9 @@ def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
 
 def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
     """The coordinate of that name, which must be one of a joint: only joints move links by forces of their own."""
-    place = mech.coordinate_place("q", name)
+    place = mech.coordinates.index("q", name)
     if name not in mech.joint_names and place is not None:  # a link may have the name of its joint
-        joint = mech.joint_of_coordinate(name)
+        joint = mech.coordinates.joint_of(name)
         return named_coordinate(mech, f"{joint}[{place - mech.q_index(joint).start}]")
     link = name.rpartition(".")[0]
     if link not in mech.frames:
@@ -116,7 +116,7 @@ def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
         return named_coordinate(mech, name)
     body = mech.frame(link).body
     joint = mech.bodies[body].joint if body >= 0 else ""
-    own = [one for one in mech.q_names if joint in (one, mech.joint_of_coordinate(one))] if joint else []
+    own = [one for one in mech.q_names if joint in (one, mech.coordinates.joint_of(one))] if joint else []
     raise MechanismError(
         f"transmission_angle is about forces on the link that a joint moves, and {name!r} is the place of a link: name "
         "a coordinate of a joint" + (f"; that of this link has {', '.join(map(repr, own))}" if own else "")
@@ -124,7 +124,7 @@ def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
 
 
 def _joint_of(mech: Mechanism, name: str) -> str:
-    return name if name in mech.joint_names else mech.joint_of_coordinate(name)
+    return name if name in mech.joint_names else mech.coordinates.joint_of(name)
 
 
 # -- motion -------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
             pose = tree.frame_pose(mech, q, loop.link_b)
             axes = pose[..., :3, :3] @ rotation
             moment, force = (times(axes, between[..., k, part]) for part in (slice(3), slice(3, 6)))
-            held = maps[..., mech.constraint_index(loop.name), :3] @ np.swapaxes(axes, -1, -2)
+            held = maps[..., mech.constraints.rows(loop.name), :3] @ np.swapaxes(axes, -1, -2)
             transmitted = np.eye(3) - _projection_on_one(decompose(held, TOGETHER).null.swapaxes(-1, -2))
             place = times(pose[..., :3, :3], position) + pose[..., :3, 3]
             found.append(_Push(loop.name, force, moment, place, transmitted))

@@ -137,8 +137,8 @@ def keyframes(mech: Any) -> dict[str, Keyframe]:
         for joint, values in velocities.items():
             if joint in mech.joint_names and not mech.bodies[mech.body_index(joint)].mimic:
                 v[mech.v_index(joint)] = values
-        ctrl = [inputs.get(one.name, (0.0,))[0] for one in mech.actuators]
-        activation = [activations.get(one.name, (0.0,))[0] for one in mech.actuators if one.has_activation]
+        ctrl = [inputs.get(one.name, (0.0,))[0] for one in mech.forces.actuators]
+        activation = [activations.get(one.name, (0.0,))[0] for one in mech.forces.actuators if one.has_activation]
         found[name] = Keyframe(q, v, np.array(ctrl), np.array(activation))
     return found
 
@@ -203,7 +203,7 @@ def _independent(mech: Any, what: str, given: Coordinates) -> Coordinates:
     is said of it elsewhere."""
     found = {joint: values for joint, values in given if not mech.bodies[mech.body_index(joint)].mimic}
     for joint, (value, *_) in ((joint, values) for joint, values in given if joint not in found):
-        body, place = mech.bodies[mech.body_index(joint)], mech.place(joint)
+        body, place = mech.bodies[mech.body_index(joint)], mech.coordinates.place(joint)
         mimic = body.mimic
         if mimic.joint not in found and mimic.ratio:
             found[mimic.joint] = (float(place.q_at(value)),)

@@ -16,6 +16,7 @@ import numpy as np
 from linkwise.mechanism.annotation import Annotations, Coordinates
 from linkwise.mechanism.checks import MechanismError, OmissionWarning, warn_caller
 from linkwise.mechanism.elements import Switches
+from linkwise.mechanism.forces import known_elements
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Loop
 from linkwise.mechanism.poses import checked_pose
@@ -126,7 +127,7 @@ def _refuse_common_names(mech: Mechanism, other: Mechanism, names: _Names) -> No
             "loop": [loop.name for loop in one.loops],
             "shape": [shape.name for shape in one.shapes],
             "actuator": [record.name for record in one.elements if hasattr(record, "transmission")],
-            "tendon": [tendon.name for tendon in one.tendons],
+            "tendon": [tendon.name for tendon in one.forces.tendons],
         }
 
     mine, theirs = of(mech), of(other)
@@ -188,14 +189,15 @@ def _element(record: Any, names: _Names) -> Any:
 def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
     """What of either is: all of a kind stays so where both are, otherwise name by name."""
     off: dict[tuple[str, str], None] = {}
-    for kind in mech._known_elements:
+    known, others = known_elements(mech), known_elements(other)
+    for kind in known:
         whole = [(kind, "") in one.switched_off for one in (mech, other)]
         if all(whole):
             off[kind, ""] = None
             continue
-        off |= {(kind, name): None for name in mech._known_elements[kind] if not mech.acts(kind, name)}
-        for name in other._known_elements[kind]:
-            if not other.acts(kind, name):
+        off |= {(kind, name): None for name in known[kind] if not mech.forces.acts(kind, name)}
+        for name in others[kind]:
+            if not other.forces.acts(kind, name):
                 off[kind, "/".join(map(names, name.split("/"))) if kind == "contact" else names(name)] = None
     return tuple(off)
 

@@ -212,7 +212,7 @@ class Builder(LoopDeclarations):
             mechanism = replace(mechanism, shapes=tuple(self._shapes.values())) if self._shapes else mechanism
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
-        if mechanism.singular_joints and not mechanism._loops_resist:
+        if mechanism.parameters.singular_joints and not mechanism._loops_resist:
             massless = [(one, mechanism.bodies[mechanism.body_index(one.joint)]) for one in mechanism._massless_joints]
             names = ", ".join(f"{one}{'' if one.undone_by else idle_spin(body)}" for one, body in massless)
             self._report(

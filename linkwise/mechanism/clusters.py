@@ -69,15 +69,15 @@ def _tied(mech: Mechanism, loop: Constraint) -> set[int]:
 
 def _between(mech: Mechanism, a: int, b: int) -> set[int]:
     """The links whose joints move links a and b against each other."""
-    return {*mech.path(a)} ^ {*mech.path(b)}
+    return {*mech.tree.path(a)} ^ {*mech.tree.path(b)}
 
 
 def _cluster(mech: Mechanism, bodies: list[int], loops: list[int]) -> Cluster:
     slices = [mech.v_index(mech.bodies[i].joint) for i in bodies]
-    rows = [mech.constraint_index(mech.loops[number].name) for number in loops]
+    rows = [mech.constraints.rows(mech.loops[number].name) for number in loops]
     return Cluster(
         tuple(bodies),
-        mech.parents[bodies[0]],
+        mech.tree.parents[bodies[0]],
         tuple(sorted({k for own in slices for k in range(own.start, own.stop)})),
         tuple(loops),
         tuple(k for own in rows for k in range(own.start, own.stop)),

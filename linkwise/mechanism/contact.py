@@ -1,4 +1,4 @@
-"""Which shapes of a mechanism push each other apart, and edits of these pairs and their numbers."""
+"""The view ``mech.contact``: which shapes push each other apart, and edits of these pairs and their numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from linkwise.mechanism.shapes import (
     in_order,
     presses_back,
 )
+from linkwise.mechanism.view import View, kept
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WITHOUT_GROUND = "link with collision geometry"  # notes of files that have no ground
 BETWEEN_LINKS = (
     "moving links touch what is fixed to the ground alone, and pass through each other: mech.with_contact((a, b), ...) "
-    "lets two shapes touch, mech.with_contact(*mech.pairs_between_links) all that can"
+    "lets two shapes touch, mech.with_contact(*mech.contact.pairs_between_links) all that can"
 )
 NONE_BETWEEN_LINKS = "moving links pass through each other, and no two of their shapes could touch: " + WHAT_TOUCHES
 EDGES = "pair of boxes with edges that do not touch"
@@ -49,137 +49,100 @@ LAW = tuple(field.name for field in dataclasses.fields(ContactLaw))
 OF_PAIR = ("mass", "carried", "load")
 
 
-class Touching:
-    """What a mechanism has to do with shapes and contact; ``Mechanism`` inherits it."""
+class ContactView(View):
+    """Which shapes may touch, and how: ``mech.shapes`` and ``mech.contact_pairs`` are the shapes and pairs themselves.
 
-    shapes: tuple[Shape, ...]
-    contact_pairs: tuple[ContactPair, ...]
-    annotations: Annotations
+    ``mech.with_shape``, ``mech.with_ground`` and ``mech.with_contact`` add some.
+    """
 
-    def shape(self: Any, name: str) -> Shape:
+    __slots__ = ()
+
+    def shape(self, name: str) -> Shape:
         """The named shape."""
-        if name not in self._shape_of_name:
-            hint = checks.did_you_mean(name, self._shape_of_name)
-            raise MechanismError(f"mechanism {self.name!r} has no shape {name!r}: {hint}")
-        return self._shape_of_name[name]
+        if name not in self._shapes:
+            hint = checks.did_you_mean(name, self._shapes)
+            raise MechanismError(f"mechanism {self._mech.name!r} has no shape {name!r}: {hint}")
+        return self._shapes[name]
 
-    @cached_property
-    def _shape_of_name(self) -> dict[str, Shape]:
-        return {shape.name: shape for shape in self.shapes}
+    @kept
+    def _shapes(self) -> dict[str, Shape]:
+        return {shape.name: shape for shape in self._mech.shapes}
 
     @property
-    def contact_step(self) -> float:
+    def step(self) -> float:
         """The longest step in which explicit methods follow all of its contacts; infinite without contact.  In longer
         ones contacts are softer, so that they stay stable."""
-        return min((pair.step for pair in self.contact_pairs), default=math.inf)
+        return min((pair.step for pair in self._mech.contact_pairs), default=math.inf)
 
     @property
-    def contact_parts(self: Any) -> tuple[ContactPair, ...]:
+    def parts(self) -> tuple[ContactPair, ...]:
         """The pair of every elementary contact, in the order of ``lw.contact.contact_points``: against planes and boxes
         the parts of a shape (ends of capsules and cylinders, corners of boxes) count one by one; against a box those of
         a capsule are its halves, and corners of the box itself follow where they press into a larger one."""
-        pairs = ((pair, *map(self.shape, pair.shapes)) for pair in self.contact_pairs)
-        return tuple(pair for pair, a, b in pairs for _ in range(_number_of_parts(a, b)))
+        counts = ((pair, _number_of_parts(*map(self.shape, pair.shapes))) for pair in self._mech.contact_pairs)
+        return tuple(pair for pair, count in counts for _ in range(count))
 
-    @cached_property
-    def _contact_scales(self) -> dict[str, tuple[float, float]]:
+    @kept
+    def scales(self) -> dict[str, tuple[float, float]]:
         """Name of a contact pair -> the length L and the time sqrt(L / g) that measure its motion."""
-        defaults = self._contact_defaults
-        return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self.contact_pairs}
+        defaults = contact_defaults(self._mech)
+        return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self._mech.contact_pairs}
 
     @property
-    def _contact_defaults(self: Any) -> Defaults:
-        return Defaults(self, [pair.shapes for pair in self.contact_pairs])
-
-    @property
-    def _notes_of_contact(self: Any) -> tuple[Note, ...]:
-        """What of its contacts does not act."""
-        by_corners = tuple(pair.name for pair in self.contact_pairs if are_boxes(*map(self.shape, pair.shapes)))
-        return (Note(EDGES, by_corners, BY_CORNERS),) if by_corners else ()
-
-    @property
-    def pairs_between_links(self: Any) -> tuple[tuple[str, str], ...]:
+    def pairs_between_links(self) -> tuple[tuple[str, str], ...]:
         """Names of shapes on different moving links that can touch and that masks let touch, in pairs: all but those
         that the file keeps apart (``<exclude>`` of MJCF), and of links that a joint connects, which overlap where they
         are connected, unless it says that they touch (``filterparent``).  ``mech.with_contact(*these)`` lets all of
         them touch."""
-        moving = [(shape, body) for shape in self.shapes if (body := shape.placed(self)[0]) >= 0]
-        carrying = {body for _, body in moving} | {i for i, body in enumerate(self.bodies) if body.mass > 0.0}
-        around = {body: _next_around(self, body, carrying) for _, body in moving}
-        known = self.annotations
+        moving = [(shape, body) for shape in self._mech.shapes if (body := shape.placed(self._mech)[0]) >= 0]
+        carrying = {body for _, body in moving} | {i for i, body in enumerate(self._mech.bodies) if body.mass > 0.0}
+        around = {body: _next_around(self._mech, body, carrying) for _, body in moving}
+        known = self._mech.annotations
         apart = {frozenset(pair) for pair in known.kept_apart}
         return tuple(
             (a.name, b.name)
             for (a, one), (b, other) in itertools.combinations(moving, 2)
             if one != other and (known.neighbours_touch or (other != around[one] and one != around[other]))
-            if a.may_touch(b) and frozenset((a.link, b.link)) not in apart and can_touch(self, *in_order(self, a, b))
+            if a.may_touch(b)
+            and frozenset((a.link, b.link)) not in apart
+            and can_touch(self._mech, *in_order(self._mech, a, b))
         )
 
-    def with_shape(
-        self: Any, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any
-    ) -> Mechanism:
-        """A copy with a further shape (``lw.contact.Shape``) fixed to a link.
-
-        It touches planes of the ground that all other shapes on moving links touch, as with a floor from
-        ``with_ground``; anything else ``with_ground`` or ``with_contact`` has to say.
-        """
-        return with_shape(self, Shape(name, link, kind, size, pose, **more))
-
-    def with_ground(
-        self: Any,
-        height: float = 0.0,
-        normal: Any = (0.0, 0.0, 1.0),
-        *,
-        friction: float | None = None,
-        shapes: Iterable[str] | None = None,
-        step: float | None = None,
-        name: str = "floor",
-        **numbers: float,
-    ) -> Mechanism:
-        """A copy that stands on a plane fixed to the ground, ``height`` above its origin along ``normal``.
-
-        friction   coefficient of all these contacts; None for that of the other shape, but at least 1
-        shapes     names of those that touch it; None for all that are fixed to moving links
-        step       the step that motions will take, where that is so long that contacts must be softer; None: that of
-                   the file, if it has one
-        numbers    others of ``lw.contact.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
-        """
-        plane = ground_plane(name, height, normal)
-        numbers |= {} if friction is None else {"friction": friction}
-        mech = replace(self, shapes=(*self.shapes, plane), annotations=_on_the_ground(self))
-        if shapes is None:
-            chosen = [one.name for one in self.shapes if one.placed(self)[0] >= 0 and can_touch(self, one, plane)]
-        else:
-            chosen = list(checks.names_of(shapes))
-        if not chosen:
-            raise MechanismError(
-                f"mechanism {self.name!r} has no shapes on moving links that could touch a plane: add some with "
-                "mech.with_shape(name, link, 'sphere', radius, position), or Builder.shape"
-            )
-        return with_contact(mech, [(one, name) for one in chosen], step, numbers)
-
-    def with_contact(self: Any, *pairs: tuple[str, str], step: float | None = None, **numbers: float) -> Mechanism:
-        """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
-        friction=0.5)``; without pairs the numbers of all contacts change.
-
-        step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
-                  softer where steps are so long that what stands would rattle
-        numbers   of ``lw.contact.ContactLaw``
-        """
-        chosen = pairs or [pair.shapes for pair in self.contact_pairs]
-        if not chosen:
-            raise MechanismError(
-                f"nothing of mechanism {self.name!r} touches yet: give it a floor with mech.with_ground(), or name "
-                "pairs of shapes, with_contact(('foot', 'floor'))"
-            )
-        return with_contact(self, chosen, step, numbers)
-
-    def without_contact(self: Any, *shapes: str) -> Mechanism:
+    def without(self, *shapes: str) -> Mechanism:
         """A copy in which these shapes touch nothing; without names, in which nothing touches."""
         for name in shapes:
             self.shape(name)
-        kept = (pair for pair in self.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
-        return replace(self, contact_pairs=tuple(kept))
+        kept = (pair for pair in self._mech.contact_pairs if shapes and not {*pair.shapes} & {*shapes})
+        return replace(self._mech, contact_pairs=tuple(kept))
+
+
+def contact_defaults(mech: Mechanism) -> Defaults:
+    """Numbers that its contacts have by default."""
+    return Defaults(mech, [pair.shapes for pair in mech.contact_pairs])
+
+
+def contact_notes(mech: Mechanism) -> tuple[Note, ...]:
+    """What of its contacts does not act."""
+    boxes = (pair.name for pair in mech.contact_pairs if are_boxes(*map(mech.contact.shape, pair.shapes)))
+    by_corners = tuple(boxes)
+    return (Note(EDGES, by_corners, BY_CORNERS),) if by_corners else ()
+
+
+def with_ground(
+    mech: Mechanism, plane: Shape, shapes: Iterable[str] | None, step: float | None, numbers: dict[str, float]
+) -> Mechanism:
+    """The mechanism on a plane that the named shapes touch, or all that are fixed to moving links."""
+    standing = replace(mech, shapes=(*mech.shapes, plane), annotations=_on_the_ground(mech))
+    if shapes is None:
+        chosen = [x.name for x in mech.shapes if x.placed(mech)[0] >= 0 and can_touch(mech, x, plane)]
+    else:
+        chosen = list(checks.names_of(shapes))
+    if not chosen:
+        raise MechanismError(
+            f"mechanism {mech.name!r} has no shapes on moving links that could touch a plane: add some with "
+            "mech.with_shape(name, link, 'sphere', radius, position), or Builder.shape"
+        )
+    return with_contact(standing, [(name, plane.name) for name in chosen], step, numbers)
 
 
 def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
@@ -187,11 +150,13 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
     whole = replace(mech, shapes=(*mech.shapes, shape))
     if shape.placed(whole)[0] < 0:
         return whole
-    whole = replace(whole, contact_pairs=tuple(_with_new_defaults(mech, whole._contact_defaults)))
+    whole = replace(whole, contact_pairs=tuple(_with_new_defaults(mech, contact_defaults(whole))))
     moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
     touching = {pair.shapes: pair for pair in mech.contact_pairs}
     for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
-        found = [touching.get((name, plane.name)) for name in moving if can_touch(mech, mech.shape(name), plane)]
+        found = [
+            touching.get((name, plane.name)) for name in moving if can_touch(mech, mech.contact.shape(name), plane)
+        ]
         others = [pair for pair in found if pair is not None]
         if others and len(others) == len(found) and can_touch(whole, shape, plane):
             whole = with_contact(whole, [(shape.name, plane.name)], None, {})
@@ -206,18 +171,18 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
 
 def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
     """The link that carries this one, past those between several joints in one place."""
-    parent = mech.parents[body]
+    parent = mech.tree.parents[body]
     while parent >= 0 and parent not in carrying:
-        parent = mech.parents[parent]
+        parent = mech.tree.parents[parent]
     return parent
 
 
-def _on_the_ground(mech: Touching) -> Annotations:
+def _on_the_ground(mech: Mechanism) -> Annotations:
     """What is known, with shapes that have touched nothing so far touching the ground."""
     known: Annotations = mech.annotations
     if all(note.what != WITHOUT_GROUND for note in known.notes):
         return known
-    advice = BETWEEN_LINKS if mech.pairs_between_links else NONE_BETWEEN_LINKS
+    advice = BETWEEN_LINKS if mech.contact.pairs_between_links else NONE_BETWEEN_LINKS
     notes = (
         replace(note, what="link with contact between links", advice=advice) if note.what == WITHOUT_GROUND else note
         for note in known.notes
@@ -244,13 +209,19 @@ def ground_plane(name: str, height: float, normal: Any) -> Shape:
 def with_contact(
     mech: Mechanism, pairs: Iterable[tuple[str, str]], step: float | None, numbers: dict[str, float]
 ) -> Mechanism:
-    """The mechanism with contacts of these pairs added or changed."""
+    """The mechanism with contacts of these pairs added or changed; without pairs, of all that it has."""
+    pairs = list(pairs) or [pair.shapes for pair in mech.contact_pairs]
+    if not pairs:
+        raise MechanismError(
+            f"nothing of mechanism {mech.name!r} touches yet: give it a floor with mech.with_ground(), or name "
+            "pairs of shapes, with_contact(('foot', 'floor'))"
+        )
     for name in numbers:
         checks.one_of("number of a contact", name, LAW)
     if step is not None and not checks.checked_number("the step of contacts", step) > 0.0:
         raise MechanismError(f"the step of contacts must be positive, not {step!r}")
     named = [_two_names(pair) for pair in pairs]
-    asked = [in_order(mech, mech.shape(a), mech.shape(b)) for a, b in named]
+    asked = [in_order(mech, mech.contact.shape(a), mech.contact.shape(b)) for a, b in named]
     defaults = Defaults(mech, [*(pair.shapes for pair in mech.contact_pairs), *((a.name, b.name) for a, b in asked)])
     kept = {frozenset(pair.shapes): pair for pair in _with_new_defaults(mech, defaults)}
     for a, b in asked:
@@ -272,7 +243,7 @@ def with_contact(
 def _with_new_defaults(mech: Mechanism, defaults: Defaults) -> list[ContactPair]:
     """The contacts of a mechanism, whose numbers that are its defaults follow new ones: what may rest on them, and how
     large it is, changes with shapes and pairs that are added."""
-    before, pairs = mech._contact_defaults, []
+    before, pairs = contact_defaults(mech), []
     for pair in mech.contact_pairs:
         old, new = (one.pair(*pair.shapes, pair.law.friction) for one in (before, defaults))
         changed = {name: getattr(new, name) for name in OF_PAIR if getattr(pair, name) == getattr(old, name)}

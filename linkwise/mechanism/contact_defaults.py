@@ -49,7 +49,7 @@ class Defaults:
 
     def pair(self, a: str, b: str, friction: float | None = None, step: float | None = None) -> ContactPair:
         """Two shapes, the second a plane if one is, with numbers for their contact."""
-        shapes = [self._mech.shape(name) for name in (a, b)]
+        shapes = [self._mech.contact.shape(name) for name in (a, b)]
         mobility = sum(map(self._mobility, shapes))
         carried, length = self._carried(shapes)
         gravity = self._gravity(length, step)
@@ -65,11 +65,11 @@ class Defaults:
             smoothing=SMOOTHING * SINK * length,
         )
         made = ContactPair(a, b, law, mass, carried, load)
-        return made.settling(step or self._mech.timestep or 0.0) if is_implicit(self._mech, made) else made
+        return made.settling(step or self._mech.metadata.timestep or 0.0) if is_implicit(self._mech, made) else made
 
     def length(self, pair: ContactPair) -> float:
         """L of a pair."""
-        return self._carried([self._mech.shape(name) for name in pair.shapes])[1]
+        return self._carried([self._mech.contact.shape(name) for name in pair.shapes])[1]
 
     def time(self, pair: ContactPair) -> float:
         """sqrt(L / g) of a pair."""
@@ -92,7 +92,7 @@ class Defaults:
         gravity = float(np.linalg.norm(self._mech.gravity))
         if gravity:
             return gravity
-        step = step or self._mech.timestep
+        step = step or self._mech.metadata.timestep
         time = step / STEP if step else self._mech._scales.time  # that of a spring, infinite without any
         return length / (time if math.isfinite(time) else USUAL_STEP / STEP) ** 2
 
@@ -108,7 +108,7 @@ class Defaults:
     def _heaps(self) -> dict[int, list[int]]:
         """Root of a tree -> the roots of all trees that touch each other or are tied, directly or by others."""
         heaps, mech = {root: [root] for root in self._roots}, self._mech
-        touching = [[mech.shape(name).placed(mech)[0] for name in names] for names in self._pairs]
+        touching = [[mech.contact.shape(name).placed(mech)[0] for name in names] for names in self._pairs]
         tied = [[mech.frame(name).body for name in (x.link_a, x.link_b)] for x in mech.loops if isinstance(x, Loop)]
         mimics = [[i, mech.body_index(x.mimic.joint)] for i, x in enumerate(mech.bodies) if x.mimic]
         for bodies in (*touching, *tied, *mimics):

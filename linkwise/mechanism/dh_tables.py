@@ -73,7 +73,7 @@ def dh_table(mech: Mechanism, link: str | None = None, convention: str = "standa
     require_mechanism(mech)
     one_of("convention", convention, ("standard", "modified"))
     frame = mech.frame(mech.link_names[-1] if link is None else link)
-    chain = mech.path(frame.body)
+    chain = mech.tree.path(frame.body)
     if not chain:
         raise MechanismError(f"{link!r} is fixed to the ground: no joints lead to it")
     poses = _poses_at_zero(mech)

@@ -13,10 +13,10 @@ import numpy as np
 
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
-from linkwise.mechanism.acting import locked, with_efforts
 from linkwise.mechanism.annotation import Coordinates
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
+from linkwise.mechanism.forces import locked, with_efforts
 from linkwise.mechanism.model import Mechanism
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose, RelationWithLocked
 from linkwise.mechanism.poses import checked_pose
@@ -65,7 +65,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
 
 def _joined(mech: Mechanism, pair: ContactPair, places: Sequence[tuple[int, Pose]]) -> bool:
     """Whether two shapes are parts of one rigid body when bodies are where ``places`` says."""
-    bodies = (mech.shape(name).placed(mech)[0] for name in pair.shapes)
+    bodies = (mech.contact.shape(name).placed(mech)[0] for name in pair.shapes)
     return len({places[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy as copied
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -40,21 +41,12 @@ _FIELDS = (
 #: What follows from names, joints and the tree alone, and is not computed again for a variant; and its size, by which
 #: thresholds are, so that they are the same for all.
 _STRUCTURE = (
-    *(
-        "nq",
-        "nv",
-        "n_constraints",
-        "holonomic_rows",
-        "is_nonholonomic",
-        "driven",
-        "joint_names",
-        "link_names",
-        "parents",
-        "children",
-    ),
-    *("_body_of_joint", "_slices", "_coordinate_names"),
-    *("rates_are_velocities", "steps_commute", "_size"),
+    *("nq", "nv", "n_constraints", "joint_names", "link_names", "q_names", "v_names", "tree"),
+    *("constraints.holonomic_rows", "constraints.is_nonholonomic", "constraints.driven"),
+    *("coordinates.rates_are_velocities", "coordinates.steps_commute", "coordinates._numbered"),
+    *("_body_of_joint", "_slices", "_size"),
 )
+_OF_LOOPS = tuple(name for name in _STRUCTURE if "constraints" in name)
 Part = TypeVar("Part")
 
 
@@ -132,7 +124,7 @@ def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
 
 def _with_other_loops(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
     copy = _family_member(mech, family, changed, values)
-    for name in ("n_constraints", "holonomic_rows", "is_nonholonomic", "driven"):
+    for name in _OF_LOOPS:
         copy.__dict__.pop(name, None)
     return copy
 
@@ -147,7 +139,7 @@ def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], 
 
 def _kept_by_variants(mech: Mechanism) -> dict[str, Any]:
     """The values that a variant has too unless it is given others."""
-    return {name: getattr(mech, name) for name in (*_FIELDS, *_STRUCTURE)}
+    return {name: attrgetter(name)(mech) for name in (*_FIELDS, *_STRUCTURE)}
 
 
 def with_numbers(part: Part, **numbers: Any) -> Part:

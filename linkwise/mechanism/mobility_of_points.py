@@ -33,7 +33,7 @@ class PointMobility:
         self._motions: list[np.ndarray] = []  # (6, nv of the joint): [omega; v at the link's origin] per unit velocity
         for body in mech.bodies:
             rotation, start = self.poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
-            (turn, shift), axes, motions = _joint_at(body, mech.place(body.joint).positions(mech.initial))
+            (turn, shift), axes, motions = _joint_at(body, mech.coordinates.place(body.joint).positions(mech.initial))
             along = rotation @ body.rotation @ axes
             position = start + rotation @ body.position + along @ shift
             rotation = along @ turn @ axes.T

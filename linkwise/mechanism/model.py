@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.display import mimebundle, rim
-from linkwise.mechanism import checks, family, resistance, scales
-from linkwise.mechanism.acting import ActingElements
-from linkwise.mechanism.annotated import Annotated
-from linkwise.mechanism.annotation import Annotations
+from linkwise.mechanism import annotation, checks, family, resistance, scales
+from linkwise.mechanism import elements as records
+from linkwise.mechanism.annotation import Annotations, Note
 from linkwise.mechanism.checks import MechanismError
-from linkwise.mechanism.constrained import Constrained
-from linkwise.mechanism.contact import Touching
-from linkwise.mechanism.naming import OF_OTHER_LIBRARIES, NamedCoordinates
-from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, Place, counted_parts
+from linkwise.mechanism.constraints import ConstraintsView, with_loops
+from linkwise.mechanism.contact import (
+    ContactView,
+    contact_notes,
+    ground_plane,
+    with_contact,
+    with_ground,
+    with_shape,
+)
+from linkwise.mechanism.coordinates import CoordinatesView, q_names, v_names
+from linkwise.mechanism.forces import ForcesView, check_elements, with_records, with_switched
+from linkwise.mechanism.metadata import MetadataView
+from linkwise.mechanism.naming import FORMER, OF_OTHER_LIBRARIES, former_attribute
+from linkwise.mechanism.parameters import NO_JOINTS, LimitsView, ParametersView
+from linkwise.mechanism.parts import Body, Constant, Constraint, Frame, counted_parts
 from linkwise.mechanism.shapes import ContactPair, Shape, check_shapes
+from linkwise.mechanism.tree import Tree
 
 GROUND = "ground"
-NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinates, Annotated):
+class Mechanism(Constant):
     """A tree of bodies with optional loops. Build one with ``Builder``, a reader or ``linkwise.mechanisms``.
 
     name      for messages and generated code
@@ -41,10 +50,13 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     frames    name -> Frame: every link name and "ground"
     gravity   (3,) in the ground frame
     loops     joints that close loops of the tree, and couplings of joints
-    annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``groups``
+    annotations   what is known beyond how it moves: see ``notes``, ``initial``, ``postures``, ``metadata``
     elements      actuators, tendons and other records (``elements.py``) of what acts on it
     switched_off  (kind, name), ...: what of the elements and of the joints does not act (``with_acting``)
     shapes, contact_pairs   simple shapes fixed to links, and which of them push each other apart
+
+    All else that belongs together is a view: ``tree``, ``coordinates``, ``parameters``, ``limits``, ``forces``,
+    ``contact``, ``constraints``, ``metadata``.
     """
 
     name: str
@@ -70,7 +82,9 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         for name in ("loops", "shapes", "contact_pairs"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         self._check_references()
-        self._check_elements()
+        object.__setattr__(self, "elements", records.checked(self.elements))
+        object.__setattr__(self, "switched_off", tuple((kind, name) for kind, name in self.switched_off))
+        check_elements(self)
 
     def _carried(self, frame: Frame) -> Frame:
         """The frame, which knows the link that carries it."""
@@ -119,6 +133,16 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Number of velocity coordinates."""
         return sum(body.nv for body in self.bodies)
 
+    @cached_property
+    def n_constraints(self) -> int:
+        """Number of scalar constraints: 6 minus the degrees of freedom of the joint for every loop, 1 for couplings."""
+        return sum(loop.n_constraints for loop in self.loops)
+
+    @property
+    def n_ctrl(self) -> int:
+        """Number of control inputs: of actuators that act."""
+        return len(self.forces.actuators)
+
     @property
     def n_links(self) -> int:
         """Number of moving links, one per moving joint."""
@@ -134,42 +158,59 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Moving links, one per moving joint, in body order."""
         return tuple(body.link for body in self.bodies)
 
+    @cached_property
+    def q_names(self) -> tuple[str, ...]:
+        """One name per number of q: the joint's, or "joint.x" of joints with several; quaternions are "joint.qw",
+        "joint.qx", ...  States by joint take these too, and "joint.roll", ".pitch", ".yaw" of orientations."""
+        return q_names(self.bodies)
+
+    @cached_property
+    def v_names(self) -> tuple[str, ...]:
+        """One name per number of v: the joint's, or "joint.x" of joints with several; of joints with quaternions
+        "joint.wx", ..., the angular velocity, and "joint.vx", ..., both along the axes of the child."""
+        return v_names(self.bodies)
+
+    # Views ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Which body hangs on which: parents, children, paths."""
+        return Tree(tuple(body.parent for body in self.bodies))
+
     @property
-    def frame_names(self) -> tuple[str, ...]:
-        """Every name that a ``link`` argument accepts: the ground, moving links and links welded to either."""
-        return tuple(self.frames)
+    def coordinates(self) -> CoordinatesView:
+        """Names and places of coordinates by joint, and what kind of coordinates they are."""
+        return CoordinatesView(self)
 
-    # Tree ----------------------------------------------------------------------------------------------------------
+    @property
+    def parameters(self) -> ParametersView:
+        """Masses, inertias, armature, damping, friction and springs as arrays."""
+        return ParametersView(self)
 
-    @cached_property
-    def parents(self) -> tuple[int, ...]:
-        """Index of each body's parent, -1 for the ground."""
-        return tuple(body.parent for body in self.bodies)
+    @property
+    def limits(self) -> LimitsView:
+        """Limits of q, v and joint forces as arrays."""
+        return LimitsView(self)
 
-    @cached_property
-    def children(self) -> tuple[tuple[int, ...], ...]:
-        """Indices of each body's children."""
-        children: list[list[int]] = [[] for _ in self.bodies]
-        for index, parent in enumerate(self.parents):
-            if parent >= 0:
-                children[parent].append(index)
-        return tuple(map(tuple, children))
+    @property
+    def forces(self) -> ForcesView:
+        """Force elements: which act, actuators and their ranges, tendons."""
+        return ForcesView(self)
 
-    def subtree(self, index: int) -> tuple[int, ...]:
-        """Body ``index`` and everything it carries, ascending."""
-        inside = {index}
-        for i in range(index + 1, len(self.bodies)):
-            if self.parents[i] in inside:
-                inside.add(i)
-        return tuple(sorted(inside))
+    @property
+    def contact(self) -> ContactView:
+        """Shapes by name, elementary contacts, pairs that could touch."""
+        return ContactView(self)
 
-    def path(self, index: int) -> tuple[int, ...]:
-        """Bodies from the one next to the ground out to ``index``, both included; empty for the ground (-1)."""
-        path = []
-        while index >= 0:
-            path.append(index)
-            index = self.parents[index]
-        return tuple(reversed(path))
+    @property
+    def constraints(self) -> ConstraintsView:
+        """Rows of constraints, drives, the mechanism at a time."""
+        return ConstraintsView(self)
+
+    @property
+    def metadata(self) -> MetadataView:
+        """Keyframes, groups, motors, the time step and looks of its file."""
+        return MetadataView(self)
 
     # Lookup by name ------------------------------------------------------------------------------------------------
 
@@ -193,22 +234,14 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
             raise MechanismError(f"mechanism {self.name!r} has no moving joint {joint!r}: {self._joint_hint(joint)}")
         return self._body_of_joint[joint]
 
-    def moving_link_index(self, link: str) -> int:
-        """Index of the body whose own frame is the named link: one that a joint moves, no frame welded to it."""
-        if link in self.link_names:
-            return self.link_names.index(link)
-        if link not in self.frames:
-            return self.link_names.index(checks.one_of("moving link", link, self.link_names))
-        body = self.frames[link].body
-        welded = f"welded to {self.link_names[body]!r}: name that moving link" if body >= 0 else "fixed to the ground"
-        raise ValueError(f"{link!r} of mechanism {self.name!r} is {welded}")
-
     def _joint_hint(self, name: str) -> str:
         """What may have been meant where a joint was asked for."""
-        if any(self.coordinate_place(quantity, name) is not None for quantity in "qv"):
-            joint = self.joint_of_coordinate(name)
+        if any(self.coordinates.index(quantity, name) is not None for quantity in "qv"):
+            joint = self.coordinates.joint_of(name)
             return f"that is one coordinate of joint {joint!r}; name the joint here, with a number for each coordinate"
-        if (told := self.loop_hint(name)) or name not in self.frames:  # pins of linkages are called like their frames
+        if (
+            told := self.constraints.hint(name)
+        ) or name not in self.frames:  # pins of linkages are called like their frames
             return told or checks.did_you_mean(name, self._body_of_joint)
         body = self.frames[name].body
         mover = "which no joint moves" if body < 0 else f"which joint {self.bodies[body].joint!r} moves"
@@ -222,38 +255,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """Where the named joint's velocity coordinates are in v; for a mimic joint those of the joint it follows."""
         return self._slices[self.body_index(joint)][1]
 
-    def place(self, joint: str) -> Place:
-        """Where the named joint's own coordinates are, with the ratio and offset of a joint that mimics another; or one
-        of its coordinates, "joint.x", where rates are velocities."""
-        if joint not in self._body_of_joint and (one := self.single_place(joint)) is not None:
-            return one
-        body = self.bodies[self.body_index(joint)]
-        ratio, offset = (body.mimic.ratio, body.mimic.offset) if body.mimic else (1.0, 0.0)
-        return Place(joint, self.q_index(joint), self.v_index(joint), ratio, offset)
-
-    # The configuration manifold --------------------------------------------------------------------------------------
-
-    @cached_property
-    def rates_are_velocities(self) -> bool:
-        """Whether dq/dt = v for all joints: then q is a set of ordinary coordinates."""
-        return all(body.kind.rates_are_velocities for body in self.bodies)
-
-    @cached_property
-    def structure_constants(self) -> NDArray[np.float64]:
-        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
-        joints whose steps do not commute, such as those that rotate freely."""
-        constants = np.zeros((self.nv,) * 3)
-        for body in self.bodies:
-            if not body.mimic:
-                own = self.v_index(body.joint)
-                constants[own, own, own] = body.kind.structure_constants
-        return _read_only(constants)
-
-    @cached_property
-    def steps_commute(self) -> bool:
-        """Whether two steps along tangent vectors may be taken in either order."""
-        return all(body.kind.steps_commute for body in self.bodies)
-
     def frame(self, name: str) -> Frame:
         """The named frame: a link, moving or welded, or "ground"; its ``link`` is the moving one that carries it."""
         if not isinstance(name, str):
@@ -264,56 +265,25 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
             )
         return self.frames[name]
 
-    # Parameters ----------------------------------------------------------------------------------------------------
+    # Scales and knowledge --------------------------------------------------------------------------------------------
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What of the file, or of contact, does not act: how many, where, and what to do.  ``forces.active`` has what
+        does."""
+        return (*self.annotations.notes, *contact_notes(self))
 
     @cached_property
-    def masses(self) -> NDArray[np.float64]:
-        """(n_links,) mass of each body."""
-        return _read_only(np.array([body.mass for body in self.bodies], dtype=float))
+    def initial(self) -> NDArray[np.float64]:
+        """(nq,) the configuration that the file starts from (``qpos0`` of MJCF); neutral where it says nothing."""
+        return annotation.configuration(self.bodies, self.annotations.initial)
 
     @cached_property
-    def coms(self) -> NDArray[np.float64]:
-        """(n_links, 3) centre of mass of each body in its link frame."""
-        return _read_only(np.array([body.com for body in self.bodies], dtype=float).reshape(-1, 3))
-
-    @cached_property
-    def inertias(self) -> NDArray[np.float64]:
-        """(n_links, 3, 3) inertia of each body about its centre of mass, along the axes of its link frame."""
-        return _read_only(np.array([body.inertia for body in self.bodies], dtype=float).reshape(-1, 3, 3))
-
-    @cached_property
-    def q_lower(self) -> NDArray[np.float64]:
-        """(nq,) lower limits of q, -inf where there is none; those of joints that mimic others are not among them."""
-        return self._of_joints("limits.lower")
-
-    @cached_property
-    def q_upper(self) -> NDArray[np.float64]:
-        """(nq,) upper limits of q, inf where there is none; those of joints that mimic others are not among them."""
-        return self._of_joints("limits.upper")
-
-    @cached_property
-    def v_limit(self) -> NDArray[np.float64]:
-        """(nv,) the largest ``|v|``, inf where there is no limit."""
-        return self._of_joints("limits.velocity")
-
-    @cached_property
-    def effort_limit(self) -> NDArray[np.float64]:
-        """(nv,) the largest joint forces and torques, inf where there is no limit."""
-        return self._of_joints("limits.effort")
-
-    @cached_property
-    def armature(self) -> NDArray[np.float64]:
-        """(nv,) reflected rotor inertias; those of joints that mimic others are not among them, here and below."""
-        return self._of_joints("armature")
-
-    def _of_joints(self, which: str) -> NDArray[np.float64]:
-        values = map(attrgetter(which), (body for body in self.bodies if not body.mimic))
-        return _read_only(np.array([x for of_joint in values for x in of_joint], dtype=float))
-
-    @cached_property
-    def mimic_joints(self) -> tuple[str, ...]:
-        """Joints that move with others, by name."""
-        return tuple(body.joint for body in self.bodies if body.mimic)
+    def postures(self) -> Mapping[str, NDArray[np.float64]]:
+        """Named configurations (nq,): keyframes of MJCF, group states of SRDF; joints they leave out are as in
+        ``initial``."""
+        start, named = self.annotations.initial, self.annotations.postures
+        return MappingProxyType({name: annotation.configuration(self.bodies, start, own) for name, own in named})
 
     @cached_property
     def _size(self) -> tuple[float, float]:
@@ -324,12 +294,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     def _scales(self) -> scales.Scales:
         """Characteristic length, mass and time: ``linkwise.mechanism.scales``."""
         return scales.measure(self)
-
-    @cached_property
-    def singular_joints(self) -> tuple[str, ...]:
-        """Independent joints that can move while nothing with inertia does: the mass matrix of the tree is singular at
-        every configuration, and no force law gives them an acceleration."""
-        return tuple(one.joint for one in self._massless_joints)
 
     @cached_property
     def _massless_joints(self) -> tuple[resistance.MasslessJoint, ...]:
@@ -346,11 +310,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         """What it shares with variants that differ in numbers only; there from the first of them on."""
         return family.Family(self.frames)
 
-    def with_shared_code(self) -> Mechanism:
-        """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
-        of one are the same to the last bit, whichever others were computed before it."""
-        return family.alike(self)
-
     def with_gravity(self, gravity: Any) -> Mechanism:
         """A copy in another field of gravity, (3,) in the ground frame."""
         return family.variant(self, [family.GRAVITY], gravity=checks.checked_array("gravity", gravity, (3,)))
@@ -363,24 +322,6 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
         frames; joints that mimic a locked one are locked with it.
         """
         return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
-
-    def with_armature(self, armature: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``, or
-        joints as keywords; or a number for all joints but floating ones."""
-        return _edit().set_of_joints(self, "armature", _edit().by_joint("armature", armature, named, self))
-
-    def with_damping(self, damping: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with this viscous damping in the joints, given as for ``with_armature``.
-
-        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and whatever else looks at ``acting``; the
-        functions of plain dynamics do not.
-        """
-        return _edit().set_of_joints(self, "damping", _edit().by_joint("damping", damping, named, self))
-
-    def with_springs(self, stiffness: Mapping[str, Any], /, rest: Mapping[str, Any] = NO_JOINTS) -> Mechanism:
-        """A copy with springs of this stiffness in the joints, given as for ``with_armature``, that are at rest at the
-        coordinates ``rest``; where that says nothing, where springs of the joint were at rest before, at first zero."""
-        return _edit().set_springs(self, stiffness, rest)
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of
@@ -411,16 +352,65 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
 
         return attached(self, other, frame, pose, prefix)
 
-    def with_inertial_parameters(self, parameters: Any, strict: bool = True) -> Mechanism:
-        """A copy with these numbers, (10 n_links,) in the order of ``lw.estimation.inertial_parameters``.
+    def with_loops(self, *loops: Constraint) -> Mechanism:
+        """A copy with loops and couplings added, ``with_loops(first, second)``."""
+        return with_loops(self, loops)
 
-        With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
-        Numbers identified from torques often are such, as torques see some combinations only:
-        ``lw.estimation.physical_parameters`` gives the nearest that are not.
+    def with_acting(self, *only: Any, **kinds: Any) -> Mechanism:
+        """A copy in which other elements act: ``with_acting(False)`` nothing, ``with_acting(True)`` everything,
+        ``with_acting("damping", "actuators")`` these kinds alone; ``with_acting(limits=False)`` switches one kind,
+        ``with_acting(actuators=("hip", "knee"))`` lets these alone of a kind act.
+
+        Kinds are springs, damping, friction, limits, actuators, tendons, gravity_compensation, fluid and contact.
         """
-        from linkwise.mechanism.inertial_parameters import with_inertial_parameters
+        return with_switched(self, only, kinds)
 
-        return with_inertial_parameters(self, parameters, strict)
+    def with_elements(self, *elements: Any) -> Mechanism:
+        """A copy with further actuators, tendons and the like (``lw.forces.Actuator``, ``lw.forces.Tendon``, ...).
+
+        Where ``metadata.actuated_joints`` is known, the joints that new actuators drive are among them.
+        """
+        return with_records(self, (*self.elements, *elements))
+
+    def with_shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Mechanism:
+        """A copy with a further shape (``lw.contact.Shape``) fixed to a link.
+
+        It touches planes of the ground that all other shapes on moving links touch, as with a floor from
+        ``with_ground``; anything else ``with_ground`` or ``with_contact`` has to say.
+        """
+        return with_shape(self, Shape(name, link, kind, size, pose, **more))
+
+    def with_ground(
+        self,
+        height: float = 0.0,
+        normal: Any = (0.0, 0.0, 1.0),
+        *,
+        friction: float | None = None,
+        shapes: Iterable[str] | None = None,
+        step: float | None = None,
+        name: str = "floor",
+        **numbers: float,
+    ) -> Mechanism:
+        """A copy that stands on a plane fixed to the ground, ``height`` above its origin along ``normal``.
+
+        friction   coefficient of all these contacts; None for that of the other shape, but at least 1
+        shapes     names of those that touch it; None for all that are fixed to moving links
+        step       the step that motions will take, where that is so long that contacts must be softer; None: that of
+                   the file, if it has one
+        numbers    others of ``lw.contact.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
+        """
+        numbers |= {} if friction is None else {"friction": friction}
+        return with_ground(self, ground_plane(name, height, normal), shapes, step, numbers)
+
+    def with_contact(self, *pairs: tuple[str, str], step: float | None = None, **numbers: float) -> Mechanism:
+        """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
+        friction=0.5)``; without pairs the numbers of all contacts change.
+
+        step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
+                  softer where steps are so long that what stands would rattle
+        numbers   of ``lw.contact.ContactLaw``
+        """
+        return with_contact(self, pairs, step, numbers)
 
     def save(self, path: Any, strict: bool = False, meshes: bool = False) -> None:
         """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
@@ -445,7 +435,9 @@ class Mechanism(Constant, Constrained, ActingElements, Touching, NamedCoordinate
     if not TYPE_CHECKING:  # for which all names would be there
 
         def __getattr__(self, name: str) -> Any:
-            """Names what is called otherwise here."""
+            """Attributes that have moved; names what is called otherwise here."""
+            if name in FORMER:
+                return former_attribute(self, name)
             meant = OF_OTHER_LIBRARIES.get(name)
             hint = f"; here: {meant}" if meant else ""
             raise AttributeError(f"'Mechanism' object has no attribute {name!r}{hint}", name=name, obj=self)
@@ -461,11 +453,6 @@ def _edit() -> Any:
     from linkwise.mechanism import edit
 
     return edit
-
-
-def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    array.flags.writeable = False
-    return array
 
 
 def require_mechanism(mech: Any) -> None:

@@ -1,14 +1,15 @@
-"""Names of single coordinates, the part of ``Mechanism`` that is about them; what files call kinds of loops."""
+"""Other names: of former versions and of other libraries for attributes of a mechanism, of files for kinds of loops."""
 
 from __future__ import annotations
 
 import re
-from functools import cached_property
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from linkwise.mechanics.joints import ANGLE, QUATERNION
-from linkwise.mechanism.checks import MechanismError
-from linkwise.mechanism.parts import Body, Place
+from linkwise.mechanism.checks import warn_caller
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
 
 #: What models of Pinocchio and MuJoCo, and people, call attributes and methods of a mechanism.
 OF_OTHER_LIBRARIES = {
@@ -22,35 +23,34 @@ OF_OTHER_LIBRARIES = {
     "names": "joint_names",
     "joints": "joint_names, or bodies, which have joints with all their numbers",
     "links": "link_names, or bodies",
-    "limits": "q_lower, q_upper, v_limit and effort_limit",
-    "joint_limits": "q_lower and q_upper",
-    "lowerPositionLimit": "q_lower",
-    "upperPositionLimit": "q_upper",
-    "velocityLimit": "v_limit",
-    "effortLimit": "effort_limit",
-    "jnt_range": "q_lower and q_upper",
-    "lower_limits": "q_lower",
-    "upper_limits": "q_upper",
-    "lower_limit": "q_lower",
-    "upper_limit": "q_upper",
-    "lower": "q_lower",
-    "upper": "q_upper",
-    "q_min": "q_lower",
-    "q_max": "q_upper",
-    "position_limits": "q_lower and q_upper",
-    "velocity_limits": "v_limit",
-    "velocity_limit": "v_limit",
-    "v_max": "v_limit",
-    "effort_limits": "effort_limit",
-    "torque_limits": "effort_limit",
-    "tau_max": "effort_limit",
+    "joint_limits": "limits.lower and limits.upper",
+    "lowerPositionLimit": "limits.lower",
+    "upperPositionLimit": "limits.upper",
+    "velocityLimit": "limits.velocity",
+    "effortLimit": "limits.effort",
+    "jnt_range": "limits.lower and limits.upper",
+    "lower_limits": "limits.lower",
+    "upper_limits": "limits.upper",
+    "lower_limit": "limits.lower",
+    "upper_limit": "limits.upper",
+    "lower": "limits.lower",
+    "upper": "limits.upper",
+    "q_min": "limits.lower",
+    "q_max": "limits.upper",
+    "position_limits": "limits.lower and limits.upper",
+    "velocity_limits": "limits.velocity",
+    "velocity_limit": "limits.velocity",
+    "v_max": "limits.velocity",
+    "effort_limits": "limits.effort",
+    "torque_limits": "limits.effort",
+    "tau_max": "limits.effort",
     "dof": "nv, of the tree; linkwise.constraints.degrees_of_freedom(mech) where there are loops",
     "ndof": "nv, of the tree; linkwise.constraints.degrees_of_freedom(mech) where there are loops",
     "body_names": "link_names",
-    "actuator_ctrlrange": "ctrl_range",
-    "body_mass": "masses",
-    "dof_damping": "damping, by degree of freedom",
-    "dof_armature": "armature, by degree of freedom",
+    "actuator_ctrlrange": "forces.ctrl_range",
+    "body_mass": "parameters.masses",
+    "dof_damping": "parameters.damping, by degree of freedom",
+    "dof_armature": "parameters.armature, by degree of freedom",
     "geom_friction": "contact_pairs, with the friction of each; with_contact(friction=...) changes it",
     "geoms": "shapes, and contact_pairs of those that touch",
     "sensors": "not read: linkwise.frame_velocity, contact_points and others compute what sensors measure",
@@ -65,103 +65,103 @@ OF_OTHER_LIBRARIES = {
     "addJoint": "linkwise.Builder().joint",
     "createData": "not needed: functions take the mechanism and arrays",
     "copy": "not needed: mechanisms do not change, with_... give changed copies",
-    "mass": "masses, of the links: masses.sum() is that of all",
-    "total_mass": "masses.sum()",
-    "inertia": "inertias",
-    "com": "coms, of the links in their frames; linkwise.center_of_mass(mech, q) is that of all",
+    "mass": "parameters.masses, of the links: parameters.masses.sum() is that of all",
+    "total_mass": "parameters.masses.sum()",
+    "inertia": "parameters.inertias",
+    "com": "parameters.coms, of the links in their frames; linkwise.center_of_mass(mech, q) is that of all",
     "neutral": "linkwise.neutral(mech)",
     "referenceConfigurations": "postures",
     "qpos0": "initial",
     "q0": "initial",
     "key_qpos": "postures",
-    "opt": "gravity and timestep",
+    "opt": "gravity and metadata.timestep",
     "add_payload": "with_payload, which gives a copy",
     "lock": "with_locked",
     "attach": "with_mechanism, or with_payload for a rigid body",
 }
-ANGLES = ("roll", "pitch", "yaw")  # by which orientations can be given: rotations about fixed axes x, y, z
+
+#: Attributes of version 0.1 that have moved into views; the old names go with version 0.3.
+FORMER = {
+    "acting": "forces.active",
+    "acts": "forces.acts",
+    "actuated_joints": "metadata.actuated_joints",
+    "actuator_names": "forces.actuator_names",
+    "actuators": "forces.actuators",
+    "armature": "parameters.armature",
+    "at_time": "constraints.at_time",
+    "children": "tree.children",
+    "coms": "parameters.coms",
+    "constraint_index": "constraints.rows",
+    "contact_parts": "contact.parts",
+    "contact_step": "contact.step",
+    "coordinate_names": "coordinates.names",
+    "coordinate_place": "coordinates.index",
+    "ctrl_range": "forces.ctrl_range",
+    "damping": "parameters.damping",
+    "drive_rates": "constraints.drive_rates",
+    "driven": "constraints.driven",
+    "drives_at": "constraints.drives_at",
+    "effort_limit": "limits.effort",
+    "frame_names": "frames",
+    "friction": "parameters.friction",
+    "groups": "metadata.groups",
+    "holonomic_rows": "constraints.holonomic_rows",
+    "idle": "forces.idle",
+    "independent_joints": "metadata.independent_joints",
+    "inertias": "parameters.inertias",
+    "integrator": "metadata.integrator",
+    "is_nonholonomic": "constraints.is_nonholonomic",
+    "joint_of_coordinate": "coordinates.joint_of",
+    "keyframes": "metadata.keyframes",
+    "looks": "metadata.looks",
+    "loop_hint": "constraints.hint",
+    "loop_index": "constraints.index",
+    "masses": "parameters.masses",
+    "mimic_joints": "coordinates.mimic_joints",
+    "moving_link_index": "parameters.link_index",
+    "n_activation": "forces.n_activation",
+    "pairs_between_links": "contact.pairs_between_links",
+    "parents": "tree.parents",
+    "path": "tree.path",
+    "place": "coordinates.place",
+    "q_lower": "limits.lower",
+    "q_upper": "limits.upper",
+    "rates_are_velocities": "coordinates.rates_are_velocities",
+    "shape": "contact.shape",
+    "single_place": "coordinates.single_place",
+    "singular_joints": "parameters.singular_joints",
+    "spring_rest": "parameters.spring_rest",
+    "steps_commute": "coordinates.steps_commute",
+    "stiffness": "parameters.stiffness",
+    "structure": "constraints.structure",
+    "structure_constants": "coordinates.structure_constants",
+    "subtree": "tree.subtree",
+    "tendons": "forces.tendons",
+    "timestep": "metadata.timestep",
+    "v_limit": "limits.velocity",
+    "waits_for_time": "constraints.waits_for_time",
+    "with_actuated": "metadata.with_actuated",
+    "with_armature": "parameters.with_armature",
+    "with_damping": "parameters.with_damping",
+    "with_distances": "constraints.with_distances",
+    "with_groups": "metadata.with_groups",
+    "with_inertial_parameters": "parameters.with_inertial",
+    "with_initial": "metadata.with_initial",
+    "with_postures": "metadata.with_postures",
+    "with_shared_code": "parameters.with_shared_code",
+    "with_springs": "parameters.with_springs",
+    "without_contact": "contact.without",
+    "without_drives": "constraints.without_drives",
+    "without_elements": "forces.without",
+}
 
 
-class NamedCoordinates:
-    """Numbers of q and v by name."""
-
-    bodies: tuple[Body, ...]
-
-    @cached_property
-    def q_names(self) -> tuple[str, ...]:
-        """One name per number of q: the joint's, or "joint.x" of joints with several; quaternions are "joint.qw",
-        "joint.qx", ...  States by joint take these too, and "joint.roll", ".pitch", ".yaw" of orientations."""
-        return tuple(_named(body, one.name) for body in self._own for one in body.kind.measures("q"))
-
-    @cached_property
-    def v_names(self) -> tuple[str, ...]:
-        """One name per number of v: the joint's, or "joint.x" of joints with several; of joints with quaternions
-        "joint.wx", ..., the angular velocity, and "joint.vx", ..., both along the axes of the child."""
-        found = []
-        for body in self._own:
-            has_quaternion = any(one.of == QUATERNION for one in body.kind.measures("q"))
-            for one in body.kind.measures("v"):
-                letter = "w" if one.of == ANGLE else "v"
-                found.append(_named(body, letter + one.name[-1:] if has_quaternion else one.name))
-        return tuple(found)
-
-    def coordinate_names(self, quantity: str) -> tuple[str, ...]:
-        """One name per number of "q" or "v": the joint's, or ``joint[k]`` where it has several."""
-        if quantity not in ("q", "v"):
-            raise MechanismError(f"coordinates are those of 'q' or 'v', not {quantity!r}")
-        return self._coordinate_names[quantity]
-
-    def coordinate_place(self, quantity: str, name: str) -> int | None:
-        """Where in "q" or "v" a single coordinate is, by either of its names; None if there is none."""
-        return self._coordinate_places[quantity].get(name)
-
-    def single_place(self: Any, name: str) -> Place | None:
-        """The place of one coordinate of a joint with several, whose rate is its velocity; None of other names."""
-        place = self.coordinate_place("q", name)
-        if place is None:
-            return None
-        body = self.bodies[self.body_index(self.joint_of_coordinate(name))]
-        if not body.kind.rates_are_velocities:
-            raise MechanismError(
-                f"{name!r} is one number of an orientation or position whose rate is no velocity of its own: name the "
-                f"whole joint {body.joint!r}"
-            )
-        velocity = self.v_index(body.joint).start + place - self.q_index(body.joint).start
-        return Place(name, slice(place, place + 1), slice(velocity, velocity + 1), 1.0, 0.0)
-
-    def joint_of_coordinate(self, name: str) -> str:
-        """The joint that a name of a coordinate begins with."""
-        return re.sub(r"\[\d+\]$", "", name) if name.endswith("]") else name.rpartition(".")[0]
-
-    @property
-    def _own(self) -> list[Body]:
-        return [body for body in self.bodies if not body.mimic]
-
-    @cached_property
-    def _coordinate_names(self) -> dict[str, tuple[str, ...]]:
-        names: dict[str, list[str]] = {"q": [], "v": []}
-        for body in self.bodies:
-            for quantity, count in (("q", body.nq), ("v", body.nv)):
-                names[quantity] += [body.joint] if count == 1 else [f"{body.joint}[{k}]" for k in range(count)]
-        return {quantity: tuple(one) for quantity, one in names.items()}
-
-    @cached_property
-    def _coordinate_places(self) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {}
-        for quantity, named in (("q", self.q_names), ("v", self.v_names)):
-            pairs = zip(self.coordinate_names(quantity), named, strict=True)
-            found[quantity] = {name: k for k, names in enumerate(pairs) for name in names}
-        return found
-
-
-def coordinate_measures(mech: Any, quantity: str) -> tuple[str, ...]:
-    """What every number of q measures: "angle", "length", "quaternion" or "other"; of other quantities, those of v."""
-    of = "q" if quantity == "q" else "v"
-    return tuple(one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(of))
-
-
-def _named(body: Body, measure: str) -> str:
-    return f"{body.joint}.{measure}" if measure else body.joint
+def former_attribute(mech: Mechanism, name: str) -> Any:
+    """What an old name of an attribute stands for, with a warning that says its new name."""
+    now = FORMER[name]
+    warn_caller(f"Mechanism.{name} is Mechanism.{now} now; the old name goes with version 0.3", DeprecationWarning)
+    value = attrgetter(now)(mech)
+    return tuple(value) if name == "frame_names" else value
 
 
 def word_of(kind: str) -> str:

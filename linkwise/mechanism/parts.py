@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
+HELD = "held:"  # how names of loops begin that hold frames where they are
+
 
 class Constant:
     """Equality, hashing and pickling by content for frozen dataclasses that hold arrays."""
@@ -273,6 +275,11 @@ class Loop(Constant):
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
 
     @property
+    def holds_frame(self) -> bool:
+        """Whether it holds a frame where that is (``hold_frames``, ``hold_contacts``)."""
+        return self.name.startswith(HELD)
+
+    @property
     def n_constraints(self) -> int:
         """Number of scalar constraints: 6 minus the degrees of freedom of a joint."""
         return self.kind.n_constraints
@@ -287,7 +294,7 @@ class Loop(Constant):
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
         """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
         branches."""
-        ways = (set(mech.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
+        ways = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
         return tuple(sorted(set.symmetric_difference(*ways)))
 
     def check(self, mech: Mechanism) -> None:
@@ -401,7 +408,7 @@ class Coupling(Constant):
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
-                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.place(joint)
+                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
             except MechanismError as error:
                 raise MechanismError(f"coupling {self.name!r}: {error}") from None
             if kind.nv != 1 or not kind.rates_are_velocities:
@@ -478,7 +485,7 @@ def counted_parts(mech: Mechanism) -> str:
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, what in (
-        (len(mech.mimic_joints), "mimic joint"),
+        (len(mech.coordinates.mimic_joints), "mimic joint"),
         *((tied.count(what), what) for what in ("loop", "distance rod", "contact", "coupling", "drive")),
         (len(mech.contact_pairs), "contact pair"),
     ):

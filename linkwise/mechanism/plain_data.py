@@ -112,7 +112,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Drive) or callable(value):
         raise MechanismError(
             "drives are functions of time, and ratios may be functions of coordinates, which files do not hold: save "
-            "mech.spanning_tree, or mech.at_time(t)"
+            "mech.spanning_tree, or mech.constraints.at_time(t)"
         )
     if isinstance(value, joints.LoopKind):
         return _joint_data(value)

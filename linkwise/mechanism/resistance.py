@@ -81,7 +81,7 @@ def inertia_error(mech: Mechanism, what: str) -> MechanismError:
 def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> None:
     """Refuse mechanisms whose mass matrix is singular at every configuration; ``within_loops``: that of the motions
     which the loops allow."""
-    if mech.singular_joints and not (within_loops and mech.loops and mech._loops_resist is not False):
+    if mech.parameters.singular_joints and not (within_loops and mech.loops and mech._loops_resist is not False):
         raise inertia_error(mech, what)
 
 
@@ -237,7 +237,7 @@ def _skew(vector: np.ndarray) -> np.ndarray:
 def _massless_at(mech: Mechanism, rng: np.random.Generator) -> tuple[MasslessJoint, ...]:
     """The massless joints at a random configuration."""
     joints = _Sweep(mech, rng).massless()
-    if joints and mech.mimic_joints:  # as free joints they would move without mass; perhaps not so together
+    if joints and mech.coordinates.mimic_joints:  # as free joints they would move without mass; perhaps not so together
         leaders = dict.fromkeys(body.mimic.joint for body in mech.bodies if body.mimic)
         joints = _Sweep(mech, rng, tuple(leaders)).massless()
     return joints
@@ -348,7 +348,7 @@ class _Sweep:
         while waiting:
             parent, motion = waiting.pop()
             velocity = np.append(motion[:3], motion[3:] * self.links[parent].length)
-            for child in self.mech.children[parent]:
+            for child in self.mech.tree.children[parent]:
                 if child not in self.links:
                     continue
                 link = self.links[child]

@@ -7,7 +7,6 @@ import numpy as np
 from linkwise.mechanics.joints import QUATERNION
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.naming import coordinate_measures
 
 
 def within_range_of(
@@ -28,11 +27,11 @@ def within_range_of(
 
 def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(nq,), (nq,), (nv,): lower, upper and velocity limits that keep mimic joints within their own limits too."""
-    lower, upper, fastest = mech.q_lower.copy(), mech.q_upper.copy(), mech.v_limit.copy()
+    lower, upper, fastest = mech.limits.lower.copy(), mech.limits.upper.copy(), mech.limits.velocity.copy()
     for body in mech.bodies:
         if body.mimic is None:
             continue
-        place, bounds = mech.place(body.joint), (body.limits.lower[0], body.limits.upper[0])
+        place, bounds = mech.coordinates.place(body.joint), (body.limits.lower[0], body.limits.upper[0])
         if place.ratio == 0.0:
             if not bounds[0] <= place.offset <= bounds[1]:
                 raise MechanismError(
@@ -49,7 +48,7 @@ def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _refuse_strange_limits(mech: Mechanism, lower: np.ndarray, upper: np.ndarray) -> None:
     mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
-    for name, a, b, of in zip(mech.coordinate_names("q"), lower, upper, coordinate_measures(mech, "q"), strict=True):
+    for name, a, b, of in zip(mech.coordinates.names("q"), lower, upper, mech.coordinates.measures("q"), strict=True):
         if a > b:
             whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
             raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")

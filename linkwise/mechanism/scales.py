@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from linkwise.mechanics.joints import LENGTH, Joint, LoopKind
 from linkwise.mechanics.spatial import Matrix3, Vector3
-from linkwise.mechanism.naming import coordinate_measures
 from linkwise.mechanism.parts import Loop
 
 if TYPE_CHECKING:
@@ -73,12 +72,12 @@ class Scales:
 
 def scales(mech: Mechanism) -> Scales:
     """The scales of a mechanism, computed once."""
-    return mech.structure._scales
+    return mech.constraints.structure._scales
 
 
 def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
-    return np.array([of == LENGTH for of in coordinate_measures(mech, quantity)], dtype=bool)
+    return np.array([of == LENGTH for of in mech.coordinates.measures(quantity)], dtype=bool)
 
 
 def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
@@ -105,7 +104,11 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
 def size(mech: Mechanism) -> tuple[float, float]:
     """Length and mass of a mechanism, computed from its data."""
     length = _length(mech)
-    mass = float(mech.masses.max(initial=0.0)) or float(np.abs(mech.inertias).max(initial=0.0)) / length**2 or 1.0
+    mass = (
+        float(mech.parameters.masses.max(initial=0.0))
+        or float(np.abs(mech.parameters.inertias).max(initial=0.0)) / length**2
+        or 1.0
+    )
     return length, mass
 
 
@@ -114,7 +117,9 @@ def measure(mech: Mechanism) -> Scales:
     length, mass = mech._size
     of_q, of_v = (np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("q", "v"))
     gravity = float(np.linalg.norm(mech.gravity))
-    squared_rate = gravity / length or float((mech.stiffness * of_v**2).max(initial=0.0)) / (mass * length**2)
+    squared_rate = gravity / length or float((mech.parameters.stiffness * of_v**2).max(initial=0.0)) / (
+        mass * length**2
+    )
     for array in (of_q, of_v):
         array.flags.writeable = False
     return Scales(length, mass, 1.0 / math.sqrt(squared_rate) if squared_rate else math.inf, of_q, of_v)

@@ -245,7 +245,7 @@ class ContactPair:
 
 def is_implicit(mech: Mechanism, pair: ContactPair) -> bool:
     """Whether implicit steps take a contact implicitly: one with a plane or box that is fixed to the ground."""
-    other = mech.shape(pair.shape_b)
+    other = mech.contact.shape(pair.shape_b)
     return by_parts(other) and other.placed(mech)[0] < 0
 
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules below are parts of these
     from ..dynamics.state_checks import check_state
     from ..mechanism import LimitWarning
-    from ..simulation.functions import held
-    from ..simulation.step_kernels import step_kernel
-    from ..simulation.steps import rollout_methods
     from .events import Event, Occurrence, joint_passes, velocity_zero, when
+    from .forces import held
+    from .step import rollout_methods
+    from .step_kernels import step_kernel
 
 _HOMES = {
     "..dynamics.state_checks": ("check_state",),
     "..mechanism": ("LimitWarning",),
-    "..simulation.functions": ("held",),
-    "..simulation.step_kernels": ("step_kernel",),
-    "..simulation.steps": ("rollout_methods",),
+    ".forces": ("held",),
+    ".step_kernels": ("step_kernel",),
+    ".step": ("rollout_methods",),
     ".events": ("Event", "Occurrence", "joint_passes", "velocity_zero", "when"),
 }
 __all__ = [

@@ -57,28 +57,29 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     if not isinstance(q, np.ndarray):
         return  # on a GPU: looking at it would wait for what runs there
     least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
-    inside = (q >= mech.q_lower - least) & (q <= mech.q_upper + least)
+    inside = (q >= mech.limits.lower - least) & (q <= mech.limits.upper + least)
     by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
-    if inside.all() and not mech.mimic_joints and not by_default:  # the usual case, quickly
+    if inside.all() and not mech.coordinates.mimic_joints and not by_default:  # the usual case, quickly
         return
     beyond = []
-    for joint in mech.acting.get("limits", ()):
-        limits, own = mech.bodies[mech.body_index(joint)].limits, mech.place(joint).positions(q)
+    for joint in mech.forces.active.get("limits", ()):
+        limits, own = mech.bodies[mech.body_index(joint)].limits, mech.coordinates.place(joint).positions(q)
         over, depths = _beyond(limits, own), _depths(mech, joint)
         far = (over > GIVE * depths) & ~_meant(mech, joint, own, GIVE * depths)
         if joint in by_default:
-            far |= (over > depths) & (own == mech.place(joint).positions(mech.initial))
+            far |= (over > depths) & (own == mech.coordinates.place(joint).positions(mech.initial))
         if far.any():
             state = np.unravel_index(int(np.argmax(np.where(far, over, -np.inf))), over.shape)
             at, bounds = own[state], (limits.lower[state[-1]], limits.upper[state[-1]])
             beyond.append(f"{joint!r} at {at:.4g}, outside {bounds[0]:.4g} .. {bounds[1]:.4g}")
     if beyond:
         more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
-        clipped = "mech.with_initial(np.clip(mech.initial, mech.q_lower, mech.q_upper)) starts so by default"
-        always = f"; {clipped}" if by_default else ""
+        clipped = "np.clip(mech.initial, mech.limits.lower, mech.limits.upper)"
+        always = f"; mech.metadata.with_initial({clipped}) starts so by default" if by_default else ""
         warn_caller(
             f"the motion of mechanism {mech.name!r} starts beyond limits that act, and is pushed back: "
-            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.q_lower, mech.q_upper) is within them{always}",
+            f"{', '.join(beyond[:MOST_NAMES])}{more}; np.clip(q, mech.limits.lower, mech.limits.upper) is "
+            f"within them{always}",
             LimitWarning,
         )
 
@@ -86,14 +87,14 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
 def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
     pairs, how deep they are, and what to do."""
-    acting = {pair.name for pair in mech.contact_pairs if mech.acts("contact", pair.name)}
+    acting = {pair.name for pair in mech.contact_pairs if mech.forces.acts("contact", pair.name)}
     if not isinstance(q, np.ndarray) or not q.size or not acting:
         return
-    parts = mech.contact_parts
+    parts = mech.contact.parts
     with np.errstate(all="ignore"):  # of configurations that are no numbers
         gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap.reshape(-1, len(parts))
     margins = np.array([pair.law.margin for pair in parts])
-    sizes = np.array([mech._contact_scales[pair.name][0] for pair in parts])
+    sizes = np.array([mech.contact.scales[pair.name][0] for pair in parts])
     depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
     deepest: dict[str, float] = {}
     for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
@@ -104,7 +105,7 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
     more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
     moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
-    apart = "" if moving.isdisjoint(deepest) else "; mech.without_contact(shape) lets shapes of links overlap"
+    apart = "" if moving.isdisjoint(deepest) else "; mech.contact.without(shape) lets shapes of links overlap"
     warn_caller(
         f"the motion of mechanism {mech.name!r} starts with shapes inside of each other, and they are pushed apart: "
         f"{', '.join(named[:MOST_NAMES])}{more}; lw.contact.place_on_ground(mech, q) lifts a free base until it just "
@@ -116,15 +117,15 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
 
 def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:
     """The bodies that carry two shapes; -1 for the ground."""
-    return [mech.shape(name).placed(mech)[0] for name in shapes]
+    return [mech.contact.shape(name).placed(mech)[0] for name in shapes]
 
 
 def _beyond_by_default(mech: Mechanism) -> frozenset[str]:
     """Joints with limits that act, and that are beyond them in neutral, which is where they start: no file says where,
     and nobody else has."""
     found = []
-    for joint in mech.acting.get("limits", ()):
-        start = mech.place(joint).positions(mech.initial)
+    for joint in mech.forces.active.get("limits", ()):
+        start = mech.coordinates.place(joint).positions(mech.initial)
         over = _beyond(mech.bodies[mech.body_index(joint)].limits, start)
         if _leader(mech, joint) not in dict(mech.annotations.initial) and (over > _depths(mech, joint)).any():
             found.append(joint)
@@ -138,7 +139,7 @@ def _meant(mech: Mechanism, joint: str, own: np.ndarray, give: np.ndarray) -> np
     places += [mech.postures[name] for name, posture in known.postures if leader in dict(posture)]
     meant = np.zeros(own.shape, dtype=bool)
     for place in places:
-        meant |= np.abs(own - mech.place(joint).positions(place)) <= give
+        meant |= np.abs(own - mech.coordinates.place(joint).positions(place)) <= give
     return meant
 
 
@@ -164,14 +165,14 @@ def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
     if passive is None or not passive.elements:
         return
     stopped = {element.joint for element in passive.elements if isinstance(element, Stop)}
-    free = [repr(joint) for joint in mech.acting.get("limits", ()) if joint not in stopped]
+    free = [repr(joint) for joint in mech.forces.active.get("limits", ()) if joint not in stopped]
     if free:
         more = f" and {len(free) - MOST_NAMES} more" if len(free) > MOST_NAMES else ""
         warn_caller(
             f"passive takes the place of limits too: those of {', '.join(free[:MOST_NAMES])}{more} of mechanism "
             f"{mech.name!r} do not act. lw.forces.Passive.of(mech, limit_stiffness=...) has stops, "
-            "mech.with_springs(...) and "
-            "mech.with_damping(...) change joints and keep limits, mech.with_acting(limits=False) says that none act",
+            "mech.parameters.with_springs(...) and mech.parameters.with_damping(...) change joints and keep limits, "
+            "mech.with_acting(limits=False) says that none act",
             LimitWarning,
         )
 
@@ -186,9 +187,9 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
     if not (change > LOOPS.velocity_by_mistake * speed).any():
         return
-    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.drive_rates
+    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.constraints.drive_rates
     violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
-    loop = max(mech.loops, key=lambda one: violations[mech.constraint_index(one.name)].max(initial=0.0))
+    loop = max(mech.loops, key=lambda one: violations[mech.constraints.rows(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
     warn_caller(
         f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
@@ -315,7 +316,7 @@ def warn_of_creep(mech: Mechanism, method: str, acting: Acting, step: float, v: 
 
 def _missing(mech: Mechanism, law: Friction, v: np.ndarray) -> np.ndarray:
     """(n, nv of the joint): the part of its friction by which a joint is resisted less than the law says."""
-    place = mech.place(law.joint)
+    place = mech.coordinates.place(law.joint)
     friction = _friction(mech, law)
     rates = np.nan_to_num(np.abs(v[:, place.v_index] * place.ratio))
     full = rates / np.hypot(rates, _speeds(mech, law))
@@ -347,7 +348,7 @@ LONG_ENOUGH = 0.4  # sqrt(L / g) inside the cone from which on rollouts are judg
 
 def rubs(mech: Mechanism) -> bool:
     """Whether friction of contacts acts."""
-    return any(pair.law.friction > 0.0 and mech.acts("contact", pair.name) for pair in mech.contact_pairs)
+    return any(pair.law.friction > 0.0 and mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs)
 
 
 def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -357,7 +358,7 @@ def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> 
     friction, damping, slow = (
         np.array([getattr(pair.law, name) for pair in pairs]) for name in ("friction", "damping", "slip_speed")
     )
-    acts = np.array([mech.acts("contact", pair.name) for pair in pairs])
+    acts = np.array([mech.forces.acts("contact", pair.name) for pair in pairs])
     with np.errstate(all="ignore"):  # motions that are no numbers any more slip nowhere: who asked for them sees it
         points = contact_points(mech, q, v, explicit=step or True)
         pressed = np.sum(points.force * points.normal, axis=-1)
@@ -369,7 +370,7 @@ def slips(mech: Mechanism, step: float | None, q: np.ndarray, v: np.ndarray) -> 
 
 def _contact_parts(mech: Mechanism, step: float | None) -> tuple[ContactPair, ...]:
     """Elementary contacts as explicit steps of a length take them; None for steps that become shorter by themselves."""
-    return tuple(pair.softened(step) if step else pair for pair in mech.contact_parts)
+    return tuple(pair.softened(step) if step else pair for pair in mech.contact.parts)
 
 
 def warn_of_slip(mech: Mechanism, method: str, step: float | None, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
@@ -378,7 +379,7 @@ def warn_of_slip(mech: Mechanism, method: str, step: float | None, t: np.ndarray
     if len(t) < 2 or not rubs(mech):
         return
     slip, inside = slips(mech, step, q, v)
-    slow = np.array([pair.law.slip_speed for pair in mech.contact_parts])
+    slow = np.array([pair.law.slip_speed for pair in mech.contact.parts])
     weights = _weights(t).reshape(-1, *[1] * (slip.ndim - 1))
     distance, time = (np.sum(weights * x, axis=0) for x in (slip, inside))
     too_fast = distance > LEAST_SLIP * slow * time
@@ -407,7 +408,7 @@ def warn_of_slip_in_rollout(
     if not rubs(mech):
         return
     pairs = _contact_parts(mech, step)
-    units = np.array([mech._contact_scales[pair.name][1] for pair in pairs])
+    units = np.array([mech.contact.scales[pair.name][1] for pair in pairs])
     copies = _some(q[..., 0, 0].size, MOST_COPIES)
     durations = np.abs(np.broadcast_to(lasting, q.shape[:-2])).reshape(-1)[copies]
     if not durations.sum() > LONG_ENOUGH * units.min(initial=np.inf):
@@ -448,10 +449,10 @@ def check_bodies(mech: Mechanism, name: str, values: np.ndarray) -> None:
         return _check_not_negative(name, values)
     bodies = [mech.link_names.index(link)] if link else list(range(mech.n_links))
     if kind == "mass":
-        values, own, needed = values[..., None] if link else values, mech.masses[bodies], "positive"
+        values, own, needed = values[..., None] if link else values, mech.parameters.masses[bodies], "positive"
         wrong = ~(values > 0.0) & ((own > 0.0) | (values != 0.0))
     elif kind == "inertia":
-        values, own = values[..., None, :, :] if link else values, mech.inertias[bodies]
+        values, own = values[..., None, :, :] if link else values, mech.parameters.inertias[bodies]
         wrong, needed = ~_positive(values) & _positive(own), "a matrix without negative principal moments"
     else:
         return

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, fminbound
 
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
-from ..simulation.functions import Function, answer
+from .forces import Function, answer
 
 __all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
 
@@ -69,7 +69,7 @@ def joint_passes(
 
     Angles are as in q: they count revolutions.
     """
-    own = mech.place(joint)
+    own = mech.coordinates.place(joint)
     k = _checked(joint, own.q_index, coordinate)
     return when(lambda t, q, v: own.positions(q)[k] - value, f"{joint} passes {value:g}", direction, terminal)
 
@@ -78,7 +78,7 @@ def velocity_zero(
     mech: Mechanism, joint: str, coordinate: int = 0, direction: int = 0, terminal: bool = False
 ) -> Event:
     """The event that a velocity of the named joint passes through zero: where it reverses."""
-    own = mech.place(joint)
+    own = mech.coordinates.place(joint)
     k = _checked(joint, own.v_index, coordinate)
     return when(lambda t, q, v: own.velocities(v)[k], f"{joint} turns back", direction, terminal)
 

@@ -15,8 +15,8 @@ import scipy.integrate
 from ..constraints.coordinates import ChartError
 from ..mechanics.algorithms.steps_in_variables import methods_in
 from ..mechanism import Mechanism, MechanismError
-from ..simulation.steps import IMPLICIT
 from .singular import Arc
+from .step import IMPLICIT
 from .system import FullState, Stepper, System
 
 ADAPTIVE: dict[str, Any] = {

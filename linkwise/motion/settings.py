@@ -15,8 +15,8 @@ from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.scales import scales
-from ..simulation.steps import check_method
 from .integrators import ADAPTIVE, MULTISTEP, whole_steps
+from .step import check_method
 
 COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
@@ -130,7 +130,7 @@ def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) ->
         raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
     if asked.baumgarte is not None and stabilization != "baumgarte":
         raise ValueError("baumgarte=(alpha, beta) needs stabilization='baumgarte'")
-    if keep_energy and mech.driven:
+    if keep_energy and mech.constraints.driven:
         raise ValueError("keep_energy is for free motions: drives change the energy")
     if keep_energy and (stabilization != "projection" or coordinates != "joint"):
         raise ValueError("keep_energy needs stabilization='projection' and coordinates='joint'")
@@ -158,15 +158,15 @@ def _check_coordinates(mech: Mechanism, asked: Settings, independent: Any) -> No
     coordinates = asked.coordinates
     if independent is not None and coordinates != "independent":
         raise ValueError("independent=... needs coordinates='independent'")
-    if mech.driven and not mech.waits_for_time:
+    if mech.constraints.driven and not mech.constraints.waits_for_time:
         raise MechanismError(
             f"mechanism {mech.name!r} is what drives make of it at one time: simulate the mechanism itself, and not "
             "what at_time(t) gives"
         )
-    if mech.driven and coordinates != "joint":
+    if mech.constraints.driven and coordinates != "joint":
         raise MechanismError(f"drives of mechanism {mech.name!r} move joints: use coordinates='joint'")
     if mech.loops and asked.method in SYMPLECTIC:
-        law = "; nonholonomic constraints leave no such coordinates" if mech.is_nonholonomic else ""
+        law = "; nonholonomic constraints leave no such coordinates" if mech.constraints.is_nonholonomic else ""
         raise MechanismError(
             f"method={asked.method!r} is symplectic in canonical coordinates, and momenta that the loops of mechanism "
             f"{mech.name!r} tie together are none{law}: take an adaptive method or 'rk4'"

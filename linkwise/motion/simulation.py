@@ -22,6 +22,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import ByJoint, real_numbers, state_arrays
 from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
+from ..mechanics.elements.law import Acting
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -32,9 +33,6 @@ from ..mechanism import (
 )
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.scales import scales
-from ..simulation.forces import Forces
-from ..simulation.functions import Function
-from ..simulation.steps import fixed_steps, warn_of_long_steps
 from .checks import (
     rubs,
     warn_of_creep,
@@ -46,9 +44,12 @@ from .checks import (
     warn_of_starts_in_penetration,
 )
 from .events import Event, Occurrence, Watch
+from .forces import Forces, Function
 from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed, Headway, IntegrationFailed, Step
 from .settings import GIVEN, Settings, check_positive, checked, with_floats
 from .singular import SingularPositions
+from .step import Step as CompiledStep
+from .step import fixed_steps, warn_of_long_steps
 from .system import Chart, FullState, IndependentCoordinates, Manifold, System
 from .trajectory import KEEP, Dense, End, Trajectory
 
@@ -117,8 +118,9 @@ def simulate(
     forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
                     or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints
-    ctrl            control inputs of the actuators (``mech.actuator_names``), in the forms of ``control``: None (zero),
-                    ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions too
+    ctrl            control inputs of the actuators (``mech.forces.actuator_names``), in the forms of ``control``: None
+                    (zero), ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions
+                    too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
@@ -145,7 +147,7 @@ def simulate(
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)
-    now = mech.at_time(0.0)
+    now = mech.constraints.at_time(0.0)
     q, v = _initial_state(now, q0, v0, method, coordinates, passive)
     if mech.loops and stabilization is None:  # which leaves them as they are
         warn_if_open(now, constraints.position_error(now, q))
@@ -182,7 +184,7 @@ def resumed(
     acting = resolved(mech, before.passive, *_fixed_steps(settings))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
     settings = settings.found(time_unit=settings.time_unit or scales(mech).time_of(end.v, duration))
-    manifold = _manifold(mech.at_time(end.t), settings, end.q.shape[:-1])
+    manifold = _manifold(mech.constraints.at_time(end.t), settings, end.q.shape[:-1])
     system = _system(mech, settings, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
@@ -269,7 +271,7 @@ def _followed(
         warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = ""
-        if mech.waits_for_time and not batch:
+        if mech.constraints.waits_for_time and not batch:
             why = _dead_centre(mech, start.state[0], last.state[0], last.t)
         message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {why}{record.failure}"
         raise SimulationError(message, trajectory) from record.failure
@@ -330,7 +332,7 @@ def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         if system.forces.acting is not None:
-            warn_of_long_steps(system.mech, _step_name(settings), system.forces.acting.acting, step)
+            warn_of_long_steps(system.mech, _compiled_step(settings, system.forces.acting.acting), step)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
@@ -341,14 +343,14 @@ def _check_free(keep_energy: bool, *forces: Any) -> None:
         raise ValueError(NOT_FREE)
 
 
-def _step_name(settings: Settings) -> str:
-    """The name of fixed steps in the coordinates of a motion."""
-    other = settings.coordinates in VARIABLES and settings.method not in ADAPTIVE
-    return f"{settings.coordinates}_{settings.method}" if other else settings.method
+def _compiled_step(settings: Settings, acting: Acting) -> CompiledStep:
+    """The fixed steps of a motion, in its coordinates."""
+    coordinates = settings.coordinates if settings.coordinates in VARIABLES else "joint"
+    return CompiledStep(settings.method, acting, coordinates=coordinates)
 
 
 def _fixed_steps(settings: Settings) -> tuple[float | None, float | None]:
-    return fixed_steps(_step_name(settings), settings.step)
+    return fixed_steps(settings.method, settings.step, coordinates=settings.coordinates)
 
 
 def _check_activation(forces: Forces, coordinates: str) -> None:
@@ -383,15 +385,15 @@ def _passive(passive: Any) -> Passive | None:
 
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
     """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
-    now = mech.at_time(t)
+    now = mech.constraints.at_time(t)
     rank = constraints.generic_rank(now, start)
     if not rank or constraints.conditioning(now, q, rank) > DEAD_CENTRE * constraints.conditioning(now, start, rank):
         return ""
-    names = ", ".join(map(repr, mech.driven))
-    plural = "s" if len(mech.driven) > 1 else ""
+    names = ", ".join(map(repr, mech.constraints.driven))
+    plural = "s" if len(mech.constraints.driven) > 1 else ""
     return (
         f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
-        "lw.linkages.range_of_motion(mech.without_drives(), joint) says how far a joint goes. "
+        "lw.linkages.range_of_motion(mech.constraints.without_drives(), joint) says how far a joint goes. "
     )
 
 
@@ -425,7 +427,7 @@ def _initial_state(
     warn_of_starts_in_penetration(mech, q)
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
     return (
-        (q, constraints.project(mech, q, v)[1]) if mech.driven and v0 is None else (q, v)
+        (q, constraints.project(mech, q, v)[1]) if mech.constraints.driven and v0 is None else (q, v)
     )  # as slow as drives let it be
 
 

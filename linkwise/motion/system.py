@@ -40,9 +40,9 @@ from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, r
 from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
-from ..simulation.forces import DIFFERENCE, Forces
-from ..simulation.steps import ACTIVATION, OneStep, drifted, kick_bias
+from .forces import DIFFERENCE, Forces
 from .singular import SingularPositions
+from .step import ACTIVATION, Step, drifted, kick_bias
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -77,7 +77,7 @@ class Manifold:
     @property
     def corrects(self) -> bool:
         """Whether a state may be off by more than what the integrator is responsible for."""
-        return self.projects or not self.mech.rates_are_velocities
+        return self.projects or not self.mech.coordinates.rates_are_velocities
 
     @property
     def is_that_of_compiled_steps(self) -> bool:
@@ -120,7 +120,7 @@ class Manifold:
 
     def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         rank, tolerance = self.singular.rank, self.tolerance
-        if self.mech.driven:  # by as far as the drives move between two times
+        if self.mech.constraints.driven:  # by as far as the drives move between two times
             return constraints.project(self.mech, q, v, energy, tolerance, largest=math.inf, rank=rank)
         return constraints.project(self.mech, q, v, energy, tolerance, rank=rank)
 
@@ -131,7 +131,11 @@ class Manifold:
         return v * np.sqrt(ratio)[..., None]
 
     def with_unit_quaternions(self, q: np.ndarray) -> np.ndarray:
-        return q if self.mech.rates_are_velocities else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)
+        return (
+            q
+            if self.mech.coordinates.rates_are_velocities
+            else tree.integrate(self.mech, q, np.zeros(self.mech.nv), 0.0)
+        )
 
     def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
         """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
@@ -313,7 +317,7 @@ class System(ABC):
     @property
     def units(self) -> np.ndarray:
         """(n,): units of the numbers of x, by the mechanism's length and the time unit of the motion."""
-        time = [self.forces.time_unit] if self.mech.waits_for_time else []
+        time = [self.forces.time_unit] if self.mech.constraints.waits_for_time else []
         return np.concatenate([self.mechanical_units, np.ones(self.forces.n_activation), time])
 
     @property
@@ -337,7 +341,7 @@ class System(ABC):
     @property
     def _tail_size(self) -> int:
         """How many of the last numbers of x are activations or the time."""
-        return self.forces.n_activation + self.mech.waits_for_time
+        return self.forces.n_activation + self.mech.constraints.waits_for_time
 
     def mechanical(self, x: np.ndarray) -> np.ndarray:
         """x without activations and the time; a view."""
@@ -350,11 +354,11 @@ class System(ABC):
 
     def at_time_of(self, x: np.ndarray) -> Manifold:
         """The constraints at the time of x, which is the same for all states of a batch."""
-        if not self.mech.waits_for_time or not x.size:
+        if not self.mech.constraints.waits_for_time or not x.size:
             return self.manifold
         t = float(x.flat[-1])
         if t != self._latest_time[0]:
-            self._latest_time = t, self.manifold.of_mechanism(self.mech.at_time(t))
+            self._latest_time = t, self.manifold.of_mechanism(self.mech.constraints.at_time(t))
         return self._latest_time[1]
 
     def _with_tail(self, mechanical: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -368,7 +372,7 @@ class System(ABC):
     def _rates_of_all(self, *rates: np.ndarray | None) -> np.ndarray:
         """dx/dt of the rates of its parts; None where there are no activations."""
         parts = [part for part in rates if part is not None]
-        if self.mech.waits_for_time:
+        if self.mech.constraints.waits_for_time:
             parts.append(np.ones((*parts[0].shape[:-1], 1)))
         return np.concatenate(parts, axis=-1)
 
@@ -382,10 +386,10 @@ class System(ABC):
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
     ) -> np.ndarray:
         """(m, ..., nv): at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
-        if not self.mech.waits_for_time:
+        if not self.mech.constraints.waits_for_time:
             return self.manifold.accelerations(q, v, tau, wrenches)
         pushes = [None] * len(t) if wrenches is None else wrenches
-        moments = (self.manifold.of_mechanism(self.mech.at_time(float(time))) for time in t)
+        moments = (self.manifold.of_mechanism(self.mech.constraints.at_time(float(time))) for time in t)
         rows = zip(moments, q, v, np.broadcast_to(tau, v.shape), pushes, strict=True)
         return np.array([manifold.accelerations(*row) for manifold, *row in rows]).reshape(v.shape)
 
@@ -529,7 +533,7 @@ class FullState(System):
     ) -> np.ndarray:
         q, y = parts
         y_rates, v = self.variables.motion(manifold, q, y, tau, wrenches)
-        moved = v if self.mech.rates_are_velocities else tree.coordinate_rates(self.mech, q, v)
+        moved = v if self.mech.coordinates.rates_are_velocities else tree.coordinate_rates(self.mech, q, v)
         return self._rates_of_all(moved, y_rates, changes)
 
     def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -560,7 +564,7 @@ class FullState(System):
     def singular(self) -> SingularPositions | None:
         """What is done near singular positions, where steps must heed them: where there are constraints, and these do
         not depend on time (a drive stops in a dead centre)."""
-        return self.manifold.singular if self.mech.loops and not self.mech.waits_for_time else None
+        return self.manifold.singular if self.mech.loops and not self.mech.constraints.waits_for_time else None
 
     @cached_property
     def in_joints(self) -> FullState | None:
@@ -589,10 +593,12 @@ class FullState(System):
     def compiled_step(self, method: str) -> Stepper | None:
         """On constraints, states that the compiled step cannot be relied on for are left to the step from the rates."""
         joints, constrained = self.coordinates == "joint", bool(self.mech.loops)
-        if self.mech.waits_for_time or (constrained and not (joints and self.manifold.is_that_of_compiled_steps)):
+        if self.mech.constraints.waits_for_time or (
+            constrained and not (joints and self.manifold.is_that_of_compiled_steps)
+        ):
             return None
         chosen = methods_in(self.coordinates)[method]
-        compiled = self._compiled(method if joints else f"{self.coordinates}_{method}", chosen.evaluations)
+        compiled = self._compiled(method, chosen.evaluations)
         if compiled is None:
             return None
         if not constrained:
@@ -606,8 +612,8 @@ class FullState(System):
 
         return step
 
-    def _compiled(self, name: str, evaluations: int) -> Callable[..., Any] | None:
-        """What the compiled step of rollouts of this name gives for (t, x, h); None where something comes between the
+    def _compiled(self, method: str, evaluations: int) -> Callable[..., Any] | None:
+        """What the compiled step of rollouts of this method gives for (t, x, h); None where something comes between the
         stages of the method, which ask for rates so many times."""
         forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
         elements = forces.elements if evaluations > 1 else forces.acting  # whatever changes is looked at once
@@ -619,7 +625,7 @@ class FullState(System):
             sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
             acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
             constant = forces.commanded
-        kernel = kernel_function(self.mech, OneStep(name, acting, more), None)
+        kernel = kernel_function(self.mech, Step(method, acting, more, self.coordinates), None)
 
         def step(t: float, x: np.ndarray, h: float) -> Any:
             self._count[0] += evaluations
@@ -639,10 +645,10 @@ class FullState(System):
         controller's part; of closed mechanisms along the constraint manifold (spencer2004 4.4).  None in other
         variables than joint velocities, with Baumgarte's terms, which act across the manifold, and where constraints
         depend on time."""
-        if self.coordinates != "joint" or self.manifold.baumgarte is not None or self.mech.waits_for_time:
+        if self.coordinates != "joint" or self.manifold.baumgarte is not None or self.mech.constraints.waits_for_time:
             return None
         rates_of_q = None
-        if not self.mech.rates_are_velocities:
+        if not self.mech.coordinates.rates_are_velocities:
             rates_of_q = jacobian_of(compile("coordinate_rates", self.mech), wrt=("q", "v"), tangent=False)
         nq, nv = self.mech.nq, self.mech.nv
         plain, more = np.hstack([np.zeros((nq, nq)), np.eye(nq, nv)]), np.zeros((nq, self.forces.n_activation))
@@ -753,7 +759,7 @@ class IndependentCoordinates(System):
     def _at(self, x: np.ndarray) -> tuple[LocalParametrization, np.ndarray, np.ndarray]:
         """The chart at the time of x, y and dy/dt."""
         local = self._local
-        if self.mech.waits_for_time:
+        if self.mech.constraints.waits_for_time:
             local = replace(local, mechanism=self.at_time_of(x).mech)
         y, rate = np.split(self.mechanical(x), 2)
         return local, y, rate
@@ -800,10 +806,12 @@ class IndependentCoordinates(System):
     def _rotated(self, q: np.ndarray) -> float:
         """The largest angle by which a spherical or floating joint is away from the origin of the chart: the structure
         constants times a rotation vector have its angle as eigenvalues, times the imaginary unit."""
-        if self.mech.rates_are_velocities:
+        if self.mech.coordinates.rates_are_velocities:
             return 0.0
         step = tree.difference(self.mech, self._local.origin, q)
-        return float(np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.structure_constants, 1))).max(initial=0.0))
+        return float(
+            np.abs(np.linalg.eigvals(np.tensordot(step, self.mech.coordinates.structure_constants, 1))).max(initial=0.0)
+        )
 
     def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
         """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""

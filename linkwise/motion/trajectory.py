@@ -38,11 +38,11 @@ from ..mechanism import (
     warn_caller,
     without_functions,
 )
-from ..simulation.steps import fixed_steps
 from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
 from .settings import Settings
+from .step import fixed_steps
 from .system import Chart
 
 BETWEEN = 8  # samples looked at in each interval where a peak is searched
@@ -174,7 +174,11 @@ class Trajectory(Tabular):
     @property
     def _elements(self) -> Resolved | None:
         """What acted."""
-        return resolved(self.mechanism, self.passive, *fixed_steps(self.settings.method, self.settings.step))
+        return resolved(
+            self.mechanism,
+            self.passive,
+            *fixed_steps(self.settings.method, self.settings.step, coordinates=self.settings.coordinates),
+        )
 
     @cached_property
     def passive_energy(self) -> Float64Array:
@@ -192,7 +196,7 @@ class Trajectory(Tabular):
 
     @cached_property
     def actuator_forces(self) -> Float64Array:
-        """(m, ..., n_ctrl): of each actuator, in the order of ``mech.actuator_names``; see
+        """(m, ..., n_ctrl): of each actuator, in the order of ``mech.forces.actuator_names``; see
         ``acting.actuator_forces``."""
         ctrl, activation = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
         return actuator_forces(self.mechanism, self.q, self.v, ctrl=ctrl, activation=activation)
@@ -210,15 +214,15 @@ class Trajectory(Tabular):
     @cached_property
     def velocity_error(self) -> Float64Array:
         """(m, ...): the norm of G v, how fast loops open."""
-        rates = self.by_moments(lambda now, v: v[..., :1] * 0.0 + now.drive_rates, self.v)
+        rates = self.by_moments(lambda now, v: v[..., :1] * 0.0 + now.constraints.drive_rates, self.v)
         return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0] - rates, axis=-1)
 
     def by_moments(self, function: Callable[..., Any], *arrays: np.ndarray) -> Float64Array:
         """A function of the mechanism and arrays with the times in front; of each moment, where drives change it."""
-        if not self.mechanism.waits_for_time:
+        if not self.mechanism.constraints.waits_for_time:
             return function(self.mechanism, *arrays)
         rows = zip(self.t.tolist(), *arrays, strict=True)
-        return np.array([function(self.mechanism.at_time(t), *row) for t, *row in rows])
+        return np.array([function(self.mechanism.constraints.at_time(t), *row) for t, *row in rows])
 
     @cached_property
     def loop_condition(self) -> Float64Array:
@@ -267,10 +271,12 @@ class Trajectory(Tabular):
         """(m, ...) by drive: the force, or moment, that it exerts along what it drives, under all that acted: the
         torque of a motor; times the velocity of what it drives, its power.  At the samples, the ends of steps unless
         ``simulate`` is told others: ``drive_peaks`` looks between them, ``resampled`` makes more."""
-        if not self.mechanism.driven:
+        if not self.mechanism.constraints.driven:
             return {}
         forces = -self._multipliers
-        return {name: forces[..., self.mechanism.constraint_index(name).start] for name in self.mechanism.driven}
+        return {
+            name: forces[..., self.mechanism.constraints.rows(name).start] for name in self.mechanism.constraints.driven
+        }
 
     @cached_property
     def drive_peaks(self) -> dict[str, Peak]:
@@ -341,7 +347,7 @@ class Trajectory(Tabular):
         when, t0, t1 = (x.reshape(-1, *(1,) * (self.q.ndim - 1)) for x in (times, self.t[i], self.t[i + 1]))
         rates, bends = zip(*(self._coordinate_rates(k) for k in (i, i + 1)), strict=True)
         q, v = quintic(when, t0, t1, self.q[i], self.q[i + 1], *rates, *bends)
-        if not self.mechanism.rates_are_velocities:
+        if not self.mechanism.coordinates.rates_are_velocities:
             still = np.zeros(self.mechanism.nv)
             q, rates_there = tree.integrate(self.mechanism, q, still, 0.0), v
             v = (np.linalg.pinv(self._rate_derivatives(q, still)[..., self.mechanism.nq :]) @ rates_there[..., None])[
@@ -352,7 +358,7 @@ class Trajectory(Tabular):
     def _coordinate_rates(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dq/dt = N(q) v and its own rate, d(N v)/dq dq/dt + N a."""
         q, v, a = self.q[samples], self.v[samples], self.a[samples]
-        if self.mechanism.rates_are_velocities:
+        if self.mechanism.coordinates.rates_are_velocities:
             return v, a
         rates = tree.coordinate_rates(self.mechanism, q, v)
         changes = np.concatenate([rates, a], axis=-1)
@@ -457,9 +463,7 @@ class Trajectory(Tabular):
     def to_xarray(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
         and actuators; needs xarray."""
-        from ..simulation.labelled import dataset
-
-        return dataset(self)
+        return _dataset(self)
 
     def table(self) -> tuple[list[str], Float64Array]:
         """Names (t, q.elbow, q.base[0], ..., v.elbow, ...) and values (m, columns) of what ``to_csv`` writes: time,
@@ -468,11 +472,11 @@ class Trajectory(Tabular):
             raise MechanismError("a table has one motion: pick one of the batch with trajectory.member(index)")
         names, columns = ["t"], [self.t[:, None]]
         for what, values in (("q", self.q), ("v", self.v), ("a", self.a), ("tau", self.tau)):
-            coordinates = self.mechanism.coordinate_names("q" if what == "q" else "v")
+            coordinates = self.mechanism.coordinates.names("q" if what == "q" else "v")
             names += [f"{what}.{coordinate}" for coordinate in coordinates]
             columns.append(values)
         if self.ctrl is not None and self.ctrl.shape[-1]:
-            names += [f"ctrl.{name}" for name in self.mechanism.actuator_names]
+            names += [f"ctrl.{name}" for name in self.mechanism.forces.actuator_names]
             columns.append(self.ctrl)
         for name in ("kinetic_energy", "potential_energy", "passive_energy"):
             names.append(name)
@@ -520,7 +524,9 @@ def _drive_peaks(motion: Trajectory) -> dict[str, Peak]:
     found = {}
     shares = np.linspace(0.0, 1.0, BETWEEN, endpoint=False)
     times = np.append((motion.t[:-1, None] + shares * np.diff(motion.t)[:, None]).ravel(), motion.t[-1:])
-    dense = _resampled(motion, np.unique(times)) if motion.mechanism.driven and len(motion.t) > 1 else motion
+    dense = (
+        _resampled(motion, np.unique(times)) if motion.mechanism.constraints.driven and len(motion.t) > 1 else motion
+    )
     for name, forces in dense.drive_forces.items():
         seen, values = dense.t, forces
         for _ in range(NEARER if len(motion.t) > 1 else 0):
@@ -652,3 +658,28 @@ def load_trajectory(path: str | Path) -> Trajectory:
         ),
         **{name: arrays[name] for name in SOMETIMES if name in arrays},
     )
+
+
+def _dataset(motion: Trajectory) -> Any:
+    """A motion, or a batch of them, as an ``xarray.Dataset``: axes "t", "batch0", ..., "q" and "v" (names of
+    coordinates), "link", "wrench", "actuator"."""
+    try:
+        import xarray
+    except ImportError:
+        raise ImportError("to_xarray needs xarray: pip install 'linkwise[labelled]'") from None
+    mech = motion.mechanism
+    lead = ("t", *(f"batch{k}" for k in range(motion.q.ndim - 2)))
+    arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {"positions": ((*lead, "q"), motion.q)}
+    for name, values in (("velocities", motion.v), ("accelerations", motion.a), ("tau", motion.tau)):
+        arrays[name] = (*lead, "v"), values
+    for name in ("kinetic_energy", "potential_energy", "passive_energy", "constraint_error"):
+        arrays[name] = lead, getattr(motion, name)
+    axes: dict[str, Any] = {"t": motion.t, "q": list(mech.q_names), "v": list(mech.v_names)}
+    if motion.ctrl is not None and motion.ctrl.shape[-1]:
+        arrays["ctrl"] = (*lead, "actuator"), motion.ctrl
+        arrays["actuator_forces"] = (*lead, "actuator"), motion.actuator_forces
+        axes["actuator"] = list(mech.forces.actuator_names)
+    if motion.wrenches is not None:
+        arrays["wrenches"] = (*lead, "link", "wrench"), motion.wrenches
+        axes |= {"link": list(mech.link_names), "wrench": ["mx", "my", "mz", "fx", "fy", "fz"]}
+    return xarray.Dataset(arrays, axes, {"mechanism": mech.name, "method": motion.settings.method})

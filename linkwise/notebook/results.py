@@ -34,7 +34,7 @@ def inverse_kinematics(result: Any) -> dict[str, str]:
     title = f"Inverse kinematics of {mech.name}"
     if result.q.ndim > 1:
         return block(title, words)
-    names = mech.coordinate_names("q")
+    names = mech.coordinates.names("q")
     rows = [(name, number(x)) for name, x in zip(names, result.q, strict=True)]
     return block(title, words, table(("q", "found"), rows, numbers=(1,)))
 

@@ -66,7 +66,7 @@ def trajectory(motion: lw.Trajectory) -> dict[str, str]:
     columns = (q[0].min(0), q[0].max(0), q[-1].min(0), q[-1].max(0), q.min((0, 1)), q.max((0, 1)))
     heads = ["first", "first, to", "last", "last, to", "lowest", "highest"]
     shown = range(6) if batch else (0, 2, 4, 5)
-    names = mech.coordinate_names("q")
+    names = mech.coordinates.names("q")
     rows = [(name, *(number(columns[k][i]) for k in shown)) for i, name in enumerate(names)]
     extremes = table(["q", *(heads[k] for k in shown)], rows, numbers=range(1, 7))
     return block(title, words, picture(lambda: _curves(motion), f"coordinates of {mech.name} over time"), extremes)
@@ -80,7 +80,7 @@ def _curves(motion: lw.Trajectory) -> Any:
     def draw() -> Any:
         figure, axes = style.subplots(width=3.4, height=2.4)
         first = motion.q.reshape(len(motion.q), -1, motion.mechanism.nq)[:, 0]
-        for k, name in enumerate(motion.mechanism.coordinate_names("q")[:CURVES]):
+        for k, name in enumerate(motion.mechanism.coordinates.names("q")[:CURVES]):
             axes.plot(motion.t, first[:, k], label=name)
         axes.set_xlabel("t (s)")
         axes.legend(fontsize=6)

@@ -56,7 +56,7 @@ OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
 
 def acting_summary(mechanism: Mechanism) -> str:
     """What acts, in one line with counts; nothing if nothing does."""
-    counts = [_counted(kind, len(names)) for kind, names in mechanism.acting.items()]
+    counts = [_counted(kind, len(names)) for kind, names in mechanism.forces.active.items()]
     return f"acting: {', '.join(counts)}" if counts else ""
 
 

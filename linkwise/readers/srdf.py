@@ -38,7 +38,7 @@ def load_srdf(mech: Mechanism, path_or_text: str | os.PathLike[str], strict: boo
     if root.tag != "robot":
         raise root.error(f"an SRDF file starts with <robot>, not <{root.tag}>")
     reader = _Reader(mech, root, strict)
-    mech = mech.with_groups(reader.groups()).with_postures(reader.postures())
+    mech = mech.metadata.with_groups(reader.groups()).metadata.with_postures(reader.postures())
     root.findings.tell_remarks()
     return mech
 
@@ -109,7 +109,7 @@ class _Reader:
         ends = self._links(chain, "base_link", "tip_link")
         if len(ends) < 2:
             return set()
-        base, tip = (set(self._mech.path(self._mech.frame(end).body)) for end in ends)
+        base, tip = (set(self._mech.tree.path(self._mech.frame(end).body)) for end in ends)
         return {self._mech.joint_names[index] for index in base ^ tip}
 
     # -- postures -------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class _Reader:
 
     def _settle(self, state: Element, element: Element, body: Body, value: float, found: Values) -> None:
         """Let a mimic joint speak for the joint it mimics, if nothing else has; it must not contradict what has."""
-        mimic, place = body.mimic, self._mech.place(body.joint)
+        mimic, place = body.mimic, self._mech.coordinates.place(body.joint)
         assert mimic is not None
         if mimic.ratio and mimic.joint not in found:
             found[mimic.joint] = (float(place.q_at(value)),)

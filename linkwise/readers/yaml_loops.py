@@ -76,7 +76,7 @@ class Companion:
         loops = [_pair(mech, children, pair, word) for pair, word in zip(pairs, words, strict=True)]
         motors = self.names("name_mot")
         mech = mech.with_loops(*loops)
-        return mech.with_actuated(*motors) if motors else mech
+        return mech.metadata.with_actuated(*motors) if motors else mech
 
     def _with_hinges(self, mech: Mechanism) -> Mechanism:
         hinges, loops, names = self.table["closures"], [], {loop.name for loop in mech.loops}

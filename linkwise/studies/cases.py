@@ -122,7 +122,7 @@ class Cases:
     def _place(self, head: str, name: str) -> slice:
         """The slice of numbers of a joint or actuator."""
         if head == CTRL:
-            place = self.mechanism.actuator_names.index(name)
+            place = self.mechanism.forces.actuator_names.index(name)
             return slice(place, place + 1)
         return self.mechanism.q_index(name) if head in OF_POSITIONS else self.mechanism.v_index(name)
 
@@ -142,7 +142,7 @@ class Cases:
     def of_joints(self) -> dict[str, np.ndarray]:
         """(cases, nv): damping, armature, dry friction and stiffness of springs, where they vary."""
         return {
-            head: self.placed(head, np.array(getattr(self.mechanism, head)))
+            head: self.placed(head, np.array(getattr(self.mechanism.parameters, head)))
             for head in OF_MECHANISM
             if self.varies(head)
         }
@@ -175,7 +175,11 @@ class Cases:
         order however many cases there are."""
         mech, at = self.mechanism, self.mechanism.frames[frame]
         i, n = at.body, self.count
-        nominal = {"mass": mech.masses[i], "com": mech.coms[i], "inertia": mech.inertias[i]}
+        nominal = {
+            "mass": mech.parameters.masses[i],
+            "com": mech.parameters.coms[i],
+            "inertia": mech.parameters.inertias[i],
+        }
         mass, com, inertia = (
             bodies[kind].get(i, np.broadcast_to(of_link, (n, *of_link.shape))) for kind, of_link in nominal.items()
         )
@@ -194,7 +198,7 @@ class Cases:
     def _strict(self) -> bool:
         """Whether all bodies must be rigid: unless the mechanism's own are not, as published ones may be."""
         try:
-            self.mechanism.with_inertial_parameters(lw.estimation.inertial_parameters(self.mechanism))
+            self.mechanism.parameters.with_inertial(lw.estimation.inertial_parameters(self.mechanism))
         except lw.MechanismError:
             return False
         return True
@@ -214,7 +218,7 @@ class Cases:
         if any(of_bodies.values()):
             rows = []
             for i in range(len(names)):
-                of_link = mech.masses[i], mech.coms[i], mech.inertias[i]
+                of_link = mech.parameters.masses[i], mech.parameters.coms[i], mech.parameters.inertias[i]
                 numbers = (
                     of_bodies[kind][i][k] if i in of_bodies[kind] else x
                     for kind, x in zip(of_bodies, of_link, strict=True)
@@ -222,7 +226,7 @@ class Cases:
                 rows.append(_ten_numbers(*numbers))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", lw.files.InertiaWarning)
-                mech = mech.with_inertial_parameters(np.concatenate(rows), self._strict)
+                mech = mech.parameters.with_inertial(np.concatenate(rows), self._strict)
         if GRAVITY in self.values:
             mech = mech.with_gravity(self.values[GRAVITY][k])
         edits = {"damping": "with_damping", "armature": "with_armature", "stiffness": "with_springs"}
@@ -230,7 +234,7 @@ class Cases:
             if head in self.of_joints:
                 row = self.of_joints[head][k]
                 joints = [body.joint for body in mech.bodies if not body.mimic]
-                mech = getattr(mech, edit)({joint: _single(row[mech.v_index(joint)]) for joint in joints})
+                mech = getattr(mech.parameters, edit)({joint: _single(row[mech.v_index(joint)]) for joint in joints})
         return mech
 
 

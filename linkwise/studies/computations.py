@@ -125,7 +125,7 @@ class Rollout(Computation):
         }
 
     def times(self, mech: lw.Mechanism) -> np.ndarray:
-        dt = mech.timestep if self.dt is None else self.dt
+        dt = mech.metadata.timestep if self.dt is None else self.dt
         assert dt is not None  # lw.rollout has complained
         return float(dt) * np.arange(0, self.steps + 1, self.every)
 
@@ -261,7 +261,7 @@ class Singularities(Computation):
 
     def check(self, mech: lw.Mechanism) -> None:
         if self.link is not None:
-            options.check_name("link", self.link, mech.frame_names)
+            options.check_name("link", self.link, tuple(mech.frames))
         elif not mech.loops:
             raise StudyError("link: say of which link (link=...): a mechanism without loops has no other singularities")
         if isinstance(self.rows, str):

@@ -10,7 +10,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..simulation.rollout_inputs import drive_array
+from ..motion.arguments import drive_array
 from .cases import Cases
 from .errors import StudyError
 

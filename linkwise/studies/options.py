@@ -23,7 +23,7 @@ def check_count(key: str, value: Any, least: int) -> None:
 
 
 def check_step(mech: lw.Mechanism, dt: Any) -> None:
-    if dt is None and mech.timestep is None:
+    if dt is None and mech.metadata.timestep is None:
         raise StudyError(f"dt is missing, and mechanism {mech.name!r} has no time step of its own: give seconds")
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real) or not np.isfinite(float(dt))):
         raise StudyError(f"dt must be a number of seconds, not {dt!r}")
@@ -42,15 +42,15 @@ def check_frames(mech: lw.Mechanism, key: str, names: Any) -> None:
     if isinstance(names, str) or not isinstance(names, Collection):
         raise StudyError(f"{key} must be a list of names of links and frames, not {names!r}")
     for name in names:
-        check_name(key, name, mech.frame_names)
+        check_name(key, name, tuple(mech.frames))
 
 
 def check_forces(mech: lw.Mechanism, tau: Any, wrenches: Any, ctrl: Any, steps: int) -> None:
     check_numbers("tau", tau, (mech.nv,), mech.joint_names, steps)
     check_numbers("wrenches", wrenches, (mech.n_links, 6), (), steps)
-    if ctrl is not None and not mech.actuator_names:
+    if ctrl is not None and not mech.forces.actuator_names:
         raise StudyError(f"ctrl: no actuator of mechanism {mech.name!r} acts")
-    check_numbers("ctrl", ctrl, (len(mech.actuator_names),), mech.actuator_names, steps)
+    check_numbers("ctrl", ctrl, (len(mech.forces.actuator_names),), mech.forces.actuator_names, steps)
 
 
 def check_feedback(mech: lw.Mechanism, feedback: Any, steps: int) -> None:

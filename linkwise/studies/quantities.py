@@ -94,7 +94,7 @@ class Quantity:
         if self.positions is None:
             raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
         mech, place, _, _ = self.positions
-        low, high = np.array(mech.q_lower[place]), np.array(mech.q_upper[place])
+        low, high = np.array(mech.limits.lower[place]), np.array(mech.limits.upper[place])
         measures = [unit.of for body in mech.bodies if not body.mimic for unit in body.kind.measures("q")][place]
         for k, measure in enumerate(measures):
             if not (np.isfinite(low[k]) and np.isfinite(high[k])):
@@ -132,7 +132,9 @@ def quantity(
 
 
 def _link_quantity(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
-    arrays = {"mass": mech.masses, "com": mech.coms, "inertia": mech.inertias}.get(kind)
+    arrays = {"mass": mech.parameters.masses, "com": mech.parameters.coms, "inertia": mech.parameters.inertias}.get(
+        kind
+    )
     if arrays is None:
         arrays = np.zeros((mech.n_links, 4, 4))
         for i, body in enumerate(mech.bodies):
@@ -141,7 +143,7 @@ def _link_quantity(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quant
         labels = mech.link_names if kind == "mass" else _numbered(arrays.shape)
         return Quantity(name, arrays.shape, np.array(arrays), OF_LINKS[kind], labels)
     try:
-        array = arrays[mech.moving_link_index(link)]
+        array = arrays[mech.parameters.link_index(link)]
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from None
     return Quantity(
@@ -154,7 +156,7 @@ def _payload_quantity(mech: lw.Mechanism, name: str) -> Quantity:
     if kind not in OF_PAYLOADS or not frame:
         raise StudyError(f"{name}: a payload has payload.LINK.mass, payload.LINK.com and payload.LINK.inertia")
     if frame not in mech.frames:
-        close = get_close_matches(frame, mech.frame_names, n=3) or list(mech.frame_names)[:8]
+        close = get_close_matches(frame, tuple(mech.frames), n=3) or list(mech.frames)[:8]
         raise StudyError(f"{name}: mechanism {mech.name!r} has no link {frame!r}; available: {', '.join(close)}")
     if mech.frames[frame].body < 0:
         raise StudyError(f"{name}: {frame!r} is fixed to the ground, where a payload moves nothing")
@@ -186,9 +188,9 @@ def _nominal(
     mech: lw.Mechanism, name: str, head: str, drawn: Distribution, nominal: Mapping[str, np.ndarray | None]
 ) -> np.ndarray:
     """Nominal values of all joints or actuators: the computation's, or the mechanism's."""
-    sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.actuator_names)}
+    sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.forces.actuator_names)}
     if head in OF_MECHANISM:
-        return np.array(getattr(mech, head))
+        return np.array(getattr(mech.parameters, head))
     usual = mech.initial if head in OF_POSITIONS else np.zeros(sizes.get(head, mech.nv))
     value = nominal.get(head, usual)
     if not isinstance(drawn, (Relative, Offset)):
@@ -205,7 +207,7 @@ def _nominal(
 
 
 def _actuator_quantity(mech: lw.Mechanism, name: str, actuator: str, array: np.ndarray) -> Quantity:
-    names = mech.actuator_names
+    names = mech.forces.actuator_names
     if not actuator:
         return Quantity(name, (len(names),), array, "", tuple(names))
     if actuator not in names:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from numbers import Integral
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from .runners import chunks_done, this_process
 from .stores import RESERVED, Chunk, opened
 
 FEWEST_CHUNKS = 16  # so that something is seen of small studies, and all workers have work
-FROM_NOTES = ("initial", "timestep", "actuated_joints")  # what matters of a mechanism and is no part of its value
+FROM_NOTES = ("initial", "metadata.timestep", "metadata.actuated_joints")  # matter, and are no part of its value
 STUDIES_KEPT = 4  # by a worker, with their compiled code
 
 
@@ -209,7 +210,8 @@ class Study:
         return {
             "definition": {
                 "linkwise": lw.__version__,
-                "mechanism": described(mech) | {name: described(getattr(mech, name)) for name in FROM_NOTES},
+                "mechanism": described(mech)
+                | {name.rpartition(".")[2]: described(attrgetter(name)(mech)) for name in FROM_NOTES},
                 "compute": described(compute),
                 "vary": described(self.vary),
                 "cases": int(self.cases),
@@ -275,7 +277,7 @@ def _dumps(value: Any) -> bytes:
 
 @lru_cache(maxsize=STUDIES_KEPT)
 def _with_shared_code(mechanism: bytes, varied: tuple[str, ...]) -> lw.Mechanism:
-    return pickle.loads(mechanism).with_shared_code()
+    return pickle.loads(mechanism).parameters.with_shared_code()
 
 
 @lru_cache(maxsize=STUDIES_KEPT)

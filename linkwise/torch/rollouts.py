@@ -33,6 +33,7 @@ def rollout(
     every: int = 1,
     final_only: bool = False,
     passive: lw.forces.Passive | None = None,
+    active: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with gradients by q0, v0, tau,
     wrenches, ctrl, ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
@@ -52,6 +53,7 @@ def rollout(
             "linkwise.rollout takes controllers, without gradients"
         )
     driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl)}
+    driven["active"] = active.detach().cpu().numpy() if isinstance(active, Tensor) else active
     _refuse_controllers(driven)
     arguments = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
@@ -155,7 +157,7 @@ class _Motion:
         options = {
             "feedback": {name: values[name] for name in self.feedback} or None,
             "parameters": {name: values[name] for name in self.parameters} or None,
-            **{name: values.get(name) for name in ("ctrl", "wrenches")},
+            **{name: values.get(name) for name in ("ctrl", "wrenches", "active")},
             "passive": self.passive,
         }
         return values, {name: x for name, x in options.items() if x is not None}

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 import linkwise as lw
 
 from ..frameworks import spacing
-from ..simulation.step_kernels import GAINS, PER_STEP, left_out, stride, with_motors
+from ..motion.step_kernels import GAINS, PER_STEP, left_out, stride, with_motors
 from .kernels import DTYPES, differentiable
 from .signatures import DEVICES
 
@@ -41,8 +41,9 @@ def step_by_step(
     dtype, device, apart = first.dtype, first.device, stride(steps, every, False)
     if final_only and apart == 1:
         apart = spacing(steps)
-    dt = mech.timestep if dt is None else dt
+    dt = mech.metadata.timestep if dt is None else dt
     more = [*["wrenches"] * ("wrenches" in arguments), *["feedback"] * bool(feedback), *["gain"] * ("gain" in feedback)]
+    more += ["active"] * ("active" in arguments)
     kernel = lw.motion.step_kernel(
         mech, dt, method, more, parameters, passive, dtype=DTYPES[dtype], target=DEVICES[device.type]
     )

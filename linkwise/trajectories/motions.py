@@ -160,7 +160,7 @@ def point_to_point(
 
     q0, q1         configurations (nq,), or {joint: coordinates}: the others are as in ``mech.initial``, and at q1 as
                    in q0; None for ``mech.initial``
-    duration       seconds; None for the shortest in which no joint exceeds ``mech.v_limit`` or ``acceleration``
+    duration       seconds; None for the shortest in which no joint exceeds ``mech.limits.velocity`` or ``acceleration``
     law            "cycloid" (saha1999 38), "quintic" (of least jerk), "trapezoid", or a function ``law(t, duration)``
                    that gives s, ds/dt and d2s/dt2
     acceleration   bounds: one number, (nv,) or {joint: number}
@@ -192,13 +192,13 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
             f"the velocity limit of joints that are to move is 0: {', '.join(still)}; where a file says 0 for what it "
             "does not know, give others, mech.with_limits(joint=lw.Limits(...)), or a duration"
         )
-    speeds = np.where(mech.v_limit > 0.0, mech.v_limit, np.inf)  # of joints that stay
+    speeds = np.where(mech.limits.velocity > 0.0, mech.limits.velocity, np.inf)  # of joints that stay
     return float(np.max(np.abs(way) / speeds, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
 
 
 def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
     rates = mech.v_index(joint)
-    return bool((way[rates].astype(bool) & (mech.v_limit[rates] == 0.0)).any())
+    return bool((way[rates].astype(bool) & (mech.limits.velocity[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:

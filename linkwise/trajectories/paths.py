@@ -73,7 +73,7 @@ class Path:
         second = 2.0 * c[1] + y * (6.0 * c[2] + y * (12.0 * c[3] + y * 20.0 * c[4]))
         start = self.q[piece]
         q = integrate(self.mechanism, start, x, 1.0)
-        if self.mechanism.rates_are_velocities:
+        if self.mechanism.coordinates.rates_are_velocities:
             return q, first, second
         jacobian = float64_function(self.mechanism, "difference_jacobian")(start, q)
         v = np.linalg.solve(jacobian, first[..., None])[..., 0]
@@ -188,7 +188,7 @@ def _pieces(
 ) -> np.ndarray:
     """(n - 1, 5, nv): coefficients of the quintic pieces with these velocities and accelerations at their ends."""
     v_end, a_end = v[1:], a[1:]
-    if not mech.rates_are_velocities:
+    if not mech.coordinates.rates_are_velocities:
         jacobian = float64_function(mech, "difference_jacobian")(q[:-1], q[1:])
         bias = float64_function(mech, "difference_bias")(q[:-1], q[1:], v_end)
         v_end = (jacobian @ v_end[..., None])[..., 0]

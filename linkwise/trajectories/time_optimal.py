@@ -90,16 +90,16 @@ def time_optimal(
     if not (isinstance(points, int) and points >= 2):
         raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
     mech = path.mechanism
-    efforts = bounds_of(mech, "effort", effort, mech.effort_limit)
+    efforts = bounds_of(mech, "effort", effort, mech.limits.effort)
     motors: tuple[str, ...] = ()
     if mech.loops:
         _refuse_drives(mech)
         if np.isfinite(efforts).any():
             motors = motors_of(mech, actuated)
-            efforts = np.where(np.isin(mech.coordinate_names("v"), motors), efforts, np.inf)
+            efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
     elif np.isfinite(efforts).any():
         require_motors(mech, "time_optimal", "effort=np.inf plans within bounds of velocities and accelerations alone")
-    velocities = bounds_of(mech, "velocity", velocity, mech.v_limit)
+    velocities = bounds_of(mech, "velocity", velocity, mech.limits.velocity)
     accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
     if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
         raise MechanismError(
@@ -152,10 +152,11 @@ def _bounds(
 
 
 def _refuse_drives(mech: Mechanism) -> None:
-    if mech.driven:
+    if mech.constraints.driven:
         raise MechanismError(
-            f"time_optimal: a drive ({', '.join(map(repr, mech.driven))}) prescribes when mechanism {mech.name!r} is "
-            "where, so that no motion along a path is faster than another: plan for mech.without_drives()"
+            f"time_optimal: a drive ({', '.join(map(repr, mech.constraints.driven))}) prescribes when mechanism "
+            f"{mech.name!r} is where, so that no motion along a path is faster than another: plan for "
+            "mech.constraints.without_drives()"
         )
 
 
@@ -193,7 +194,7 @@ def _refuse_weights(mech: Mechanism, places: np.ndarray, weight: np.ndarray, eff
     heavy = np.abs(weight) > efforts
     if heavy.any():
         k, j = (int(i) for i in np.argwhere(heavy)[0])
-        name = mech.coordinate_names("v")[j]
+        name = mech.coordinates.names("v")[j]
         raise InfeasiblePathError(
             f"at s = {places[k]:.4g} of the path joint {name!r} needs {abs(weight[k, j]):.4g} to hold still, and its "
             f"effort limit is {efforts[j]:.4g}: raise it, or plan another path"

@@ -55,7 +55,7 @@ class Motion:
 
 def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """(k, nq): configurations with their loops closed, if those ``beside`` them have that."""
-    if not mech.loops or mech.waits_for_time or not len(q):
+    if not mech.loops or mech.constraints.waits_for_time or not len(q):
         return q
     if np.abs(lw.constraints.position_error(mech, beside)).max(initial=0.0) > OPEN:
         return q
@@ -126,6 +126,28 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
     return Motion(mech, times, values, between, timed)
 
 
+def motions_of(
+    mech: Any, q: Any = None, t: Any = None, chosen: Callable[[int], Sequence[int]] = range
+) -> tuple[list[Motion], int]:
+    """Motions of one mechanism, and how many there are: one as of ``several_configurations``; those of a trajectory
+    with a batch or of configurations (..., m, nq) with times t (m,); several of such in a list in place of ``mech``.
+
+    chosen   which of so many motions of a batch, or of a list, are made
+    """
+    if isinstance(mech, (list, tuple)):
+        found = [one for each in mech for one in motions_of(each)[0]]
+        if not found or any(one.mech.joint_names != found[0].mech.joint_names for one in found):
+            raise ValueError("motions that are played together are several, of one mechanism")
+        return [found[k] for k in chosen(len(found))], len(found)
+    if q is None and np.ndim(getattr(mech, "q", ())) > 2:
+        batch = list(np.ndindex(*np.shape(mech.q)[1:-1]))
+        return [several_configurations(mech.member(*batch[k])) for k in chosen(len(batch))], len(batch)
+    if isinstance(mech, lw.Mechanism) and np.ndim(q) > 2:
+        rows = np.reshape(q, (-1, *np.shape(q)[-2:]))
+        return [several_configurations(mech, rows[k], t) for k in chosen(len(rows))], len(rows)
+    return [several_configurations(mech, q, t)], 1
+
+
 def paced(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(n,): times at which configurations (n, nq) of a path are passed at an even pace, in ``ROUND`` seconds."""
     lengths = np.linalg.norm(lw.difference(mech, q[:-1], q[1:]), axis=-1)
@@ -153,7 +175,11 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
 def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
     """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
     ``hold`` where they are."""
-    if not mech.loops or mech.waits_for_time or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN:
+    if (
+        not mech.loops
+        or mech.constraints.waits_for_time
+        or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN
+    ):
         return q
     try:
         return lw.constraints.assemble(mech, q, hold=hold)

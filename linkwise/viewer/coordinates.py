@@ -15,6 +15,7 @@ ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"  # t
 UNITS = {ANGLE: ("rad", "rad/s"), LENGTH: ("m", "m/s"), QUATERNION: ("", "rad/s"), OTHER: ("", "1/s")}
 DEGREES = {ANGLE: ("deg", "deg/s"), QUATERNION: ("", "deg/s")}  # in place of these where degrees are asked for
 FORCES = {ANGLE: "torque (N m)", LENGTH: "force (N)", QUATERNION: "torque (N m)", OTHER: "generalized force"}
+LARGEST = 1e12  # limits beyond are none
 RATES = {ANGLE: r"\omega", LENGTH: "v"}  # of joints whose velocities are no rates of coordinates, along the link's axes
 
 
@@ -67,11 +68,11 @@ class Series:
 
     def positions(self, q: np.ndarray) -> np.ndarray:
         """(m,): the curve, from q (m, nq)."""
-        return self.mech.place(self.joint).positions(q)[:, self.q]
+        return self.mech.coordinates.place(self.joint).positions(q)[:, self.q]
 
     def velocities(self, v: np.ndarray) -> np.ndarray:
         """(m,): its rate, from v (m, nv)."""
-        return self.mech.place(self.joint).velocities(v)[:, self.v]
+        return self.mech.coordinates.place(self.joint).velocities(v)[:, self.v]
 
     def forces(self, tau: np.ndarray) -> np.ndarray | None:
         """(m,): the force on it, from tau (m, nv); None where there is none, as at a joint that mimics another."""
@@ -85,10 +86,23 @@ def measure_of(mech: lw.Mechanism, name: str) -> str:
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
-    place = mech.coordinate_place("q", name)
+    place = mech.coordinates.index("q", name)
     if place is None:
         return LENGTH if name.endswith((".x", ".y", ".z")) else ANGLE
     return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+
+
+def reach_of(mech: lw.Mechanism, place: int, measures: str, here: float, size: float) -> tuple[float, float]:
+    """From where to where a slider moves the number of q at a place, which is ``here`` at first: as limits say, or as
+    far as shows what it does in a mechanism of some size (m)."""
+    usual = math.pi if measures == ANGLE else max(size, 1e-3)
+    low, high = (
+        x if abs(x) < LARGEST else math.copysign(math.inf, x)
+        for x in (mech.limits.lower[place], mech.limits.upper[place])
+    )
+    low = low if math.isfinite(low) else min(-usual, (high if math.isfinite(high) else usual) - 2.0 * usual, here)
+    high = high if math.isfinite(high) else max(usual, low + usual, here)
+    return float(low), float(max(high, low))
 
 
 def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:

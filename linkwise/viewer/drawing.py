@@ -338,12 +338,12 @@ def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
 
 
 def _masses(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:
-    heaviest = mech.masses.max(initial=0.0)
+    heaviest = mech.parameters.masses.max(initial=0.0)
     if heaviest > 0.0:
         centres = np.array([link.centre for link in sketch.links])
         diagonal = float(np.linalg.norm(np.ptp(sketch.points, axis=0)))
         crowded = size / max(USUAL_SIZE * diagonal, size)  # less than one where symbols are small
-        areas = LARGEST_DOT * crowded**2 * mech.masses / heaviest
+        areas = LARGEST_DOT * crowded**2 * mech.parameters.masses / heaviest
         to.dots("masses", centres, areas, BLACK, 4.0, "centre of mass")
 
 

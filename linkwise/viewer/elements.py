@@ -30,17 +30,24 @@ class ElementMark:
 
     kinds    of a strut: "spring", "damper", "cylinder", "rod", one or several; else "coil", "gear", "belt" or "tie"
     a, b     (3,): its points; of gears the centres
+    links    by number, -1 the ground: those that carry a and b; twice the same of what is fixed to one link
     axis     (3,): of coils and gears
     radii    of gears
-    name     of the rod, or of the joint of a coil
+    name     of the rod, or of the joint of a spring
     """
 
     kinds: tuple[str, ...]
     a: np.ndarray
     b: np.ndarray
+    links: tuple[int, int] = (-1, -1)
     axis: np.ndarray | None = None
     radii: tuple[float, float] = (0.0, 0.0)
     name: str = ""
+
+    @property
+    def of_joints(self) -> bool:
+        """Whether it stands for something at joints, and not between points of links."""
+        return bool(self.name) and self.kinds != (ROD,)
 
     @property
     def points(self) -> np.ndarray:
@@ -59,23 +66,23 @@ def element_marks(
     found = [_strut(mech, one, world) for one in getattr(passive, "elements", ()) if hasattr(one, "link_a")]
     by_joint = {mark.name: mark for mark in joints}
     at_joints = [one.joint for one in getattr(passive, "elements", ()) if type(one).__name__ == "Spring"]
-    springs = at_joints if passive is not None else mech.acting.get("springs", ())
+    springs = at_joints if passive is not None else mech.forces.active.get("springs", ())
     found += [_coil(by_joint[joint]) for joint in springs if by_joint[joint].kind.hinge]
     found += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
-    found += [_gear(by_joint[a], by_joint[b], ratio) for a, b, ratio in _tied(mech)]
+    for a, b, ratio in _tied(mech):
+        found.append(_gear(by_joint[a], by_joint[b], ratio, mech.tree.parents[mech.body_index(a)]))
     return found
 
 
 def _strut(mech: lw.Mechanism, one: Any, world: np.ndarray) -> ElementMark:
-    ends = []
-    for link, point in ((one.link_a, one.point_a), (one.link_b, one.point_b)):
-        frame = mech.frame(link)
+    ends, frames = [], [mech.frame(link) for link in (one.link_a, one.link_b)]
+    for frame, point in zip(frames, (one.point_a, one.point_b), strict=True):
         pose = world[frame.body]
         ends.append(pose[:3, :3] @ (frame.rotation @ np.array(point) + frame.position) + pose[:3, 3])
-    return ElementMark(kinds_of(one), *ends)
+    return ElementMark(_kinds_of(one), ends[0], ends[1], (frames[0].body, frames[1].body))
 
 
-def kinds_of(strut: Any) -> tuple[str, ...]:
+def _kinds_of(strut: Any) -> tuple[str, ...]:
     """What a strut of ``lw.forces.Passive`` is drawn as: one, or several beside each other."""
     kinds = ["spring"] if strut.stiffness else []
     kinds += ["cylinder"] if strut.push else ["damper"] if strut.damping else []
@@ -84,12 +91,12 @@ def kinds_of(strut: Any) -> tuple[str, ...]:
 
 def _coil(mark: JointMark) -> ElementMark:
     axis = mark.end[:3, :3] @ np.array(mark.kind.hinge)
-    return ElementMark(("coil",), mark.origin, mark.origin, axis, name=mark.name)
+    return ElementMark(("coil",), mark.origin, mark.origin, (mark.body, mark.body), axis, name=mark.name)
 
 
 def _along_guide(mark: JointMark) -> ElementMark:
     """From the end of a guide to what slides on it."""
-    return ElementMark(("spring",), mark.guide[0], mark.origin)
+    return ElementMark(("spring",), mark.guide[0], mark.origin, (-1, mark.body), name=mark.name)
 
 
 def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
@@ -100,25 +107,27 @@ def _tied(mech: lw.Mechanism) -> Iterator[tuple[str, str, float]]:
         (a, first), (b, second) = tuple(loop.ratios)
         tied.append((a, b, -first / second if second else 0.0))
     for a, b, ratio in tied:
-        if ratio and mech.parents[mech.body_index(a)] == mech.parents[mech.body_index(b)]:
+        if ratio and mech.tree.parents[mech.body_index(a)] == mech.tree.parents[mech.body_index(b)]:
             yield a, b, ratio
 
 
-def _gear(a: JointMark, b: JointMark, ratio: float) -> ElementMark:
+def _gear(a: JointMark, b: JointMark, ratio: float, carrier: int) -> ElementMark:
     """Pitch circles touch where wheels rotate against each other, and have a belt where they rotate the same way."""
+    tie = ElementMark(("tie",), a.origin, b.origin, (a.body, b.body), name=a.name)
     axes = [m.end[:3, :3] @ np.array(m.kind.hinge) if m.kind.hinge else None for m in (a, b)]
     if axes[0] is None or axes[1] is None or np.linalg.norm(np.cross(axes[0], axes[1])) > PARALLEL:
-        return ElementMark(("tie",), a.origin, b.origin)
+        return tie
     speed = ratio * float(axes[0] @ axes[1])
     across = b.origin - a.origin
     across = across - (across @ axes[0]) * axes[0]
     distance = float(np.linalg.norm(across))
     if distance < PARALLEL:
-        return ElementMark(("tie",), a.origin, b.origin)
+        return tie
     share = abs(speed) / (1.0 + abs(speed))  # the faster wheel is the smaller one
     scale = distance if speed < 0.0 else 0.5 * distance
     kind = "gear" if speed < 0.0 else "belt"
-    return ElementMark((kind,), a.origin, b.origin, axes[0], (share * scale, (1.0 - share) * scale))
+    radii = share * scale, (1.0 - share) * scale
+    return ElementMark((kind,), a.origin, b.origin, (carrier, carrier), axes[0], radii, name=a.name)
 
 
 # -- lines -----------------------------------------------------------------------------------------------------

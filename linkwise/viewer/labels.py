@@ -7,14 +7,12 @@ one that had to go further away.  Where there are too many names the joints have
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .canvas import Canvas
-from .elements import ROD
-from .skeleton import Sketch, is_free
+from .skeleton import Sketch, is_free, together
 from .style import FIGURE_MARGIN
 from .symbols import symbol
 
@@ -31,55 +29,29 @@ ON_WORDS, OUTSIDE, ON_JOINT, ON_LINE = 1000.0, 3000.0, 25.0, 2.0
 SAMPLED = 3.0  # points between the points of a line that count
 
 
-@dataclass(frozen=True)
-class Label:
-    """Words beside a place (3,) of the world."""
-
-    place: np.ndarray
-    words: str
-
-
 def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
     """Name all joints, rods without mass, and named points of planar links, of a finished picture; a figure of our
     ``own`` becomes wider where a key is needed."""
-    named = (*sketch.joints, *(moving for _, moving in sketch.loops))
-    names, places = [mark.name for mark in named], [mark.origin for mark in named]
-    for mark in (mark for mark in sketch.elements if mark.kinds == (ROD,)):  # in the middle
-        names.append(mark.name)
-        places.append(0.5 * (mark.a + mark.b))
-    names += [name for name, _, _ in sketch.named]
-    places += [place for _, _, place in sketch.named]
-    if len(_together(places, names, size)) > MOST_NAMES:
-        write_key(painted.ax, [f"{k + 1}  {name}" for k, name in enumerate(names)], own)
-        names = [str(k + 1) for k in range(len(names))]
-    label_points(painted, sketch, size, places, names)
+    named = sketch.labels
+    if len(together(named, size)) > MOST_NAMES:
+        write_key(painted.ax, [f"{k + 1}  {name}" for k, (name, _, _) in enumerate(named)], own)
+        named = [(str(k + 1), link, place) for k, (_, link, place) in enumerate(named)]
+    label_points(painted, sketch, size, [place for _, _, place in named], [name for name, _, _ in named])
 
 
 def label_points(
     painted: Canvas, sketch: Sketch, size: float, places: Sequence[np.ndarray], names: Sequence[str]
 ) -> None:
     """Words beside places (3,) of a finished picture; what is at one place has one label."""
-    labels = _together(places, names, size)
-    for label, offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
-        painted.note("labels", label.place, label.words, offset, TEXT, float(np.hypot(*offset)) > LED)
-
-
-def _together(places: Sequence[np.ndarray], names: Sequence[str], size: float) -> list[Label]:
-    """One label for joints at one place."""
-    found: list[tuple[np.ndarray, list[str]]] = []
-    for place, name in zip(places, names, strict=True):
-        near = [words for other, words in found if np.linalg.norm(other - place) < size]
-        if near:
-            near[0].append(name)
-        else:
-            found.append((place, [name]))
-    return [Label(place, ", ".join(words)) for place, words in found]
+    labels = together([(name, None, place) for name, place in zip(names, places, strict=True)], size)
+    for (words, _, place), offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
+        painted.note("labels", place, words, offset, TEXT, float(np.hypot(*offset)) > LED)
 
 
 # -- where they go ------------------------------------------------------------------------------------
 
 
-def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: float) -> np.ndarray:
+def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[tuple[str, Any, np.ndarray]], size: float) -> np.ndarray:
     """(n, 2): from joints to the middles of their labels, in points; each avoids those before it."""
     figure = painted.ax.figure
     figure.draw_without_rendering()  # arranges it
@@ -90,13 +62,13 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[Label], size: flo
     rails = [rail for mark in sketch.marks for rail in symbol(mark, size).rails]
     lines += [_line(painted.on_paper(rail), step) for rail in rails]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
-    joints = painted.on_paper(np.array([label.place for label in labels]).reshape(-1, 3))
+    joints = painted.on_paper(np.array([place for _, _, place in labels]).reshape(-1, 3))
     symbols = [_box(painted.on_paper(points)) for points in (*_symbols(sketch, size), *_feet(painted, sketch, size))]
     taken = _boxes_of_axes(painted.ax) if painted.ticks else []
     paper = np.array([[0.0, 0.0], [figure.bbox.width, figure.bbox.height]])
     found = []
-    for joint, label in zip(joints, labels, strict=True):
-        extent = _extent(figure, label.words, TEXT) + 2.0 * PAD * point
+    for joint, (words, _, _) in zip(joints, labels, strict=True):
+        extent = _extent(figure, words, TEXT) + 2.0 * PAD * point
         middles, gaps = _candidates(joint, extent, point)
         boxes = np.stack([middles - extent / 2.0, middles + extent / 2.0], axis=1)
         cost = gaps / point + OUTSIDE * _outside(boxes, paper) + ON_JOINT * _overlaps(boxes, symbols)

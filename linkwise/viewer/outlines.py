@@ -28,7 +28,7 @@ def touching(mech: lw.Mechanism, sketch: Sketch) -> list[Placed]:
     names = dict.fromkeys(name for pair in mech.contact_pairs for name in pair.shapes)
     world = np.concatenate([sketch.poses, np.eye(4)[None]])  # the ground is body -1
     found = []
-    for shape in map(mech.shape, names):
+    for shape in map(mech.contact.shape, names):
         body, (rotation, position) = shape.placed(mech)
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = rotation, position

@@ -16,10 +16,9 @@ import numpy as np
 
 import linkwise as lw
 
-from .elements import element_lines, element_marks
 from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Sphere, along, shape_of, tubes
-from .skeleton import JointMark, LinkShape, Skeleton, Sketch, attachment, closing_joints, pose_of, symbol_size, travel
-from .struts import Strut, struts
+from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, pose_of, symbol_size, travel
+from .struts import Strut, elements_between
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import POINT, Solid, symbol
 
@@ -101,6 +100,15 @@ class Scene:
         links = [number[part.link] for part in chosen]
         return world[..., links, :, :] @ np.reshape([part.pose for part in chosen], (-1, 4, 4))
 
+    def corners(self, poses: np.ndarray, parts: Sequence[Part]) -> np.ndarray:
+        """(n, 3): in the world, those of the boxes around parts in their own frames, for poses (..., n_links, 4, 4)."""
+        ends = [part.shape.mesh().vertices for part in parts]
+        boxes = np.reshape([[one.min(axis=0), one.max(axis=0)] for one in ends], (-1, 2, 3))
+        corners = np.stack([boxes[:, [i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)], axis=-1)
+        placed = self.placed(poses, parts)
+        world = placed[..., :3, :3] @ corners + placed[..., :3, 3:]
+        return np.swapaxes(world, -1, -2).reshape(-1, 3)
+
 
 def scene(
     mech: lw.Mechanism,
@@ -110,7 +118,7 @@ def scene(
     moments: np.ndarray | None = None,
 ) -> Scene:
     """What there is to see of a mechanism, and of the springs, dampers and cylinders of ``passive``; with ``springs``
-    those at joints are among the parts.  Meshes that are not to be found are named in one warning; without ``meshes``
+    those at joints, and gears, too.  Meshes that are not to be found are named in one warning; without ``meshes``
     none is read, and their links are drawn as a skeleton.  Slots that close loops reach as far as their pins go in the
     configurations ``moments`` (m, nq), where these are known."""
     return _Maker(mech, meshes, passive, springs, moments).scene()
@@ -138,7 +146,7 @@ class _Maker:
     def scene(self) -> Scene:
         size, pin = 1.0, 0.02
         between: tuple[Strut, ...] = ()
-        for look in self._mech.looks:
+        for look in self._mech.metadata.looks:
             self._add_look(look)
         for shape in self._mech.shapes:
             self._add(shape.name, shape.link, _pose(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION)
@@ -154,9 +162,13 @@ class _Maker:
                     colour = rgba(COLOURS[index % len(COLOURS)])
                     self._add(name, self._mech.link_names[index], _pose(np.eye(3), point), dot, colour, SKELETON)
             self._add_symbols(pin, size)
-            if self._springs:
-                self._add_coils(sketch, pin)
-            between = struts(self._mech, self._passive, sketch, pin)
+            marks = skeleton.elements(sketch.poses, sketch.joints, self._passive)
+            fixtures, between = elements_between(
+                [mark for mark in marks if self._springs or not mark.of_joints], sketch.poses, pin
+            )
+            for one in fixtures:
+                holder = GROUND if one.link < 0 else self._mech.link_names[one.link]
+                self._add(one.name, holder, np.eye(4), one.shape, rgba(GREY), SYMBOL)
             self._widen_floors(size)
         if self._missing:
             _warn_of_missing(self._mech.name, self._missing)
@@ -291,7 +303,7 @@ class _Maker:
     def _widen_floors(self, size: float) -> None:
         """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
         a file ends to draw them."""
-        touched = (self._mech.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
+        touched = (self._mech.contact.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
         floors = [_pose(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
         moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
         places = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)
@@ -303,17 +315,6 @@ class _Maker:
                 x, y = 0.5 * (high - low)
                 pose = part.pose @ _pose(np.eye(3), np.array([*0.5 * (low + high), 0.0]))
                 self._parts[k] = replace(part, pose=pose, shape=Plane((x, y)))
-
-    def _add_coils(self, sketch: Sketch, pin: float) -> None:
-        """Springs at joints that rotate, on the links that these move."""
-        world = np.concatenate([sketch.poses, np.eye(4)[None]])
-        for mark in element_marks(self._mech, self._passive, world, sketch.joints):
-            if mark.kinds == ("coil",):
-                (owner,) = [one for one in sketch.joints if one.name == mark.name]
-                pose = np.linalg.inv(sketch.poses[owner.body])
-                lines = element_lines([mark], pin, np.array([0.0, 0.0, 1.0]))["solid"]
-                moved = [line @ pose[:3, :3].T + pose[:3, 3] for line in lines]
-                self._add_lines(f"{mark.name}_spring", self._mech.link_names[owner.body], moved, pin)
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -175,9 +176,17 @@ def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
         outline = ((0.0, 0.0), (neck, 0.0), (neck, length - head), (3.0 * head / 7.0, length - head), (0.0, length))
         shape = _lathe(tuple((round(r, 9), round(h, 9)) for r, h in outline), 10)
         found.append(Mesh(shape.vertices @ rotated.T + start, shape.faces))
-    counts = np.cumsum([0, *(len(one.vertices) for one in found)])
-    faces = [one.faces + count for one, count in zip(found, counts, strict=False)]
-    return Mesh(np.concatenate([one.vertices for one in found]), np.concatenate(faces))
+    return together(found)
+
+
+def together(meshes: Iterable[Mesh]) -> Mesh:
+    """One mesh of several."""
+    vertices, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=int)], 0
+    for mesh in meshes:
+        vertices.append(mesh.vertices)
+        faces.append(mesh.faces + count)
+        count += len(mesh.vertices)
+    return Mesh(np.concatenate(vertices), np.concatenate(faces))
 
 
 def along(axis: np.ndarray) -> np.ndarray:

@@ -119,6 +119,16 @@ class Sketch:
     def marks(self) -> tuple[JointMark, ...]:
         return (*self.joints, *(side for pair in self.loops for side in pair))
 
+    @property
+    def labels(self) -> list[tuple[str, int | None, np.ndarray]]:
+        """Names of joints, of what closes loops, and of points of planar links, with the links (None of rods) and the
+        places that they stand at."""
+        named: list[tuple[str, int | None, np.ndarray]] = [
+            (mark.name, mark.body, mark.origin) for mark in (*self.joints, *(moving for _, moving in self.loops))
+        ]
+        named += [(mark.name, None, 0.5 * (mark.a + mark.b)) for mark in self.elements if mark.kinds == (ROD,)]
+        return [*named, *self.named]
+
     @cached_property
     def points(self) -> np.ndarray:
         """(N, 3): everything that the picture must contain."""
@@ -163,14 +173,19 @@ class Skeleton:
         )
         joints = tuple(replace(mark, travel=self._travel(mark, joints, links)) for mark in joints)
         loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
-        bars = [self._rod(loop, world) for loop in rods(mech)]
-        elements = (*bars, *element_marks(mech, self._passive, world, joints))
         named = tuple(
             (name, index, poses[index, :3, :3] @ point + poses[index, :3, 3])
             for index, points in enumerate(self.named)
             for name, point in points.items()
         )
+        elements = self.elements(poses, joints, self._passive)
         return Sketch(links, joints, loops, self._gaps(q), poses, elements, named)
+
+    def elements(self, poses: np.ndarray, joints: Sequence[JointMark], passive: Any) -> tuple[ElementMark, ...]:
+        """Rods without mass, springs, dampers, cylinders and gears, where links and joints are."""
+        world = np.concatenate([poses, np.eye(4)[None]])
+        bars = [self._rod(loop, world) for loop in rods(self.mech)]
+        return (*bars, *element_marks(self.mech, passive, world, joints))
 
     def _travel(
         self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
@@ -193,15 +208,16 @@ class Skeleton:
 
     def _rod(self, loop: lw.constraints.Loop, world: np.ndarray) -> ElementMark:
         (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
-        return ElementMark((ROD,), (world[a] @ frame_a)[:3, 3], (world[b] @ frame_b)[:3, 3], name=loop.name)
+        ends = [(world[link] @ frame)[:3, 3] for link, frame in ((a, frame_a), (b, frame_b))]
+        return ElementMark((ROD,), ends[0], ends[1], (a, b), name=loop.name)
 
     def _gaps(self, q: np.ndarray) -> np.ndarray:
         """(n_loops,)"""
         loops = closing_joints(self.mech)
-        if not loops or self.mech.waits_for_time:  # then it is not known where they should be
+        if not loops or self.mech.constraints.waits_for_time:  # then it is not known where they should be
             return np.zeros(len(loops))
         error = lw.constraints.position_error(self.mech, q)
-        return np.array([np.linalg.norm(error[self.mech.constraint_index(loop.name)]) for loop in loops])
+        return np.array([np.linalg.norm(error[self.mech.constraints.rows(loop.name)]) for loop in loops])
 
 
 def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
@@ -234,6 +250,20 @@ def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
     """(2, 3): the lowest and the highest coordinates of all points."""
     points = np.concatenate([sketch.points for sketch in sketches])
     return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def together(
+    named: Sequence[tuple[str, int | None, np.ndarray]], within: float
+) -> list[tuple[str, int | None, np.ndarray]]:
+    """One label for names that stand nearer to each other than ``within`` metres."""
+    groups: list[tuple[list[str], int | None, np.ndarray]] = []
+    for name, link, place in named:
+        near = [names for names, _, other in groups if np.linalg.norm(other - place) < within]
+        if near:
+            near[0].append(name)
+        else:
+            groups.append(([name], link, place))
+    return [(", ".join(names), link, place) for names, link, place in groups]
 
 
 def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
@@ -286,7 +316,7 @@ def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """Where a link carries others, and sides of joints and rods that close loops."""
     carried = [
         mech.bodies[child].position
-        for child in mech.children[index]
+        for child in mech.tree.children[index]
         if not _floats(mech, child) and not _slides_past(mech, child)
     ]
     return carried + [

@@ -1,18 +1,14 @@
-"""What reaches from one link to another, as plain data: rods without mass, springs, dampers, cylinders."""
+"""Rods without mass, springs, dampers, cylinders and gears as shapes: fixed to a link, or between two of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-import linkwise as lw
-
-from .elements import ROD, ElementMark, element_lines, kinds_of
-from .shapes import Mesh, tubes
-from .skeleton import Sketch, attachment, rods
+from .elements import ROD, ElementMark, element_lines
+from .shapes import Mesh, together, tubes
 
 LINE, BAR = 0.1, 0.2  # radii, in units of the size of symbols
 Ends = tuple[tuple[int, np.ndarray], tuple[int, np.ndarray]]  # links by number, -1 the ground, and points of them
@@ -50,29 +46,56 @@ class Strut:
         return found
 
 
-def struts(mech: lw.Mechanism, passive: Any, sketch: Sketch, pin: float) -> tuple[Strut, ...]:
-    """All of a mechanism, and those of ``passive``; as long as in the sketch; symbols of joints are ``pin`` metres."""
-    world = np.concatenate([sketch.poses, np.eye(4)[None]])
-    found = []
-    for name, kinds, ends in (*_rods(mech), *_of_passive(mech, passive)):
-        a, b = (world[k, :3, :3] @ point + world[k, :3, 3] for k, point in ends)
-        length = max(float(np.linalg.norm(b - a)), 1e-6)
-        mark = ElementMark(kinds, np.zeros(3), np.array([0.0, 0.0, length]))
-        lines = element_lines([mark], pin, np.array([0.0, 1.0, 0.0]))["solid"]
-        segments = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in lines])
-        found.append(Strut(name, ends, tubes(segments, pin * (BAR if kinds == (ROD,) else LINE)), length))
-    return tuple(found)
+@dataclass(frozen=True, eq=False)
+class Fixture:
+    """Something fixed to a link, by number, -1 for the ground: spiral springs, gears; in its frame."""
+
+    name: str
+    link: int
+    shape: Mesh
+
+    def placed(self, poses: np.ndarray, beside: np.ndarray) -> np.ndarray:
+        """(..., 4, 4): the pose of its link, from whichever side it is seen."""
+        return poses[..., self.link, :, :] if self.link >= 0 else np.eye(4)
 
 
-def _rods(mech: lw.Mechanism) -> Iterator[tuple[str, tuple[str, ...], Ends]]:
-    for loop in rods(mech):
-        (a, frame_a), (b, frame_b) = (attachment(mech, loop, side) for side in "ab")
-        yield loop.name, (ROD,), ((a, frame_a[:3, 3]), (b, frame_b[:3, 3]))
+def elements_between(
+    marks: Iterable[ElementMark], poses: np.ndarray, pin: float
+) -> tuple[tuple[Fixture, ...], tuple[Strut, ...]]:
+    """What elements of a sketch with these poses (n_links, 4, 4) look like: fixed to one link, and between two, as long
+    as in the sketch; symbols of joints are ``pin`` metres."""
+    inverse = np.linalg.inv(np.concatenate([poses, np.eye(4)[None]]))
+    fixtures, struts = [], []
+    for mark in marks:
+        kind = " and ".join(mark.kinds)
+        name = f"{mark.name}_{kind}" if mark.of_joints else mark.name or kind
+        a, b = (
+            inverse[k, :3, :3] @ point + inverse[k, :3, 3]
+            for k, point in zip(mark.links, (mark.a, mark.b), strict=True)
+        )
+        if mark.links[0] == mark.links[1]:
+            axis = None if mark.axis is None else inverse[mark.links[0], :3, :3] @ mark.axis
+            drawn = _tube(replace(mark, a=a, b=b, axis=axis), pin, LINE)
+            fixtures.append(Fixture(name, mark.links[0], drawn))
+        else:
+            length = max(float(np.linalg.norm(mark.b - mark.a)), 1e-6)
+            along_z = replace(mark, a=np.zeros(3), b=np.array([0.0, 0.0, length]))
+            held = (mark.links[0], a), (mark.links[1], b)
+            struts.append(Strut(name, held, _tube(along_z, pin, BAR if mark.kinds == (ROD,) else LINE), length))
+    return tuple(fixtures), tuple(struts)
 
 
-def _of_passive(mech: lw.Mechanism, passive: Any) -> Iterator[tuple[str, tuple[str, ...], Ends]]:
-    for one in (one for one in getattr(passive, "elements", ()) if hasattr(one, "link_a")):
-        frames = [(mech.frame(link), point) for link, point in ((one.link_a, one.point_a), (one.link_b, one.point_b))]
-        a, b = ((frame.body, frame.rotation @ np.array(point) + frame.position) for frame, point in frames)
-        kinds = kinds_of(one)
-        yield " and ".join(kinds), kinds, (a, b)
+def _tube(mark: ElementMark, pin: float, thickness: float) -> Mesh:
+    drawn = element_lines([mark], pin, np.array([0.0, 1.0, 0.0]))
+    lines = [line for some in drawn.values() for line in some]
+    segments = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
+    return tubes(np.concatenate([np.zeros((0, 2, 3)), *segments]), thickness * pin)
+
+
+def placed_together(things: Sequence[Fixture | Strut], poses: np.ndarray, beside: np.ndarray) -> Mesh:
+    """All of them in the world, in one mesh, for poses (n_links, 4, 4)."""
+    places = [one.placed(poses, beside) for one in things]
+    return together(
+        Mesh(one.shape.vertices @ pose[:3, :3].T + pose[:3, 3], one.shape.faces)
+        for one, pose in zip(things, places, strict=True)
+    )

@@ -179,12 +179,12 @@ def _driven_states(motion: lw.linkages.DrivenMotion, units: Units) -> States:
     return States(motion.mech, *smooth, None, None, None, False, (), smooth, None, a=motion.a, over=over, units=units)
 
 
-def _dissipates(mech: Any, trajectory: Any) -> bool:
+def _dissipates(mech: lw.Mechanism, trajectory: Any) -> bool:
     """Whether something other than joint forces adds or takes energy: drives, wrenches, actuators, dampers,
     friction."""
-    if getattr(mech, "driven", ()):
+    if mech.constraints.driven:
         return True
-    passive, acting = getattr(trajectory, "passive", None), getattr(mech, "acting", {})
+    passive, acting = getattr(trajectory, "passive", None), mech.forces.active
     of_joints = () if passive is not None else ("damping", "friction", "limits")
     if not {*of_joints, "actuators", "tendons", "contact"}.isdisjoint(acting):
         return True
@@ -294,7 +294,7 @@ def _plot_energy(panels: _Panels, row: int, states: States) -> None:
 def _plot_drives(panels: _Panels, row: int, states: States) -> None:
     forces, powers = panels.add(row, 0), panels.add(row, 1)
     times = states.smooth[0]
-    rates = np.array([states.mech.drives_at(t)[:, 1] for t in times])
+    rates = np.array([states.mech.constraints.drives_at(t)[:, 1] for t in times])
     for k, (name, values) in enumerate(states.drive_forces.items()):
         look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
         forces.plot(times, values, label=name, **look)

@@ -40,7 +40,7 @@ def written(mech: Mechanism, report: Report) -> str:
         link = element(root, "link", name=frame)
         if frame in moving:
             _inertial(link, moving[frame])
-        for look in (visual for visual in mech.looks if visual.link == frame):
+        for look in (visual for visual in mech.metadata.looks if visual.link == frame):
             _look(link, look, report)
         for shape in shapes.get(frame, ()):
             _collision(link, shape)
@@ -294,14 +294,14 @@ def _note_the_rest(mech: Mechanism, report: Report) -> None:
             report.omit(RECORDS[type(record)].replace("_", " ").removesuffix("s"), name_of(record))
     for pair in mech.contact_pairs:
         report.omit("contact", pair.name)
-    for what, names in (("posture", mech.postures), ("group of joints", mech.groups)):
+    for what, names in (("posture", mech.postures), ("group of joints", mech.metadata.groups)):
         for name in names:
             report.omit(what, name)
     if not np.array_equal(mech.initial, configuration(mech.bodies)):
         report.omit("initial configuration")
-    if mech.timestep not in (None, USUAL_TIMESTEP):
-        report.omit(f"time step of {mech.timestep:g} s")
-    if mech.integrator not in (None, USUAL_INTEGRATOR):
-        report.omit(f"integrator {mech.integrator}")
-    if mech.idle:
-        report.remark("switched off here, and acting when read again", listed(mech.idle))
+    if mech.metadata.timestep not in (None, USUAL_TIMESTEP):
+        report.omit(f"time step of {mech.metadata.timestep:g} s")
+    if mech.metadata.integrator not in (None, USUAL_INTEGRATOR):
+        report.omit(f"integrator {mech.metadata.integrator}")
+    if mech.forces.idle:
+        report.remark("switched off here, and acting when read again", listed(mech.forces.idle))

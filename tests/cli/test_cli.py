@@ -72,8 +72,8 @@ def test_info_as_json_holds_the_mechanism():
     facts = json.loads(run.stdout, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert (facts["nq"], facts["nv"]) == (mech.nq, mech.nv)
     assert [joint["name"] for joint in facts["joints"]] == list(mech.joint_names)
-    np.testing.assert_array_equal([link["inertia"] for link in facts["links"]], mech.inertias)
-    parents = ["ground" if i < 0 else mech.link_names[i] for i in mech.parents]
+    np.testing.assert_array_equal([link["inertia"] for link in facts["links"]], mech.parameters.inertias)
+    parents = ["ground" if i < 0 else mech.link_names[i] for i in mech.tree.parents]
     assert [joint["parent"] for joint in facts["joints"]] == parents
     assert [joint["q"][0] for joint in facts["joints"]] == [mech.q_index(name).start for name in mech.joint_names]
 

@@ -226,10 +226,10 @@ def test_one_name_for_a_number_in_all_tables(run, here):
     run("simulate", *tree, "--duration", 0.02, "-o", "motion.csv")
     run("dynamics", "inverse", *tree, "motion.csv", "-o", "torques.csv")
     mech = lw.mechanisms.random_tree(3, 2)
-    forces = [f"tau.{name}" for name in mech.coordinate_names("v")]
+    forces = [f"tau.{name}" for name in mech.coordinates.names("v")]
     assert (here / "torques.csv").read_text().splitlines()[0].split(",") == ["t", *forces]
     header = (here / "motion.csv").read_text().splitlines()[0].split(",")
-    assert header[1 : 1 + mech.nq] == [f"q.{name}" for name in mech.coordinate_names("q")]
+    assert header[1 : 1 + mech.nq] == [f"q.{name}" for name in mech.coordinates.names("q")]
     assert set(forces) < set(header)
     assert any(name.endswith("[0]") for name in header)
 

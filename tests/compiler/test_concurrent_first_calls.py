@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler import pipeline as compiler
-from linkwise.simulation import rollout_programs
+from linkwise.motion import step
 
 
 def run_together(count: int, work) -> list:
@@ -51,14 +51,14 @@ def test_concurrent_first_calls_compile_once(monkeypatch):
 
 def test_concurrent_first_rollouts_compile_once(monkeypatch):
     traced = []
-    original = rollout_programs.trace_with_plan
+    original = step.trace_with_plan
 
     def counting(algorithm, *arguments, **options):
         traced.append(algorithm.name)
         time.sleep(0.05)
         return original(algorithm, *arguments, **options)
 
-    monkeypatch.setattr(rollout_programs, "trace_with_plan", counting)
+    monkeypatch.setattr(step, "trace_with_plan", counting)
     mech = lw.mechanisms.planar_arm(2)
     q, v, pushes = np.array([0.1, 0.2]), np.zeros(2), np.ones((mech.n_links, 6))
     results = run_together(6, lambda i: lw.rollout(mech, q, v, None, 0.01, 5, wrenches=pushes)[0])

@@ -13,8 +13,8 @@ from linkwise.compiler.passes.scan import scan
 from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.targets import cuda_c, numpy_reference
 from linkwise.compiler.targets.protocol import Options
-from linkwise.simulation.rollout_inputs import acting_laws
-from linkwise.simulation.rollout_programs import step_program
+from linkwise.motion.arguments import acting_laws
+from linkwise.motion.step import Step
 from tests.algorithms import VARIANTS
 
 LINE = r"  for records, repeats: q_next -> q, v_next -> v"
@@ -25,7 +25,7 @@ def of(name, mech, loops):
 
 
 def over_time(mech, **how):
-    program = step_program(mech, "rk4", acting_laws(mech, None, "rk4", 1e-3), (), (), "float64", **how)
+    program = Step("rk4", acting_laws(mech, None, Step("rk4"), 1e-3)).program(mech, "float64", **how)
     return scan(program, {array.name: array.name.removesuffix("_next") for array in program.outputs}, ("tau",))
 
 

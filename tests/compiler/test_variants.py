@@ -15,7 +15,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler.store import kernel_function
 from linkwise.mechanism import MechanismError
-from linkwise.simulation import rollout_programs
+from linkwise.motion import rollout
 
 TOLERANCE = 1e-12
 
@@ -34,14 +34,14 @@ def gravity(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
 
 
 def armature(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
-    return mech.with_armature({rng.choice(mech.joint_names): rng.uniform(0.1, 0.5)})
+    return mech.parameters.with_armature({rng.choice(mech.joint_names): rng.uniform(0.1, 0.5)})
 
 
 def inertial_parameters(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
     loaded = mech
     for link in mech.link_names:
         loaded = loaded.with_payload(link, rng.uniform(0.1, 1.0), 0.1 * rng.normal(size=3), (0.02, 0.03, 0.04))
-    return mech.with_inertial_parameters(lw.estimation.inertial_parameters(loaded))
+    return mech.parameters.with_inertial(lw.estimation.inertial_parameters(loaded))
 
 
 def several(mech: lw.Mechanism, rng: np.random.Generator) -> lw.Mechanism:
@@ -86,7 +86,7 @@ def test_functions_of_three_vectors(function):
     rng = np.random.default_rng(1)
     state = [rng.normal(size=(4, mech.nv)) for _ in range(3)]
     for mass in (1.0, 2.0, 3.0):
-        variant = mech.with_payload("link6", mass, (0.0, 0.1, 0.2)).with_armature(joint1=mass)
+        variant = mech.with_payload("link6", mass, (0.0, 0.1, 0.2)).parameters.with_armature(joint1=mass)
         result, expected = function(variant, *state), function(alone(variant), *state)
         for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (result, expected)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-11, atol=TOLERANCE * np.abs(other).max())
@@ -115,8 +115,10 @@ def test_edits_that_code_does_not_look_at_compile_once(compiled):
     mech = lw.mechanisms.planar_arm(2)
     q = np.array([0.3, -0.4])
     for i in range(20):
-        damped = mech.with_damping(joint1=0.1 * i).with_limits(joint2=lw.Limits(-1.0 - i, 1.0))
-        lw.forward_dynamics(damped.with_postures({"up": q}).with_actuated("joint1").with_groups({}), q, q, q)
+        damped = mech.parameters.with_damping(joint1=0.1 * i).with_limits(joint2=lw.Limits(-1.0 - i, 1.0))
+        lw.forward_dynamics(
+            damped.metadata.with_postures({"up": q}).metadata.with_actuated("joint1").metadata.with_groups({}), q, q, q
+        )
     assert len(compiled) == 1
 
 
@@ -231,16 +233,16 @@ def test_variants_without_inertia_are_refused_like_others():
     still = np.zeros(1)
     for mass in (1.0, 2.0, 3.0):
         lw.forward_dynamics(
-            mech.with_inertial_parameters([mass, mass, 0, 0, 0, 0, mass, 0, 0, mass]), still, still, still
+            mech.parameters.with_inertial([mass, mass, 0, 0, 0, 0, mass, 0, 0, mass]), still, still, still
         )
     for parameters in ([2.0, 0, 0, 0, 0, 0, 0, 0, 0, 0], np.zeros(10), [2.0, 1e-9, 0, 0, 0, 0, 5e-19, 0, 0, 5e-19]):
-        variant = mech.with_inertial_parameters(parameters)
+        variant = mech.parameters.with_inertial(parameters)
         own = alone(variant)
-        if own.singular_joints:
+        if own.parameters.singular_joints:
             for one in (variant, own):
                 with pytest.raises(MechanismError, match="forward_dynamics needs a positive mass matrix"):
                     lw.forward_dynamics(one, still, still, still)
-        assert variant.singular_joints == own.singular_joints
+        assert variant.parameters.singular_joints == own.parameters.singular_joints
         assert_same(lw.formulations.denoc.inverse_dynamics(variant, still, still, still), 0.0)
 
 
@@ -253,7 +255,7 @@ def test_a_body_may_lose_its_mass():
     for scale in (1.0, 2.0, 3.0, 0.0, 0.0, 4.0):
         changed = parameters.copy()
         changed[10:20] *= scale
-        variant = mech.with_inertial_parameters(changed)
+        variant = mech.parameters.with_inertial(changed)
         for function in (
             lw.inverse_dynamics,
             lw.formulations.denoc.inverse_dynamics,
@@ -274,7 +276,7 @@ def test_refusals_of_zeros_are_not_lost():
         return lw.compile(lw.operators.M.inv, mech, dtype, parameters=parameters)
 
     def call(mass: float, moment: float) -> np.ndarray:
-        variant = mech.with_inertial_parameters([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment])
+        variant = mech.parameters.with_inertial([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment])
         return kernel_function(variant, request, None)(np.zeros(1))
 
     for mass in (1.0, 2.0, 4.0):
@@ -324,7 +326,9 @@ def test_mimic_joints():
 def test_edits_of_structure_start_a_family_of_their_own():
     mech = lw.mechanisms.planar_arm(3)
     variant = mech.with_payload("link3", 1.0)
-    assert variant._family is mech._family is variant.with_gravity((0, 0, 1)).with_damping(joint1=1.0)._family
+    assert (
+        variant._family is mech._family is variant.with_gravity((0, 0, 1)).parameters.with_damping(joint1=1.0)._family
+    )
     for other in (
         variant.with_locked(joint1=0.3),
         pickle.loads(pickle.dumps(variant)),
@@ -367,8 +371,8 @@ def test_frames_of_one_name_on_other_links():
 @pytest.mark.parametrize("options", [{}, {"feedback": {"target": [0.1, 0.2], "kp": 3.0}}, {"method": "semi_implicit"}])
 def test_rollouts_of_variants_share_their_loop(options, monkeypatch):
     compiled = []
-    load = rollout_programs.load
-    monkeypatch.setattr(rollout_programs, "load", lambda *given: compiled.append(given) or load(*given))
+    load = rollout.load
+    monkeypatch.setattr(rollout, "load", lambda *given: compiled.append(given) or load(*given))
     mech = lw.mechanisms.planar_arm(2)
     rng = np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (5,))

@@ -286,7 +286,7 @@ def test_a_path_goes_from_target_to_target():
 
 def test_without_a_guess_it_starts_from_the_initial_configuration():
     mech = lw.mechanisms.four_bar()
-    turned = mech.with_initial(lw.configuration(mech, crank_joint=0.4))
+    turned = mech.metadata.with_initial(lw.configuration(mech, crank_joint=0.4))
     assert turned == mech and turned.initial[0] == 0.4  # nothing of its dynamics has changed
     np.testing.assert_allclose(lw.constraints.assemble(turned), turned.initial, atol=1e-12)
     np.testing.assert_allclose(lw.constraints.assemble(mech), np.zeros(3), atol=1e-12)
@@ -298,10 +298,10 @@ def test_without_a_guess_it_starts_from_the_initial_configuration():
         turned.with_limits({"crank_joint": lw.Limits(0.3, 0.5)}), "crank_joint", limits=True
     )
     assert (found.lower, found.upper) == pytest.approx((0.3, 0.5))
-    again = turned.with_initial({"crank_joint": 0.5})
+    again = turned.metadata.with_initial({"crank_joint": 0.5})
     np.testing.assert_array_equal(again.initial, [0.5, *turned.initial[1:]])
     with pytest.raises(lw.MechanismError, match="the initial configuration of mechanism 'four_bar' must have shape"):
-        mech.with_initial([0.1])
+        mech.metadata.with_initial([0.1])
 
 
 def test_a_guess_by_joint_keeps_what_it_names_where_it_can():

@@ -78,7 +78,7 @@ def test_mimic_joints_and_couplings_around_a_loop():
     rng = np.random.default_rng(3)
     q = lw.random_state(mech, rng)[0]
     gears = {mech.bodies[0].joint: 1.0, mech.bodies[2].joint: -1.5}
-    turned = sum(ratio * float(mech.place(joint).positions(q)[0]) for joint, ratio in gears.items())
+    turned = sum(ratio * float(mech.coordinates.place(joint).positions(q)[0]) for joint, ratio in gears.items())
     pose = random_closed.oracle.Pose(np.eye(3), np.array([0.1, 0.2, 0.3]))
     kind = lw.Spherical()
     loop = random_closed.closing(mech, q, "loop", kind, kind.random(rng, ()), -1, pose, mech.n_links - 1)
@@ -298,3 +298,40 @@ def test_constraint_forces_of_a_long_ladder_need_no_singular_values(monkeypatch)
     monkeypatch.setattr(np.linalg, "svd", None)
     found = lw.constraints.constraint_forces(mech, q, v, tau)
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def hanging_chain(n: int) -> tuple[lw.Mechanism, np.ndarray]:
+    """Links of one metre between two pins, and the half circle in which they hang; the chain starts stretched."""
+    builder, parent = lw.Builder(), "ground"
+    for k in range(n):
+        builder.link(f"l{k}", 1.0, (0.5, 0, 0), (0.01, 0.08, 0.08))
+        builder.joint(f"j{k}", lw.Revolute((0, 0, 1)), parent, f"l{k}", (1.0 if k else 0.0, 0, 0))
+        parent = f"l{k}"
+    q = np.full(n, np.pi / n)
+    q[0] = 0.5 * (q[0] - np.pi)
+    angles = np.cumsum(q)
+    builder.loop(
+        "pin", lw.Revolute((0, 0, 1)), parent, (1, 0, 0), "ground", (np.cos(angles).sum(), np.sin(angles).sum(), 0)
+    )
+    return builder.build(f"hanging_{n}", (0, -9.81, 0)), q
+
+
+@pytest.mark.parametrize(
+    "n", [60, pytest.param(100, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow)]
+)
+def test_chains_that_start_far_from_closed(n):
+    """Ranks are decided and an order is found although no loop closes near the start: operations are linear."""
+    mech, q = hanging_chain(n)
+    assert redundancy(mech).assembled and redundancy(mech).cluster_ranks == (2,)
+    assert fronts(mech).sweep(0) is not None
+    tau = np.random.default_rng(0).normal(size=n)
+    a = lw.forward_dynamics(mech, q, np.zeros(n), tau)
+    free = mech.spanning_tree
+    mass, rows = lw.mass_matrix(free, q), lw.constraints.constraint_jacobian(mech, q)
+    rows = rows[np.abs(rows).max(axis=1) > 1e-9]
+    force = tau - lw.bias_force(free, q, np.zeros(n))
+    matrix = np.block([[mass, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+    expected = np.linalg.solve(matrix, np.concatenate([force, np.zeros(len(rows))]))[:n]
+    np.testing.assert_allclose(a, expected, atol=1e-8 * np.abs(expected).max())
+    operations = sum(lw.compile("closed_motion", mech, target="numpy").op_counts.values())
+    assert operations < 130 * n

@@ -117,7 +117,7 @@ def test_loops_are_added_to_mechanisms_from_elsewhere():
     with pytest.raises(lw.MechanismError, match="two loops are named"):
         mech.with_loops(loop)
     with pytest.raises(lw.MechanismError, match="no loop 'pinn': did you mean 'pin'"):
-        mech.constraint_index("pinn")
+        mech.constraints.rows("pinn")
 
 
 @pytest.mark.parametrize("name", ["position_error", "constraint_jacobian", "constraint_bias", "constrained_terms"])
@@ -129,5 +129,5 @@ def test_parameters_may_be_inputs(name):
     for body, matrix in zip(mech.bodies, poses, strict=True):
         matrix[:3, :3], matrix[:3, 3] = body.rotation, body.position
     arguments = (q,) if name in ("position_error", "constraint_jacobian") else (q, v)
-    found = lw.compile(name, mech, parameters=("pose", "mass"))(*arguments, poses, mech.masses)
+    found = lw.compile(name, mech, parameters=("pose", "mass"))(*arguments, poses, mech.parameters.masses)
     np.testing.assert_allclose(found, lw.compile(name, mech)(*arguments), rtol=1e-10, atol=1e-9)

@@ -101,7 +101,7 @@ def impulses_by_matrices(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.nd
         impulses, wrenches = _impulses(m, g, x), []
         for loop in mech.loops:
             far = lw.frame_pose(mech, state, loop.link_b)[:3, :3] @ loop.pose_b[0]
-            own = impulses[mech.constraint_index(loop.name)]
+            own = impulses[mech.constraints.rows(loop.name)]
             moment = own[3:] if len(own) > 3 else np.zeros(3)
             wrenches.append(-np.concatenate([far.T @ moment, far.T @ own[:3]]))
         found.append(wrenches)
@@ -130,7 +130,7 @@ def balance(mech: Mechanism, q, v, tau, a, joints, reactions, wrenches=None) -> 
         side = poses[body.parent].then(body.rotation, body.position)
         felt = [float(screw.twist @ onto) for screw in oracle.screws(body.kind, side, poses[i])]
         own = mech.v_index(body.joint)
-        if not mech.mimic_joints:
+        if not mech.coordinates.mimic_joints:
             np.testing.assert_allclose(felt, tau[own] - body.armature * a[own], atol=1e-9 * scale)
     for loop, reaction in zip(mech.loops, reactions, strict=True):
         frames = [mech.frame(link) for link in (loop.link_a, loop.link_b)]
@@ -309,7 +309,9 @@ def test_couplings_act_in_the_joints():
     for name, x in (("small", 0.0), ("large", 0.3)):
         builder.link(name, 1.0, (0.02, 0.0, 0.0), (0.01, 0.01, 0.02))
         builder.joint(name, lw.Revolute((0, 0, 1)), "ground", name, (None, (x, 0, 0)))
-    mech = builder.coupling("gears", {"small": 1.0, "large": 2.0}).build("gears").with_armature({"small": 0.1})
+    mech = (
+        builder.coupling("gears", {"small": 1.0, "large": 2.0}).build("gears").parameters.with_armature({"small": 0.1})
+    )
     q, v, tau = np.array([1.0, -0.5]), np.array([2.0, -1.0]), np.array([0.3, 0.2])
     a = lw.forward_dynamics(mech, q, v, tau)
     (multiplier,) = constraints.multipliers(mech, q, v, tau)

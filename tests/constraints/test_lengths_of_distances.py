@@ -49,17 +49,17 @@ def test_it_is_a_symbol_of_formulas(mech: lw.Mechanism):
 
 def test_variants_are_those_that_are_built_so(mech: lw.Mechanism):
     for length in (0.85, 0.95, 0.97):
-        other, built = mech.with_distances({"rod": length}), four_bar(length)
+        other, built = mech.constraints.with_distances({"rod": length}), four_bar(length)
         q, v = state(built)
         assert np.abs(lw.constraints.position_error(other, q)).max() < 1e-12
         found = lw.forward_dynamics(other, q, v, None)
         np.testing.assert_allclose(found, lw.forward_dynamics(built, q, v, None), rtol=1e-9)
         assert other.loops[0].kind.length == length and other == built
-    found = lw.linkages.range_of_motion(mech.with_distances({"rod": 0.75}), "A", state(four_bar(0.75))[0])
+    found = lw.linkages.range_of_motion(mech.constraints.with_distances({"rod": 0.75}), "A", state(four_bar(0.75))[0])
     assert found.upper == pytest.approx(
         lw.linkages.range_of_motion(four_bar(0.75), "A", state(four_bar(0.75))[0]).upper
     )
     with pytest.raises(lw.MechanismError, match="has no distance 'bar'"):
-        mech.with_distances({"bar": 1.0})
+        mech.constraints.with_distances({"bar": 1.0})
     with pytest.raises((lw.MechanismError, ValueError), match="positive"):
-        mech.with_distances({"rod": -1.0})
+        mech.constraints.with_distances({"rod": -1.0})

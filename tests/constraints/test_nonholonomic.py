@@ -56,7 +56,7 @@ def test_rows_of_all_contacts(touching):
     later, earlier = (lw.constraints.constraint_jacobian(touching, lw.integrate(touching, q, v, s)) for s in (h, -h))
     bias = lw.constraints.constraint_bias(touching, q, v)
     assert bias == pytest.approx(np.einsum("kij,kj->ki", (later - earlier) / (2 * h), v), abs=1e-6)
-    holonomic = touching.holonomic_rows
+    holonomic = touching.constraints.holonomic_rows
     assert holonomic.tolist() == [1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0]
     error = lw.constraints.position_error(touching, q)
     assert not error[:, ~holonomic].any() and error[:, holonomic].all()

@@ -35,7 +35,7 @@ def acceleration(x: float, w: float, torque: float = 0.0) -> float:
 
 
 def test_positions_ranges_and_dead_centres(cam):
-    assert cam.holonomic_rows.tolist() == [True] and not cam.is_nonholonomic
+    assert cam.constraints.holonomic_rows.tolist() == [True] and not cam.constraints.is_nonholonomic
     q = constraints.assemble(cam, {"cam": 0.4}, hold="cam")
     np.testing.assert_allclose(q, [0.4, HEIGHT * (1 - np.cos(0.8))], atol=1e-12)
     reach = linkages.range_of_motion(cam, "lift", q)
@@ -81,7 +81,7 @@ def test_drives_and_locked_joints(cam):
     """A relation may follow time, and a joint of it may be locked."""
     shifted = cam.spanning_tree.with_loops(
         lw.constraints.Coupling("profile", ("cam", "lift"), 0.0, lw.constraints.Drive(lambda t: 0.1 * t), relation=lift)
-    ).at_time(0.2)
+    ).constraints.at_time(0.2)
     q = constraints.assemble(shifted, {"cam": 0.4}, hold="cam")
     assert q[1] == pytest.approx(HEIGHT * (1 - np.cos(0.8)) + 0.02)
     held = cam.with_locked(cam=0.4)

@@ -196,8 +196,8 @@ def test_composite_and_articulated_bodies_as_printed():
     for i, body in reversed(list(enumerate(mech.bodies))):
         force, j = composite[i] @ joints.s[i], i
         mass[index[i], index[i]] = joints.s[i].T @ force
-        while mech.parents[j] >= 0:
-            force, j = joints.into[j].T @ force, mech.parents[j]
+        while mech.tree.parents[j] >= 0:
+            force, j = joints.into[j].T @ force, mech.tree.parents[j]
             mass[index[j], index[i]] = joints.s[j].T @ force
             mass[index[i], index[j]] = mass[index[j], index[i]].T
         if body.parent >= 0:

@@ -149,7 +149,7 @@ def test_passive_are_springs_and_joint_names_as_passive_are_told():
 
 def test_inverse_dynamics_beside_elements():
     mech, q, v, _ = arrays()
-    mech = mech.with_damping({"rocker_joint": 2.0})
+    mech = mech.parameters.with_damping({"rocker_joint": 2.0})
     with pytest.raises(lw.MechanismError, match="with independent=") as caught:
         lw.inverse_dynamics(mech, q, v, np.ones(mech.nv), forces="all")
     assert "loop" in str(caught.value)

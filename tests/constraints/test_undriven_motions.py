@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise import constraints
 
 ROBOT = lw.mechanisms.quadruped(())
-TOES = [name for name in ROBOT.frame_names if name.endswith("_toe")]
+TOES = [name for name in ROBOT.frames if name.endswith("_toe")]
 STAND = ROBOT.initial
 HELD = lw.contact.hold_frames(ROBOT, TOES, STAND, points=True)
 MOTORS = HELD.joint_names[1:]

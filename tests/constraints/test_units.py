@@ -182,7 +182,7 @@ def assembly(at: In) -> list[np.ndarray]:
 
 def charts(at: In) -> list[np.ndarray]:
     """The configuration a little along the chart, found by Newton's iteration, and its condition."""
-    if at.mech.is_nonholonomic:
+    if at.mech.constraints.is_nonholonomic:
         return []
     rows = at.independent().rows
     chart = lw.kinematics.local_parametrization(at.mech, at.q, rows)
@@ -202,7 +202,7 @@ def derivatives(at: In) -> list[np.ndarray]:
 
 def linear_models(at: In) -> list[np.ndarray]:
     """In the same coordinates in all units; those of positions cannot be given beside constraints on velocities."""
-    if at.mech.is_nonholonomic:
+    if at.mech.constraints.is_nonholonomic:
         return []
     model = lw.linearize(at.mech, *at.state(), independent=at.independent().rows)
     units = np.abs(model.rows) @ at.units.of_v(at.si)

@@ -70,7 +70,7 @@ def test_the_units_of_a_mechanism_do_not_matter():
 def test_a_driven_joint_that_stands_still():
     z = lw.Revolute((0, 0, 1))
     builder = lw.Builder().link("arm", 1.0, (0.5, 0, 0), (0.1,) * 3).joint("A", z, "ground", "arm")
-    driven = builder.drive("motor", "A", lambda t: 2.0 * t).build("driven").at_time(0.0)
+    driven = builder.drive("motor", "A", lambda t: 2.0 * t).build("driven").constraints.at_time(0.0)
     with pytest.warns(lw.MechanismWarning, match="loop 'motor'"):
         lw.forward_dynamics(driven, [0.0])
     with warnings.catch_warnings():

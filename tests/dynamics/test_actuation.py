@@ -142,20 +142,20 @@ def test_actuators_of_a_file_are_the_motors(actuators, driven):
         warnings.simplefilter("ignore", lw.files.OmissionWarning)
         mech = lw.load(CART.format(actuators))
     assert lw.control.joint_feedback(mech, [0.0, 0.1]).actuated_joints == driven
-    assert mech.actuated_joints == (driven if len(driven) == 1 else None)
+    assert mech.metadata.actuated_joints == (driven if len(driven) == 1 else None)
     again = from_data(json.loads(json.dumps(to_data(mech))))
-    assert again.actuated_joints == mech.actuated_joints
+    assert again.metadata.actuated_joints == mech.metadata.actuated_joints
     if driven == ("slider",):  # without its motor it has none
         locked = mech.with_locked(slider=0.1).with_gravity((0, 0, -1))
-        assert locked.actuated_joints == lw.control.joint_feedback(locked, [0.1]).actuated_joints == ()
+        assert locked.metadata.actuated_joints == lw.control.joint_feedback(locked, [0.1]).actuated_joints == ()
 
 
 def test_motors_may_be_said_of_a_mechanism():
-    mech = lw.mechanisms.four_bar().with_actuated("rocker_joint")
+    mech = lw.mechanisms.four_bar().metadata.with_actuated("rocker_joint")
     assert lw.control.joint_feedback(mech, assembled(mech)).actuated_joints == ("rocker_joint",)
     assert lw.control.joint_feedback(mech, assembled(mech), actuated=["crank_joint"]).actuated_joints == (
         "crank_joint",
     )
-    assert lw.control.joint_feedback(mech.with_actuated(), assembled(mech)).actuated_joints == ()
+    assert lw.control.joint_feedback(mech.metadata.with_actuated(), assembled(mech)).actuated_joints == ()
     with pytest.raises(MechanismError, match="did you mean 'rocker_joint'"):
-        mech.with_actuated("roker_joint")
+        mech.metadata.with_actuated("roker_joint")

@@ -57,7 +57,7 @@ def test_wrenches_follow_from_poses_and_velocities(seed):
         scale = 1.0 + np.abs(expected.wrenches()).max()
         np.testing.assert_allclose(wrenches[k], expected.wrenches(), atol=1e-10 * scale)
         pairs, _, _, depth, place, normal, force = zip(*expected.found, strict=True)
-        assert pairs == mech.contact_parts
+        assert pairs == mech.contact.parts
         np.testing.assert_allclose(points.gap[k], -np.array(depth), atol=1e-12)
         np.testing.assert_allclose(points.position[k], place, atol=1e-10)
         np.testing.assert_allclose(points.normal[k], normal, atol=1e-12)
@@ -77,11 +77,11 @@ def test_balls_and_capsules_touch_boxes():
     mech = mech.with_shape("trunk", first, "box", (0.4, 0.3, 0.5), random_pose(rng))
     mech = mech.with_contact(("step", "ball"), ("rod", "step"), ("trunk", "ball"), ("rod", "trunk"), **NUMBERS)
     mech = mech.with_contact(("step", "trunk"), **(NUMBERS | {"margin": 0.5}))
-    assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact_parts) == 14
+    assert mech.contact_pairs[0].shapes == ("ball", "step") and len(mech.contact.parts) == 14
     assert mech.contact_pairs[-1].shapes == ("trunk", "step")  # by the corners of what moves
     mech = mech.with_shape("peg", "ground", "box", (0.2, 0.25, 0.3), random_pose(rng))
     mech = mech.with_contact(("peg", "trunk"), **(NUMBERS | {"margin": 0.5}))
-    assert len(mech.contact_parts) == 30  # by the corners of both
+    assert len(mech.contact.parts) == 30  # by the corners of both
     two = mech.with_shape("other", last, "box", (0.1, 0.1, 0.1))
     with pytest.raises(lw.MechanismError, match="a box and a box do not touch.*boxes with boxes.*fixed to the ground"):
         two.with_contact(("trunk", "other"))
@@ -157,7 +157,7 @@ def test_energy_is_lost_in_every_state_and_friction_stays_in_its_cone(seed):
     points = lw.contact.contact_points(mech, q, v)
     along = np.sum(points.force * points.normal, axis=-1)
     across = np.linalg.norm(points.force - along[..., None] * points.normal, axis=-1)
-    friction = np.array([pair.law.friction for pair in mech.contact_parts])
+    friction = np.array([pair.law.friction for pair in mech.contact.parts])
     assert (along >= 0.0).all() and (across <= friction * along * (1.0 + 1e-12)).all()
     assert (across > 0.5 * friction * along)[along > 0.0].any()
 
@@ -209,8 +209,8 @@ def test_shapes_survive_everything_done_to_a_mechanism():
     q, v = lw.random_state(locked, rng)
     found = lw.contact.contact_wrenches(locked, q, v, explicit=True)
     np.testing.assert_allclose(found, Contacts(locked, q, v).wrenches(), atol=1e-8)
-    assert mech.without_contact().contact_pairs == ()
-    assert all("sphere" not in pair.shapes for pair in mech.without_contact("sphere").contact_pairs)
+    assert mech.contact.without().contact_pairs == ()
+    assert all("sphere" not in pair.shapes for pair in mech.contact.without("sphere").contact_pairs)
 
 
 BOX = ("s", "ball", "box", (1, 1, 1))
@@ -256,11 +256,11 @@ def test_default_numbers_follow_weight_size_and_gravity():
     np.testing.assert_allclose(pair.law.damping, 2.0 * math.sqrt(felt * pair.law.stiffness))
     np.testing.assert_allclose(pair.law.smoothing, 0.25 * 0.2e-3)
     np.testing.assert_allclose((pair.law.dissipation, pair.law.slip_speed), (20.0 / speed, 5e-4 * speed))
-    np.testing.assert_allclose(mech.contact_step, 0.5 * math.sqrt(felt / pair.law.stiffness))
+    np.testing.assert_allclose(mech.contact.step, 0.5 * math.sqrt(felt / pair.law.stiffness))
     assert mech.with_contact(step=1e-3).contact_pairs == mech.contact_pairs
     (long,) = mech.with_contact(step=1e-2).contact_pairs  # softer, so that it settles
     np.testing.assert_allclose(long.law.stiffness, 1.0 / (1.5 * 1e-2**2))
-    assert mech.without_contact().contact_step == np.inf
+    assert mech.contact.without().contact.step == np.inf
 
 
 def test_bodies_that_may_rest_on_each_other_are_carried_together():
@@ -283,7 +283,7 @@ def test_the_mass_that_a_contact_feels_is_that_of_the_mass_matrix():
     rng = np.random.default_rng(0)
     for mech in (lw.mechanisms.quadruped(held=()), lw.mechanisms.puma560()):
         q, _ = lw.random_state(mech, rng)
-        mech = mech.with_initial(q)
+        mech = mech.metadata.with_initial(q)
         found, inverse = PointMobility(mech), np.linalg.inv(lw.mass_matrix(mech, q))
         for i, link in enumerate(mech.link_names):
             points = rng.normal(size=(3, 3))

@@ -37,7 +37,7 @@ def test_payload_and_friction_from_torques_of_motors(name):
     """Weighted least squares; the truth is within its intervals, and torques of other motions are predicted."""
     rng = np.random.default_rng(4)
     empty, drives = getattr(lw.mechanisms, name)(), DRIVES[name]
-    mech = empty.with_payload(CARRIER[name], 0.2 * empty.masses.max(), com=(0.02, 0.03, 0.0))
+    mech = empty.with_payload(CARRIER[name], 0.2 * empty.parameters.masses.max(), com=(0.02, 0.03, 0.0))
     viscous, dry = VISCOUS[: len(drives)], DRY[: len(drives)]
     forces = 1.0 if name == "delta_robot" else 300.0  # of friction, in units of these joints
     places = np.concatenate([np.arange(mech.nv)[mech.v_index(joint)] for joint in drives])

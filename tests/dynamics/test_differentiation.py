@@ -110,7 +110,7 @@ def test_velocities_are_what_poses_change_by(name):
     found = np.stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]], axis=1)
     close(found, jacobian[:, :3, :], 1e-11, core=2)
     moved = lw.jacobian_of(traced("center_of_mass", mech))(q)
-    mass = sum(mech.masses)
+    mass = sum(mech.parameters.masses)
     close(mass * np.einsum("sij,sj->si", moved, v), traced("momentum", mech)(q, v)[:, 3:], 1e-11)
 
 
@@ -158,7 +158,7 @@ def test_parameters():
     """Masses and gravity enter linearly, so that their derivatives are the differences between two values of them."""
     mech = lw.mechanisms.random_tree(4, 21, joints=("revolute", "floating", "helical"))
     q, v, a, _ = states(mech)
-    masses, gravity = np.array(mech.masses), np.array(mech.gravity)
+    masses, gravity = np.array(mech.parameters.masses), np.array(mech.gravity)
     kernel = traced("inverse_dynamics", mech, parameters=("mass", "gravity"))
     slopes = lw.jacobian_of(kernel, ("mass", "gravity"))(q, v, a, masses, gravity)
     assert slopes.shape == (STATES, mech.nv, mech.n_links + 3)
@@ -177,7 +177,7 @@ def test_parameters_that_enter_nonlinearly():
     body = mech.bodies[1]
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = body.rotation, body.position
-    arrays = [q, v, tau, mech.coms, pose, body.inertia]
+    arrays = [q, v, tau, mech.parameters.coms, pose, body.inertia]
     for wrt, size in (("com", 9), (f"{link}.pose", 16), (f"{link}.inertia", 9)):
         derivative = lw.jacobian_of(kernel, wrt)
         assert list(derivative.output_shapes.values()) == [(mech.nv, size)]
@@ -357,7 +357,7 @@ def test_second_derivatives_compile_like_any_algorithm():
     heavier = lw.compile(
         "inverse_dynamics_second_derivatives", mech, target="numpy", parameters=("mass", "inertia", "gravity")
     )
-    doubled = heavier(q, v, a, 2.0 * mech.masses, 2.0 * mech.inertias, mech.gravity)
+    doubled = heavier(q, v, a, 2.0 * mech.parameters.masses, 2.0 * mech.parameters.inertias, mech.gravity)
     for found, other in zip(doubled, expected, strict=True):
         close(found, 2.0 * other, 1e-10, core=3)
 

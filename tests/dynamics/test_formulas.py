@@ -221,7 +221,7 @@ def test_two_link_inverse_of_rodriguez1986():
     expression = (op.H @ op.phi @ op.M @ op.phi.T @ op.H.T).inv
     recursive = lw.compile(expression, arm, target="numpy", parameters=("mass", "com")).formulas()
     q = np.random.default_rng(3).normal(size=(5, 2))
-    found = recursive(q, arm.masses, arm.coms)
+    found = recursive(q, arm.parameters.masses, arm.parameters.coms)
     close(found, inverse(q), 1e-12, 2)
     assert len(re.findall(r"^D\d+ = ", str(recursive), re.M)) == 2  # one division per joint
     close(found, lw.mass_matrix_inverse(arm, q), 1e-12, 2)

@@ -83,12 +83,12 @@ def test_frames_of_one_name_and_orders_of_elimination_are_told_apart():
 def test_the_ground_carries_what_stands():
     """In world axes, whatever those of the feet are: the forces together are the weight."""
     robot = lw.mechanisms.quadruped(())
-    toes = [name for name in robot.frame_names if name.endswith("_toe")]
+    toes = [name for name in robot.frames if name.endswith("_toe")]
     q = lw.integrate(robot, robot.initial, np.r_[0.3, -0.2, 0.5, np.zeros(15)], 1.0)  # on a slope
     held, rest = lw.contact.hold_frames(robot, toes, q, points=True), np.zeros(robot.nv)
     torques = lw.inverse_dynamics(held, q, rest, rest, actuated=robot.joint_names[1:])
     ground = lw.constraints.loop_reactions(held, q, rest, torques, frame="world_aligned")
-    np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.masses.sum()), atol=1e-8)
+    np.testing.assert_allclose(ground[:, 3:].sum(axis=0), (0, 0, 9.81 * robot.parameters.masses.sum()), atol=1e-8)
     with pytest.warns(
         lw.MechanismWarning, match=r"'trunk_joint' among them, which floats.*unactuated=\['trunk_joint'\]"
     ):

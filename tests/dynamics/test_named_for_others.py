@@ -26,7 +26,7 @@ def test_rate_of_the_centroidal_momentum(tree):
     expected = expected + lw.centroidal.centroidal_momentum_matrix(tree, q) @ a[..., None]
     np.testing.assert_allclose(lw.centroidal.centroidal_momentum_rate(tree, q, v, a), expected[..., 0], atol=1e-9)
     falling = lw.forward_dynamics(tree, q, v, np.zeros(tree.nv))
-    weight = np.r_[0, 0, 0, tree.masses.sum() * tree.gravity]
+    weight = np.r_[0, 0, 0, tree.parameters.masses.sum() * tree.gravity]
     np.testing.assert_allclose(
         lw.centroidal.centroidal_momentum_rate(tree, q, v, falling),
         np.tile(weight, (5, 1)),

@@ -16,7 +16,7 @@ BOX = BODY.shape("skin", "body", "box", (0.1, 0.15, 0.05)).build()
 
 def gap(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     points = lw.contact.contact_points(mech, q, np.zeros(mech.nv))
-    return (points.gap - [pair.law.margin for pair in mech.contact_parts]).min(axis=-1)
+    return (points.gap - [pair.law.margin for pair in mech.contact.parts]).min(axis=-1)
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0.3, -0.2, 1.0), (1, 0, 0.2)])

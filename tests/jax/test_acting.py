@@ -73,7 +73,11 @@ def test_derivatives():
 
 
 def test_variants_have_their_own_numbers():
-    for variant in (ARM.with_damping(shoulder=3.0), ARM.with_payload("fore", 2.0), ARM.with_acting("actuators")):
+    for variant in (
+        ARM.parameters.with_damping(shoulder=3.0),
+        ARM.with_payload("fore", 2.0),
+        ARM.with_acting("actuators"),
+    ):
         found, expected = (where.acting.forward_dynamics(variant, Q, V, ctrl=CTRL) for where in (lwj, IN_NUMPY))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 

@@ -14,8 +14,8 @@ FEET = ("left_sole", "right_sole")
 def center(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """By the definition: the mean of the links' centres, weighted by mass."""
     poses = lw.link_poses(mech, q)
-    places = (poses[..., :3, :3] @ mech.coms[:, :, None])[..., 0] + poses[..., :3, 3]
-    return (mech.masses[:, None] * places).sum(axis=-2) / mech.masses.sum()
+    places = (poses[..., :3, :3] @ mech.parameters.coms[:, :, None])[..., 0] + poses[..., :3, 3]
+    return (mech.parameters.masses[:, None] * places).sum(axis=-2) / mech.parameters.masses.sum()
 
 
 @pytest.fixture(scope="module")

@@ -196,7 +196,7 @@ def test_the_nearest_branch_within_limits_is_chosen(ur5, puma):
         q = lw.random_state(mech, rng, (60,), within_limits=True)[0]
         guess = q + rng.uniform(-1.0, 1.0, q.shape)
         poses = lw.frame_pose(mech, q, frame)
-        bounds = np.array([mech.q_lower, mech.q_upper])
+        bounds = np.array([mech.limits.lower, mech.limits.upper])
         for options, near in (({"q0": guess}, np.clip(guess, *bounds)), ({}, bounds.mean(axis=0) * np.ones((60, 1)))):
             found = lw.inverse_kinematics(mech, {frame: poses}, **options)
             assert found.converged.all() and (found.iterations == 0).all() and (found.attempts == 1).all()
@@ -204,7 +204,7 @@ def test_the_nearest_branch_within_limits_is_chosen(ur5, puma):
             angles = lw.kinematics.inverse_kinematics_branches(mech, {frame: poses})[..., None] + WHOLE * np.arange(
                 -2, 3
             )
-            allowed = (angles >= mech.q_lower[:, None]) & (angles <= mech.q_upper[:, None])
+            allowed = (angles >= mech.limits.lower[:, None]) & (angles <= mech.limits.upper[:, None])
             squares = np.where(allowed, (angles - near[:, None, :, None]) ** 2, np.inf).min(axis=-1).sum(axis=-1)
             np.testing.assert_allclose(np.sum((found.q - near) ** 2, axis=-1), squares.min(axis=-1), atol=1e-7)
     within = lw.kinematics.inverse_kinematics_branches(puma, {"link6": poses}, limits=True)

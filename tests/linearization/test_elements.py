@@ -13,7 +13,9 @@ def driven_arm() -> lw.Mechanism:
     """Springs, damping, friction, limits that push, a servo, a filter, an integrator and a tendon."""
     mech = lw.mechanisms.planar_arm(3)
     first, second, third = mech.joint_names
-    mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, 0.2, stiffness=30.0, damping=0.3)})
+    mech = mech.parameters.with_damping({first: 0.4}).with_limits(
+        {second: lw.Limits(-3.0, 0.2, stiffness=30.0, damping=0.3)}
+    )
     return mech.with_elements(
         lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
         lw.forces.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2, gain=(1.0, 0.2, 0.1)),
@@ -45,13 +47,13 @@ def central(function, h: float = 1e-4):
 @pytest.mark.parametrize("make", [driven_arm, driven_tree])
 def test_models_against_differences(make):
     mech, rng = make(), np.random.default_rng(3)
-    n, m, w = mech.nv, mech.n_ctrl, mech.n_activation
+    n, m, w = mech.nv, mech.n_ctrl, mech.forces.n_activation
     q, v = lw.random_state(mech, rng)
     if make is driven_arm:
         q = np.array([0.4, 0.5, -0.6])  # beyond the limit and the rest of the tendon, away from kinks
     tau, u, x = rng.normal(size=n), 0.5 * rng.normal(size=m), 0.3 * rng.normal(size=w)
     model = lw.linearize(mech, q, v, tau, ctrl=u, activation=x if w else None)
-    assert model.input_names == mech.actuator_names and len(model.state_names) == 2 * n + w
+    assert model.input_names == mech.forces.actuator_names and len(model.state_names) == 2 * n + w
 
     def rates(q=q, v=v, tau=tau, u=u, x=x):
         given = {"ctrl": u, "activation": x if w else None}
@@ -90,7 +92,7 @@ def test_models_of_loops():
     servo = lw.forces.Actuator(
         "servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1
     )
-    mech = mech.with_damping({first: 2.0}).with_elements(servo)
+    mech = mech.parameters.with_damping({first: 2.0}).with_elements(servo)
     q = lw.constraints.assemble(mech, [2.2, 1.8, 1.5, 1.9])
     model = lw.linearize(mech, q, ctrl=[0.4], activation=[0.1])
     size = 1e-4
@@ -114,7 +116,7 @@ def test_names_of_inputs_joints_and_actuators_together():
     model = lw.linearize(mech, inputs=("joint1", "servo"))
     assert model.input_names == ("joint1", "servo") and model.B.shape == (8, 2)
     assert model.state_names[-2:] == ("slow.activation", "pull.activation")
-    assert lw.linearize(mech, inputs="ctrl").input_names == mech.actuator_names
+    assert lw.linearize(mech, inputs="ctrl").input_names == mech.forces.actuator_names
     assert lw.linearize(mech).input_names == mech.joint_names
     assert len(model.modes().eigenvalues) and "slow.activation" in model.table()
     with pytest.raises(lw.MechanismError, match="ctrl must be 3 finite numbers, for the actuators servo, slow, pull"):

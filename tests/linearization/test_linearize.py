@@ -303,7 +303,7 @@ def test_one_state_has_the_model_that_it_has_in_a_batch(name):
         tau = rng.normal(size=mech.nv)
         one, batch = lw.linearize(mech, q, v, tau), lw.linearize(mech, q[None], v[None], tau[None])
         assert one.independent == batch.independent and one.state_names == batch.state_names
-        assert [mech.coordinate_names("v").index(x) for x in one.independent] == sorted(one.rows.argmax(axis=1))
+        assert [mech.coordinates.names("v").index(x) for x in one.independent] == sorted(one.rows.argmax(axis=1))
         for field in ("A", "B", "C", "D", "drift", "rows", "tangent", "acceleration", "q", "v", "tau"):
             close(getattr(one, field), getattr(batch, field)[0], 1e-11)
 
@@ -390,7 +390,7 @@ def test_inputs_are_single_coordinates_by_either_name():
     assert lw.find_equilibrium(mech, q, solve_for="tau", actuated="j.x").tau.shape == (3,)
     for wrong in (
         lambda: lw.forces.Passive.springs({"j.x": 5.0}).forces(mech, q, np.zeros(3)),
-        lambda: mech.with_damping({"j.x": 1.0}),
+        lambda: mech.parameters.with_damping({"j.x": 1.0}),
         lambda: lw.control.joint_feedback(mech, q, kp=1.0, kd=1.0, actuated=("j[0]",)),
     ):
         with pytest.raises(lw.MechanismError, match="one coordinate of joint 'j'; name the joint here"):

@@ -67,7 +67,7 @@ def test_without_holding_the_message_says_what_to_do():
 def quadruped(gain):
     """With balls for feet, on the ground, a servo at each joint; and its configuration with all feet touching."""
     mech = lw.mechanisms.quadruped(held=())
-    legs = [name.removesuffix("_toe") for name in mech.frame_names if name.endswith("_toe")]
+    legs = [name.removesuffix("_toe") for name in mech.frames if name.endswith("_toe")]
     for leg in legs:
         mech = mech.with_shape(f"{leg}_ball", f"{leg}_toe", "sphere", 0.02)
     servos = [lw.forces.Actuator(j, j, gain=(gain,), bias=(0.0, -gain, -5.0)) for j in mech.joint_names[1:]]
@@ -87,7 +87,7 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
         forces = lw.inverse_dynamics(mech, one.q, np.zeros(mech.nv), np.zeros(mech.nv), forces="all")
         assert np.abs(forces).max() < 1e-7
         load = lw.contact.contact_points(mech, one.q, np.zeros(mech.nv)).force
-        assert load[..., 2].sum() == pytest.approx(9.81 * mech.masses.sum(), rel=1e-9)
+        assert load[..., 2].sum() == pytest.approx(9.81 * mech.parameters.masses.sum(), rel=1e-9)
     np.testing.assert_allclose(dropped.q[6], found.q[6], atol=1e-6)
     held = lw.contact.hold_contacts(mech, q)
     standing = lw.find_equilibrium(held, q, stable=True)
@@ -96,7 +96,7 @@ def test_a_quadruped_on_servos_comes_to_rest_where_it_stands():
 
 def test_frames_are_held_where_they_are():
     robot = lw.mechanisms.quadruped(held=())
-    toes = [name for name in robot.frame_names if name.endswith("_toe")]
+    toes = [name for name in robot.frames if name.endswith("_toe")]
     built_in, held = lw.mechanisms.quadruped(), lw.contact.hold_frames(robot, toes, points=True)
     assert [loop.name for loop in held.loops] == [f"held:{toe}" for toe in toes]
     stand, rest, motors = robot.initial, np.zeros(robot.nv), robot.joint_names[1:]

@@ -11,8 +11,8 @@ from linkwise import constraints, linkages
 from ..constraints.built_in import built
 
 ASKED = {
-    "springs": lambda mech, q: mech.with_springs({"pin": 10.0}),
-    "damping": lambda mech, q: mech.with_damping(pin=1.0),
+    "springs": lambda mech, q: mech.parameters.with_springs({"pin": 10.0}),
+    "damping": lambda mech, q: mech.parameters.with_damping(pin=1.0),
     "friction": lambda mech, q: lw.forces.Passive.friction({"pin": 0.1}).forces(mech, q, np.zeros(3)),
     "actuator": lambda mech, q: mech.with_elements(lw.forces.Actuator("motor", "pin")),
     "coupling": lambda mech, q: mech.with_loops(lw.constraints.Coupling("gear", {"pin": 1.0, "crank_joint": 1.0})),
@@ -57,13 +57,13 @@ def test_springs_dampers_gears_and_ranges_at_the_joint_of_a_loop():
     other = lw.linkages.with_joint_of_loop(mech, "pin")
     reach = linkages.range_of_motion(other, "pin")
     assert reach.upper - reach.lower == pytest.approx(2.0 * np.arcsin(0.15 / 0.3), abs=1e-7)
-    sprung = other.with_springs({"pin": 10.0})
+    sprung = other.parameters.with_springs({"pin": 10.0})
     motion = lw.simulate(sprung, {"crank_joint": 0.5}, {"crank_joint": 1.0}, 0.5)
     assert np.ptp(motion.energy) < 1e-5 * np.abs(motion.energy).max()  # with 5 a^2 of the spring, or it is not constant
     spring = 5.0 * motion.q[:, 3] ** 2
     without = lw.kinetic_energy(mech, motion.q[:, :3], motion.v[:, :3]) + lw.potential_energy(mech, motion.q[:, :3])
     np.testing.assert_allclose(without + spring, motion.energy, rtol=1e-9)
-    damped = lw.simulate(sprung.with_damping(pin=0.5), {"crank_joint": 0.5}, {"crank_joint": 1.0}, 0.5)
+    damped = lw.simulate(sprung.parameters.with_damping(pin=0.5), {"crank_joint": 0.5}, {"crank_joint": 1.0}, 0.5)
     assert damped.energy[-1] < damped.energy[0] - 1e-3
     geared = other.with_loops(lw.constraints.Coupling("gear", {"pin": 1.0, "crank_joint": 1.0}, 1.0))
     assert constraints.degrees_of_freedom(geared, constraints.assemble(geared, geared.initial)) == 0
@@ -77,4 +77,4 @@ def test_what_has_no_joint():
     with pytest.raises(lw.MechanismError, match="no joint that moves"):
         lw.linkages.with_joint_of_loop(tied, "gear")
     with pytest.raises(lw.MechanismError, match="'gear' is a Coupling, no joint"):
-        tied.with_damping(gear=1.0)
+        tied.parameters.with_damping(gear=1.0)

@@ -58,9 +58,9 @@ def test_a_hand_on_an_arm_is_what_pinocchio_appends():
     data, rng = model.createData(), np.random.default_rng(0)
     (q, v), a = lw.random_state(both, rng), rng.normal(size=both.nv)
     np.testing.assert_allclose(lw.inverse_dynamics(both, q, v, a), pin.rnea(model, data, q, v, a), atol=1e-11)
-    np.testing.assert_allclose(both.q_upper, model.upperPositionLimit)
+    np.testing.assert_allclose(both.limits.upper, model.upperPositionLimit)
     pin.framesForwardKinematics(model, data, q)
-    names = [name for name in both.frame_names if name not in ("ground", "hand_mount")]
+    names = [name for name in both.frames if name not in ("ground", "hand_mount")]
     assert {"base", "tip", "hand_base", "hand_tip"} <= set(names)
     for name in names:
         expected = data.oMf[model.getFrameId(name)].homogeneous
@@ -81,18 +81,18 @@ def test_all_that_acts_on_a_hand_acts_on_an_arm():
     hand = lw.load("<mujoco><worldbody>{}</worldbody>{}{}</mujoco>".format(*parts))
     arm = lw.load(f"<mujoco>{ARM.format(hand='')}</mujoco>")
     both = arm.with_mechanism(hand, "wrist", prefix="h_")
-    assert both.joint_names == whole.joint_names and both.acting == whole.acting
-    assert both.actuator_names == ("h_pull", "h_push") and both.n_ctrl == 2
+    assert both.joint_names == whole.joint_names and both.forces.active == whole.forces.active
+    assert both.forces.actuator_names == ("h_pull", "h_push") and both.n_ctrl == 2
     np.testing.assert_array_equal(both.postures["h_open"], whole.postures["h_open"])
-    np.testing.assert_array_equal(both.keyframes["h_open"].ctrl, whole.keyframes["h_open"].ctrl)
-    assert {look.link for look in both.looks} == {look.link for look in whole.looks}
+    np.testing.assert_array_equal(both.metadata.keyframes["h_open"].ctrl, whole.metadata.keyframes["h_open"].ctrl)
+    assert {look.link for look in both.metadata.looks} == {look.link for look in whole.metadata.looks}
     start = np.array([0.4, -0.3, 0.1, 0.05]), np.array([0.3, 0.2, -0.2, 0.4])  # where stops and contact, which are made
     moved = [lw.rollout(m, *start, None, 1e-3, 20, ctrl=[0.4, 0.7]) for m in (both, whole)]  # for inertias, do not act
     for one, other in zip(*moved, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-11)
     quiet = arm.with_acting(damping=False).with_mechanism(hand.with_acting("damping"), "wrist", prefix="h_")
-    assert quiet.acting == {"damping": ("h_ja",)}
-    assert arm.with_acting(False).with_mechanism(hand.with_acting(False), "wrist", prefix="h_").acting == {}
+    assert quiet.forces.active == {"damping": ("h_ja",)}
+    assert arm.with_acting(False).with_mechanism(hand.with_acting(False), "wrist", prefix="h_").forces.active == {}
     assert from_data(json.loads(json.dumps(to_data(both)))) == both == pickle.loads(pickle.dumps(both))
     floor = lw.Builder().link("slab").joint("s", lw.Fixed(), "ground", "slab").shape("floor", "slab", "plane").build()
     with pytest.warns(lw.files.OmissionWarning, match="planes 'floor'.*are left out"):

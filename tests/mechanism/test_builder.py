@@ -31,11 +31,11 @@ def test_joints_keep_the_order_of_declaration_but_parents_come_first():
     mechanism = builder.build()
     assert mechanism.joint_names == ("a on ground", "b on a", "c on b", "d on ground", "e on d")
     assert mechanism.link_names == ("a", "b", "c", "d", "e")
-    assert mechanism.parents == (-1, 0, 1, -1, 3)
-    assert mechanism.children == ((1,), (2,), (), (4,), ())
-    assert mechanism.subtree(0) == (0, 1, 2)
-    assert mechanism.path(2) == (0, 1, 2)
-    assert mechanism.path(-1) == ()
+    assert mechanism.tree.parents == (-1, 0, 1, -1, 3)
+    assert mechanism.tree.children == ((1,), (2,), (), (4,), ())
+    assert mechanism.tree.subtree(0) == (0, 1, 2)
+    assert mechanism.tree.path(2) == (0, 1, 2)
+    assert mechanism.tree.path(-1) == ()
 
 
 def test_ancestors_behind_fixed_joints_come_first_as_well():
@@ -50,7 +50,7 @@ def test_ancestors_behind_fixed_joints_come_first_as_well():
         .build()
     )
     assert mechanism.joint_names == ("a on ground", "b on w")
-    assert mechanism.parents == (-1, 0)
+    assert mechanism.tree.parents == (-1, 0)
 
 
 def test_coordinates_of_joints_with_several_freedoms():
@@ -136,10 +136,10 @@ def test_links_welded_to_the_ground_are_frames_of_the_ground():
         .build()
     )
     assert mechanism.frame("pedestal").body == -1
-    assert mechanism.frame_names == ("ground", "pedestal", "a")
+    assert tuple(mechanism.frames) == ("ground", "pedestal", "a")
     np.testing.assert_array_equal(mechanism.bodies[0].rotation, TURN_Z @ TURN_Z)
     np.testing.assert_array_equal(mechanism.bodies[0].position, (0, 1, 1))
-    assert mechanism.masses.tolist() == [1.0]
+    assert mechanism.parameters.masses.tolist() == [1.0]
 
 
 def test_poses_as_pair_matrix_and_none_are_the_same():
@@ -219,7 +219,7 @@ def test_lenient_building_keeps_the_values_and_says_so():
     assert lw.motion.LimitWarning is LimitWarning
     assert any(c is LimitWarning and "joint 'j': its lower limit 1 exceeds" in m for c, m in messages)
     np.testing.assert_array_equal(mechanism.bodies[0].inertia, np.diag([1, 1, 3]))
-    assert mechanism.masses.tolist() == [1.0, 0.0]
+    assert mechanism.parameters.masses.tolist() == [1.0, 0.0]
 
 
 def test_singular_joints():
@@ -227,7 +227,7 @@ def test_singular_joints():
         builder = Builder().link("a", *mass).joint("j", kind, "ground", "a", **joint)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InertiaWarning)
-            return builder.build(strict=False).singular_joints == ("j",)
+            return builder.build(strict=False).parameters.singular_joints == ("j",)
 
     tilted = Revolute((1, 2, 3))
     assert singular(Z)
@@ -252,7 +252,7 @@ def test_massless_links_between_joints_are_no_defect():
         .joint("j3", Revolute((1, 0, 0)), "cross", "a")
         .build()
     )
-    assert mechanism.singular_joints == ()
+    assert mechanism.parameters.singular_joints == ()
 
 
 def test_a_massless_leader_is_no_defect_if_its_follower_has_mass():
@@ -264,14 +264,14 @@ def test_a_massless_leader_is_no_defect_if_its_follower_has_mass():
         .joint("j2", Z, "ground", "a", mimic=Mimic("j1", 0.1))
         .build()
     )
-    assert mechanism.singular_joints == ()
+    assert mechanism.parameters.singular_joints == ()
 
 
 def test_a_massless_leader_of_massless_followers_is_a_defect():
     builder = Builder().link("knob").link("a").joint("j1", Z, "ground", "knob")
     builder.joint("j2", Z, "ground", "a", mimic=Mimic("j1", 0.1))
     with pytest.warns(InertiaWarning, match="resists their motion: 'j1';"):
-        assert builder.build(strict=False).singular_joints == ("j1",)
+        assert builder.build(strict=False).parameters.singular_joints == ("j1",)
 
 
 def test_long_chains_are_built_without_recursion():
@@ -280,8 +280,8 @@ def test_long_chains_are_built_without_recursion():
         builder.link(f"l{i}", *BALL)
         builder.joint(f"j{i}", Z, f"l{i - 1}" if i else "ground", f"l{i}")
     mechanism = builder.build()
-    assert mechanism.parents == tuple(range(-1, 2999))
-    assert len(mechanism.path(2999)) == 3000
+    assert mechanism.tree.parents == tuple(range(-1, 2999))
+    assert len(mechanism.tree.path(2999)) == 3000
 
 
 def test_the_name_of_a_builder_is_that_of_its_mechanism():

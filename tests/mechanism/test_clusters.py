@@ -11,7 +11,7 @@ def test_links_of_a_tree_are_clusters_of_their_own():
     mech = lw.mechanisms.random_tree(9, seed=3)
     found = clusters(mech)
     assert [c.bodies for c in found] == [(i,) for i in range(mech.n_links)]
-    assert [c.parent for c in found] == list(mech.parents)
+    assert [c.parent for c in found] == list(mech.tree.parents)
     assert not any(c.loops or c.rows for c in found)
 
 
@@ -23,7 +23,7 @@ def test_constraints_move_only_joints_of_their_cluster(name):
     for cluster in clusters(mech):
         others = np.setdiff1d(np.arange(mech.nv), cluster.coordinates)
         assert not jacobian[np.ix_(cluster.rows, others)].any()
-        assert {mech.parents[i] for i in cluster.bodies} <= {cluster.parent, *cluster.bodies}
+        assert {mech.tree.parents[i] for i in cluster.bodies} <= {cluster.parent, *cluster.bodies}
         rows += cluster.rows
     assert rows == list(range(mech.n_constraints))
 

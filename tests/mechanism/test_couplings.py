@@ -37,7 +37,7 @@ def test_it_is_one_constraint_among_those_of_loops():
     q, v = lw.random_state(mech.spanning_tree, rng, (7,))
     at = [mech.q_index(name).start for name in ("shoulder", "elbow", "slide")]
     expected = q[:, at] @ [0.1, 0.1, -1.0] - 0.05
-    assert mech.n_constraints == 1 and mech.constraint_index("belt") == slice(0, 1)
+    assert mech.n_constraints == 1 and mech.constraints.rows("belt") == slice(0, 1)
     assert np.allclose(lw.constraints.position_error(mech, q)[:, 0], expected, atol=1e-15)
     row = np.zeros(mech.nv)
     row[[mech.v_index(name).start for name in ("shoulder", "elbow", "slide")]] = 0.1, 0.1, -1.0

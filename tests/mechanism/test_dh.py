@@ -145,7 +145,7 @@ def test_a_table_without_masses_gives_kinematics_if_asked():
     rows = [{"a": 0.5, "alpha": np.pi / 2, "d": 0.1}, {"a": 0.0, "alpha": 0.0, "theta": 0.0, "kind": "prismatic"}]
     with pytest.warns(UserWarning, match="nothing beyond these joints resists"):
         arm = from_dh(rows, strict=False)
-    assert arm.singular_joints == ("joint1", "joint2")
+    assert arm.parameters.singular_joints == ("joint1", "joint2")
     # the quarter turn is exact, so that it costs nothing
     np.testing.assert_array_equal(arm.bodies[1].rotation, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 

@@ -14,7 +14,11 @@ from linkwise.mechanism import from_data, to_data
 
 
 def arm() -> lw.Mechanism:
-    mech = lw.mechanisms.planar_arm(3).with_damping(joint1=0.5).with_limits(joint2=lw.Limits(-1.0, 2.0, stiffness=9.0))
+    mech = (
+        lw.mechanisms.planar_arm(3)
+        .parameters.with_damping(joint1=0.5)
+        .with_limits(joint2=lw.Limits(-1.0, 2.0, stiffness=9.0))
+    )
     return mech.with_elements(
         lw.forces.Actuator("motor", "joint1", gear=(2.0,), ctrl_range=(-1.0, np.inf)),
         lw.forces.Tendon("belt", (("joint2", 1.0), ("joint3", -0.5)), stiffness=3.0, limits=(-0.5, 0.5)),
@@ -32,22 +36,22 @@ def test_they_are_part_of_the_mechanism():
         mech.with_acting(False).with_acting(True),
         mech.with_payload("link3", 0.0),
     ):
-        assert again == mech and hash(again) == hash(mech) and again.acting == mech.acting
+        assert again == mech and hash(again) == hash(mech) and again.forces.active == mech.forces.active
     off = mech.with_acting(actuators=("pull",))
     assert off != mech and from_data(to_data(off)) == off == pickle.loads(pickle.dumps(off))
-    assert mech.without_elements("pull") == mech.without_elements("pull", "pull") != mech
+    assert mech.forces.without("pull") == mech.forces.without("pull", "pull") != mech
     assert mech.with_gravity((0, 0, 0)).elements == mech.elements == mech.spanning_tree.elements
 
 
 def test_switching_as_a_whole_by_kinds_and_one_by_one():
-    mech, everything = arm(), arm().acting
+    mech, everything = arm(), arm().forces.active
     assert list(everything) == ["damping", "limits", "actuators", "tendons", "gravity_compensation"]
-    assert not mech.with_acting(False).acting and mech.with_acting(False).idle == everything
-    assert mech.with_acting("damping", "tendons").acting == {"damping": ("joint1",), "tendons": ("belt",)}
+    assert not mech.with_acting(False).forces.active and mech.with_acting(False).forces.idle == everything
+    assert mech.with_acting("damping", "tendons").forces.active == {"damping": ("joint1",), "tendons": ("belt",)}
     some = mech.with_acting(actuators=("pull",), limits=False)
-    assert some.actuator_names == ("pull",) and (some.n_ctrl, some.n_activation) == (1, 1)
-    assert some.idle == {"limits": ("joint2",), "actuators": ("motor",)}
-    assert some.with_acting(actuators=True).actuator_names == ("motor", "pull")
+    assert some.forces.actuator_names == ("pull",) and (some.n_ctrl, some.forces.n_activation) == (1, 1)
+    assert some.forces.idle == {"limits": ("joint2",), "actuators": ("motor",)}
+    assert some.with_acting(actuators=True).forces.actuator_names == ("motor", "pull")
     for wrong, message in (
         (lambda: mech.with_acting("dampers"), "unknown kind of element 'dampers'"),
         (lambda: mech.with_acting(motors=False), "unknown kind of element 'motors'"),
@@ -61,7 +65,7 @@ def test_switching_as_a_whole_by_kinds_and_one_by_one():
 
 def test_effort_ranges_are_no_actuators_and_act_with_them():
     mech, still = arm(), np.zeros(3)
-    assert mech.acting["actuators"] == ("motor", "pull")
+    assert mech.forces.active["actuators"] == ("motor", "pull")
     alone = mech.with_acting("actuators").with_acting(actuators=("motor",))
     for u, force in ((0.5, 1.0), (9.0, 2.0)):
         assert lw.forces.joint_forces(alone, still, still, ctrl=[u])[0] == force
@@ -72,7 +76,7 @@ def test_effort_limits_that_act_follow_those_of_the_joint():
 
     def most(limits: lw.Limits) -> float:
         changed = mech.with_limits(joint1=limits)
-        assert changed.effort_limit[0] == limits.effort
+        assert changed.limits.effort[0] == limits.effort
         return lw.forces.joint_forces(changed, still, still, ctrl=[500.0])[0]
 
     assert most(lw.Limits(effort=7.0)) == 7.0 and most(lw.Limits(effort=0.0)) == 0.0
@@ -83,31 +87,31 @@ def test_effort_limits_that_act_follow_those_of_the_joint():
 
 
 def test_motors_and_actuated_joints_agree():
-    mech = arm().with_actuated("joint1", "joint2", "joint3")
-    assert mech.actuator_names == ("motor", "pull")
-    assert mech.without_elements("motor").actuated_joints == ("joint2", "joint3")
-    assert mech.without_elements("pull", "motor").actuated_joints == ()
-    assert mech.with_actuated("joint1").actuator_names == ("motor",)
-    assert mech.with_actuated("joint2").actuator_names == ()  # the tendon would drive joint3 too
-    assert mech.with_actuated("joint3", "joint2").actuator_names == ("pull",)
+    mech = arm().metadata.with_actuated("joint1", "joint2", "joint3")
+    assert mech.forces.actuator_names == ("motor", "pull")
+    assert mech.forces.without("motor").metadata.actuated_joints == ("joint2", "joint3")
+    assert mech.forces.without("pull", "motor").metadata.actuated_joints == ()
+    assert mech.metadata.with_actuated("joint1").forces.actuator_names == ("motor",)
+    assert mech.metadata.with_actuated("joint2").forces.actuator_names == ()  # the tendon would drive joint3 too
+    assert mech.metadata.with_actuated("joint3", "joint2").forces.actuator_names == ("pull",)
     second = lw.forces.Actuator("second", "joint2")
-    assert mech.with_elements(second).without_elements("pull").actuated_joints == ("joint1", "joint2")
-    assert mech.with_actuated("joint1").with_elements(second).actuated_joints == ("joint1", "joint2")
-    assert arm().actuated_joints is None and arm().without_elements("motor").actuated_joints is None
+    assert mech.with_elements(second).forces.without("pull").metadata.actuated_joints == ("joint1", "joint2")
+    assert mech.metadata.with_actuated("joint1").with_elements(second).metadata.actuated_joints == ("joint1", "joint2")
+    assert arm().metadata.actuated_joints is None and arm().forces.without("motor").metadata.actuated_joints is None
 
 
 def test_forces_when_joints_are_locked():
     """What is left of the forces is that of the whole mechanism with these joints at their places."""
     mech = arm()
     locked = mech.with_locked(joint2=0.7)
-    assert locked.actuator_names == ("motor", "pull") and locked.tendons[0].offset == 0.7
+    assert locked.forces.actuator_names == ("motor", "pull") and locked.forces.tendons[0].offset == 0.7
     q, v = np.array([0.2, 0.7, 0.4]), np.array([0.3, 0.0, -0.5])
     whole = lw.forces.joint_forces(mech.with_acting(limits=False), q, v, ctrl=[0.5, 0.1], activation=[0.3])
     found = lw.forces.joint_forces(locked, q[[0, 2]], v[[0, 2]], ctrl=[0.5, 0.1], activation=[0.3])
     np.testing.assert_allclose(found, whole[[0, 2]], atol=1e-13)
     gone = mech.with_locked(joint2=0.2, joint3=0.0)
-    assert gone.actuator_names == ("motor",) and not gone.tendons
-    assert not mech.with_locked(joint1=0.0).without_elements("pull").actuators
+    assert gone.forces.actuator_names == ("motor",) and not gone.forces.tendons
+    assert not mech.with_locked(joint1=0.0).forces.without("pull").forces.actuators
 
 
 def test_gravity_compensation_is_mass_that_gravity_does_not_pull_at():
@@ -129,7 +133,7 @@ def test_fluids_only_take_energy_away_and_survive_files():
         lw.forces.FluidForce(mech.link_names[-1], "ellipsoid", (0.1, 0.2, 0.3), 900.0, 0.1),
     ]
     wet, rng = mech.with_elements(*parts), np.random.default_rng(0)
-    assert wet.acting == {"fluid": (mech.link_names[0], mech.link_names[-1])}
+    assert wet.forces.active == {"fluid": (mech.link_names[0], mech.link_names[-1])}
     q, v = lw.random_state(wet, rng, (50,))
     assert (np.sum(lw.forces.joint_forces(wet, q, v) * v, axis=-1) < 0.0).all()
     again = from_data(json.loads(json.dumps(to_data(wet))))

@@ -349,7 +349,7 @@ def test_points_at_one_place_are_told():
     points = {"A": (0, 0), "B": (1, 0), "b": (1, 0), "C": (1, 1), "D": (2, 0)}
     with pytest.warns(lw.MechanismWarning, match="points 'B' and 'b' of link 'bar'"):
         mech = lw.Builder().linkage(points, {"ground": "A", "bar": "ABb", "c": "BC", "d": "bD"}).build("fork", DOWN)
-    assert mech.joint_names == ("A", "B", "b") and mech.parents == (-1, 0, 0)
+    assert mech.joint_names == ("A", "B", "b") and mech.tree.parents == (-1, 0, 0)
     assert mech.bodies[0].mass == pytest.approx(1.0)
 
 

@@ -73,10 +73,10 @@ def test_the_rank_of_the_mass_matrix_decides():
     singular = 0
     for seed in range(60):
         mech = with_masses_left_out(seed)
-        assert bool(mech.singular_joints) == bool(lost_rank(mech)), seed
-        singular += bool(mech.singular_joints)
+        assert bool(mech.parameters.singular_joints) == bool(lost_rank(mech)), seed
+        singular += bool(mech.parameters.singular_joints)
         for units in ((1e-3, 1e-3), (1e-6, 1e-12), (1e6, 1e6)):
-            assert in_units(mech, *units).singular_joints == mech.singular_joints, (seed, units)
+            assert in_units(mech, *units).parameters.singular_joints == mech.parameters.singular_joints, (seed, units)
     assert 15 < singular < 55  # both answers are tried
 
 
@@ -84,9 +84,11 @@ def test_armature_at_the_massless_joints_mends_the_mass_matrix():
     """The joints that are named are those that lack inertia: with a rotor at each, the mass matrix is positive."""
     for seed in range(30):
         mech = with_masses_left_out(seed)
-        rotors = {joint: [1.0] * mech.bodies[mech.body_index(joint)].kind.nv for joint in mech.singular_joints}
-        mended = mech.with_armature(rotors)
-        assert not mended.singular_joints and not lost_rank(mended), seed
+        rotors = {
+            joint: [1.0] * mech.bodies[mech.body_index(joint)].kind.nv for joint in mech.parameters.singular_joints
+        }
+        mended = mech.parameters.with_armature(rotors)
+        assert not mended.parameters.singular_joints and not lost_rank(mended), seed
 
 
 def carried(base, top, root=0.0, cart=5.0) -> lw.Mechanism:
@@ -118,15 +120,15 @@ def carried(base, top, root=0.0, cart=5.0) -> lw.Mechanism:
 def test_joints_that_undo_each_other(base, top, massless):
     mech = carried(base, top)
     assert bool(lost_rank(mech)) == massless
-    assert mech.singular_joints == (("base",) if massless else ())
+    assert mech.parameters.singular_joints == (("base",) if massless else ())
     if massless:
         with pytest.raises(lw.MechanismError, match=r"joint 'base' \(joint 'top' can undo its motion\) of mechanism"):
             lw.forward_dynamics(mech, lw.neutral(mech), np.zeros(mech.nv), np.zeros(mech.nv))
 
 
 def test_the_mass_of_the_root_does_not_matter_unless_it_is_zero():
-    assert carried(lw.Floating(), lw.Planar(), 1e-9).singular_joints == ()
-    assert carried(lw.Floating(), lw.Planar(), 1e-9, 1e9).singular_joints == ()
+    assert carried(lw.Floating(), lw.Planar(), 1e-9).parameters.singular_joints == ()
+    assert carried(lw.Floating(), lw.Planar(), 1e-9, 1e9).parameters.singular_joints == ()
 
 
 def test_a_massless_floating_root_is_reported_by_load():
@@ -152,14 +154,17 @@ def test_mimic_joints_may_carry_what_others_lack():
 
     for ratio, massless in ((0.5, False), (-0.999, False), (-1.0, True), (0.0, False)):
         mech = built(ratio)
-        assert bool(lost_rank(mech)) == massless == bool(mech.singular_joints), ratio
+        assert bool(lost_rank(mech)) == massless == bool(mech.parameters.singular_joints), ratio
 
 
 def test_variants_are_judged_by_their_own_numbers():
     mech = carried(lw.Floating(), lw.Planar())
-    assert mech.singular_joints and not mech.with_payload("root", 1.0, inertia=(1, 1, 1)).singular_joints
-    assert not mech.with_armature(base=1.0).singular_joints
-    assert mech.with_gravity((0, 0, 0)).singular_joints
+    assert (
+        mech.parameters.singular_joints
+        and not mech.with_payload("root", 1.0, inertia=(1, 1, 1)).parameters.singular_joints
+    )
+    assert not mech.parameters.with_armature(base=1.0).parameters.singular_joints
+    assert mech.with_gravity((0, 0, 0)).parameters.singular_joints
 
 
 # -- one refusal for everything that inverts the mass matrix ------------------------------------------------------
@@ -232,7 +237,7 @@ def weightless_four_bar(coupler: float) -> lw.Mechanism:
 def test_loops_carry_links_without_mass_or_all_refuse(call):
     light, heavy = weightless_four_bar(0.0), weightless_four_bar(1.0)
     q = lw.constraints.assemble(heavy, {"A": 1.0, "D": 1.6}, hold="A")
-    assert heavy.singular_joints == ("D",) and heavy._loops_resist
+    assert heavy.parameters.singular_joints == ("D",) and heavy._loops_resist
     CALLS[call](heavy, q, np.zeros(3))
     with pytest.raises(
         lw.MechanismError, match="positive mass matrix, but a degree of freedom of mechanism 'four_bar'"

@@ -45,7 +45,7 @@ def four_bar() -> lw.Mechanism:
 def test_place():
     mech, rng = arm(), np.random.default_rng(0)
     q, v = lw.random_state(mech, rng, (3,))
-    lead, follow, ball = (mech.place(name) for name in ("lead", "follow", "ball"))
+    lead, follow, ball = (mech.coordinates.place(name) for name in ("lead", "follow", "ball"))
     assert (lead.ratio, lead.offset) == (1.0, 0.0) and (follow.ratio, follow.offset) == (RATIO, OFFSET)
     np.testing.assert_array_equal(follow.positions(q), RATIO * lead.positions(q) + OFFSET)
     np.testing.assert_array_equal(follow.velocities(v), RATIO * v[:, :1])
@@ -57,7 +57,7 @@ def test_place():
     expected = lw.frame_pose(own, lw.neutral(own), "b")
     np.testing.assert_allclose(lw.frame_pose(mech, [0.4, 1.0, 0.0, 0.0, 0.0], "b"), expected, atol=1e-15)
     with pytest.raises(MechanismError, match="ratio 0"):
-        arm(0.0).place("follow").q_at([0.1])
+        arm(0.0).coordinates.place("follow").q_at([0.1])
 
 
 def test_follow_drives_the_named_joint():
@@ -141,18 +141,20 @@ def grip(**first: lw.Limits) -> lw.Mechanism:
 
 def test_a_posture_of_a_mimic_joint_is_one_of_the_joint_it_mimics():
     mech = grip()
-    told = mech.with_postures({"h": {"second": -0.5}, "both": {"first": 0.25, "second": [-0.5]}, "none": {}})
+    told = mech.metadata.with_postures({"h": {"second": -0.5}, "both": {"first": 0.25, "second": [-0.5]}, "none": {}})
     assert {name: q.tolist() for name, q in told.postures.items()} == {"h": [0.25], "both": [0.25], "none": [0.0]}
-    assert told.place("second").positions(told.postures["h"]).tolist() == [-0.5]
-    assert arm().with_postures({"h": {"follow": OFFSET - 1.0}}).postures["h"][0] == pytest.approx(0.5)
+    assert told.coordinates.place("second").positions(told.postures["h"]).tolist() == [-0.5]
+    assert arm().metadata.with_postures({"h": {"follow": OFFSET - 1.0}}).postures["h"][0] == pytest.approx(0.5)
     with pytest.raises(
         MechanismError, match="posture 'h' of mechanism 'grip': joint 'second' mimics 'first' and is at"
     ):
-        mech.with_postures({"h": {"second": -0.4, "first": 0.25}})
+        mech.metadata.with_postures({"h": {"second": -0.4, "first": 0.25}})
     still = arm(0.0)
-    np.testing.assert_array_equal(still.with_postures({"h": {"follow": OFFSET}}).postures["h"], lw.neutral(still))
+    np.testing.assert_array_equal(
+        still.metadata.with_postures({"h": {"follow": OFFSET}}).postures["h"], lw.neutral(still)
+    )
     with pytest.raises(MechanismError, match="is at 0.3 with it, not at 1: "):
-        still.with_postures({"h": {"follow": 1.0}})
+        still.metadata.with_postures({"h": {"follow": 1.0}})
 
 
 def test_random_states_keep_to_the_limits_of_mimic_joints():

@@ -46,7 +46,7 @@ def test_nothing_can_be_changed(mechanism):
         mechanism.bodies[0].mass = 2.0
     with pytest.raises(TypeError):
         mechanism.frames["x"] = mechanism.frame("ground")
-    arrays = [mechanism.gravity, mechanism.masses, mechanism.coms, mechanism.inertias]
+    arrays = [mechanism.gravity, mechanism.parameters.masses, mechanism.parameters.coms, mechanism.parameters.inertias]
     arrays += [mechanism.bodies[0].rotation, mechanism.bodies[0].inertia, mechanism.frame("ground").position]
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
@@ -68,15 +68,15 @@ def test_with_gravity_changes_gravity_alone(mechanism):
 
 
 def test_parameter_arrays(mechanism):
-    assert mechanism.masses.shape == (8,)
-    assert mechanism.coms.shape == (8, 3)
-    assert mechanism.inertias.shape == (8, 3, 3)
-    assert mechanism.inertias[3].tolist() == mechanism.bodies[3].inertia.tolist()
+    assert mechanism.parameters.masses.shape == (8,)
+    assert mechanism.parameters.coms.shape == (8, 3)
+    assert mechanism.parameters.inertias.shape == (8, 3, 3)
+    assert mechanism.parameters.inertias[3].tolist() == mechanism.bodies[3].inertia.tolist()
 
 
 def test_subtree_and_path_agree_with_the_parents(mechanism):
     for i in range(mechanism.n_links):
-        assert {j for j in range(mechanism.n_links) if i in mechanism.path(j)} == set(mechanism.subtree(i))
+        assert {j for j in range(mechanism.n_links) if i in mechanism.tree.path(j)} == set(mechanism.tree.subtree(i))
 
 
 def test_repr_tells_the_sizes():
@@ -111,13 +111,13 @@ def test_numbers_of_joints_as_arrays():
         <joint name="hinge" axis="0 1 0" damping="0.5" frictionloss="0.7" stiffness="4" springref="30" armature="0.3"/>
         <geom type="sphere" size="0.1" mass="1"/></body></body></worldbody></mujoco>"""
     )
-    np.testing.assert_array_equal(mech.damping, [0.2, 0.2, 0.2, 0.5])
-    np.testing.assert_array_equal(mech.friction, [0.0, 0.0, 0.0, 0.7])
-    np.testing.assert_array_equal(mech.stiffness, [3.0, 3.0, 3.0, 4.0])
-    np.testing.assert_array_equal(mech.armature, [0.0, 0.0, 0.0, 0.3])
-    np.testing.assert_allclose(mech.spring_rest, [1.0, 0.0, 0.0, 0.0, np.pi / 6])
-    assert not mech.damping.flags.writeable
-    np.testing.assert_array_equal(mech.with_damping(hinge=1.0).damping, [0.2, 0.2, 0.2, 1.0])
+    np.testing.assert_array_equal(mech.parameters.damping, [0.2, 0.2, 0.2, 0.5])
+    np.testing.assert_array_equal(mech.parameters.friction, [0.0, 0.0, 0.0, 0.7])
+    np.testing.assert_array_equal(mech.parameters.stiffness, [3.0, 3.0, 3.0, 4.0])
+    np.testing.assert_array_equal(mech.parameters.armature, [0.0, 0.0, 0.0, 0.3])
+    np.testing.assert_allclose(mech.parameters.spring_rest, [1.0, 0.0, 0.0, 0.0, np.pi / 6])
+    assert not mech.parameters.damping.flags.writeable
+    np.testing.assert_array_equal(mech.parameters.with_damping(hinge=1.0).parameters.damping, [0.2, 0.2, 0.2, 1.0])
 
 
 def test_what_ties_links_is_counted_once():

@@ -88,13 +88,13 @@ def test_loops_are_closed_with_them_held():
 def test_attributes_that_are_called_otherwise_elsewhere_are_named():
     arm = lw.mechanisms.planar_arm(2)
     for name, here in (
-        ("lowerPositionLimit", "here: q_lower"),
+        ("lowerPositionLimit", "here: limits.lower"),
         ("njoints", "here: n_links"),
-        ("lower_limits", "here: q_lower"),
-        ("q_max", "here: q_upper"),
-        ("torque_limits", "here: effort_limit"),
+        ("lower_limits", "here: limits.lower"),
+        ("q_max", "here: limits.upper"),
+        ("torque_limits", "here: limits.effort"),
         ("dof", "here: nv"),
-        ("limits", "here: q_lower, q_upper"),
+        ("joint_limits", "here: limits.lower and limits.upper"),
         ("getFrameId", "functions take those of frames"),
         ("copy", "mechanisms do not change"),
     ):

@@ -100,15 +100,15 @@ def test_axes_of_inertia_other_than_those_of_the_link():
     axes = turned.as_matrix()
     position, moments = (0.1, 0.2, -0.3), (0.1, 0.2, 0.25)
     mech = hinged(None, com=(turned, position))
-    np.testing.assert_allclose(mech.inertias[0], axes @ np.diag(moments) @ axes.T, atol=1e-15)
-    np.testing.assert_array_equal(mech.coms[0], position)
+    np.testing.assert_allclose(mech.parameters.inertias[0], axes @ np.diag(moments) @ axes.T, atol=1e-15)
+    np.testing.assert_array_equal(mech.parameters.coms[0], position)
     bare = lw.Builder().link("a", 1.0).joint("one", lw.Revolute(), "ground", "a", None, armature=1.0).build()
     carrying = bare.with_payload("a", 2.0, (turned, position), moments).with_payload("a", 0.0)
     separate = lw.Builder().link("a", 1.0).link("load", 2.0, (0, 0, 0), moments)
     separate.joint("one", lw.Revolute(), "ground", "a", armature=1.0).joint(
         "weld", lw.Fixed(), "a", "load", (turned, position)
     )
-    np.testing.assert_allclose(carrying.inertias, separate.build().inertias, atol=1e-15)
+    np.testing.assert_allclose(carrying.parameters.inertias, separate.build().parameters.inertias, atol=1e-15)
 
 
 @pytest.mark.parametrize("digits", [5, 6, 7])

@@ -40,12 +40,12 @@ def check_locked(mech: lw.Mechanism, names: list[str], seed: int) -> None:
     q = 0.5 * q if all(b.kind.nq == b.kind.nv for b in mech.bodies) else q
     locked = mech.with_locked({name: q[mech.q_index(name)] for name in names})
     in_q, in_v = rest_of(mech, locked)
-    assert set(locked.frame_names) == set(mech.frame_names)
+    assert set(locked.frames) == set(mech.frames)
     assert locked.nv == mech.nv - sum(mech.bodies[mech.body_index(name)].kind.nv for name in names)
     a = rng.normal(size=mech.nv)
     held = np.setdiff1d(np.arange(mech.nv), in_v)
     v[held] = a[held] = 0.0
-    for frame in mech.frame_names:
+    for frame in mech.frames:
         np.testing.assert_allclose(
             lw.frame_pose(locked, q[in_q], frame), lw.frame_pose(mech, q, frame), atol=1e-12, err_msg=frame
         )
@@ -106,7 +106,7 @@ def test_a_reduced_model_of_pinocchio():
     np.testing.assert_allclose(
         lw.bias_force(locked, left, v), pinocchio.nonLinearEffects(reduced, data, left, v), atol=1e-11
     )
-    np.testing.assert_allclose(locked.masses, [inertia.mass for inertia in reduced.inertias][1:], rtol=1e-14)
+    np.testing.assert_allclose(locked.parameters.masses, [inertia.mass for inertia in reduced.inertias][1:], rtol=1e-14)
     pinocchio.framesForwardKinematics(reduced, data, left)
     for link in ("l0", "l2", "l3", "l4"):
         expected = data.oMf[reduced.getFrameId(link)].homogeneous
@@ -128,7 +128,7 @@ def test_mimic_joints_are_locked_with_those_they_mimic():
     mech = hand()
     locked = mech.with_locked({"lead": 0.4})
     assert locked.joint_names == ("free",) and locked.q_index("free") == slice(0, 1)
-    for frame in mech.frame_names:
+    for frame in mech.frames:
         np.testing.assert_allclose(
             lw.frame_pose(locked, [0.7], frame), lw.frame_pose(mech, [0.4, 0.7], frame), atol=1e-14
         )
@@ -150,7 +150,7 @@ def test_loops_survive_locked_joints():
     # As if a strong motor held the joint: the force on it is the one that keeps it still.
     v = np.r_[0.0, lw.constraints.null_space(locked, q[1:])[:, 0]]
     a = lw.forward_dynamics(locked, q[1:], v[1:], np.zeros(3))
-    stiff = mech.with_armature({"joint1": 1e9})
+    stiff = mech.parameters.with_armature({"joint1": 1e9})
     np.testing.assert_allclose(lw.forward_dynamics(stiff, q, v, np.zeros(4)), np.r_[0.0, a], atol=1e-5)
     with pytest.raises(MechanismError, match="both sides of loop 'support' parts of one rigid body"):
         mech.with_locked(dict(zip(mech.joint_names, q, strict=True)))
@@ -163,7 +163,7 @@ def test_payloads():
     a, com, inertia = rng.normal(size=6), np.array([0.1, -0.2, 0.3]), np.diag([0.1, 0.2, 0.25])
     link = mech.link_names[-1]
     loaded = mech.with_payload(link, 2.0, com, inertia)
-    np.testing.assert_allclose(loaded.masses.sum(), mech.masses.sum() + 2.0)
+    np.testing.assert_allclose(loaded.parameters.masses.sum(), mech.parameters.masses.sum() + 2.0)
     # The payload's weight and inertia as a wrench on the arm without it.
     omega, _ = np.split(lw.link_velocities(mech, q, v)[-1], 2)
     alpha, linear = np.split(lw.link_accelerations(mech, q, v, a)[-1], 2)
@@ -178,8 +178,9 @@ def test_payloads():
         lw.inverse_dynamics(loaded, q, v, a), lw.inverse_dynamics(mech, q, v, a, wrenches), atol=1e-10
     )
     arm = lw.mechanisms.planar_arm(2)  # on a welded frame: seen from there
-    assert arm.with_payload("tip", 1.0).coms[-1] == pytest.approx(
-        (arm.masses[-1] * arm.coms[-1] + arm.frame("tip").position) / (arm.masses[-1] + 1.0)
+    assert arm.with_payload("tip", 1.0).parameters.coms[-1] == pytest.approx(
+        (arm.parameters.masses[-1] * arm.parameters.coms[-1] + arm.frame("tip").position)
+        / (arm.parameters.masses[-1] + 1.0)
     )
     with pytest.raises(MechanismError, match="fixed to the ground"):
         mech.with_payload("ground", 1.0)
@@ -195,36 +196,36 @@ def test_armature_and_limits():
     mech = lw.mechanisms.planar_arm(3)
     q = np.array([0.1, 0.2, 0.3])
     second = mech.joint_names[1]
-    changed = mech.with_armature({second: 0.7})
+    changed = mech.parameters.with_armature({second: 0.7})
     np.testing.assert_allclose(lw.mass_matrix(changed, q) - lw.mass_matrix(mech, q), np.diag([0, 0.7, 0]), atol=1e-14)
-    assert changed != mech and changed.with_armature({second: mech.bodies[1].armature}) == mech
+    assert changed != mech and changed.parameters.with_armature({second: mech.bodies[1].armature}) == mech
     limited = mech.with_limits({second: lw.Limits(lower=-1.0, upper=2.0, effort=5.0)})
     assert limited.bodies[1].limits.upper == (2.0,) and limited.bodies[0] == mech.bodies[0]
     with pytest.raises(MechanismError, match="negative"):
-        mech.with_armature({second: -1.0})
+        mech.parameters.with_armature({second: -1.0})
     with pytest.raises(MechanismError, match="exceeds its upper limit"):
         mech.with_limits({second: lw.Limits(lower=2.0, upper=1.0)})
     with pytest.raises(MechanismError, match="limits are Limits"):
         mech.with_limits({second: (1.0, 2.0)})
     with pytest.raises(MechanismError, match="has no moving joint"):
-        mech.with_armature({"nothing": 1.0})
+        mech.parameters.with_armature({"nothing": 1.0})
     with pytest.raises(TypeError, match="joint name: value"):
-        mech.with_armature([0.1])
+        mech.parameters.with_armature([0.1])
     with pytest.raises(TypeError, match="given twice"):
-        mech.with_armature({second: 0.1}, **{second: 0.1})
+        mech.parameters.with_armature({second: 0.1}, **{second: 0.1})
 
 
 def test_limits_as_arrays():
     mech = hand().with_limits(lead=lw.Limits(-1.0, 2.0, 3.0, 4.0), follow=lw.Limits(-9.0, 9.0, 9.0, 9.0))
-    np.testing.assert_array_equal(mech.q_lower, [-1.0, -np.inf])
-    np.testing.assert_array_equal(mech.q_upper, [2.0, np.inf])
-    np.testing.assert_array_equal(mech.v_limit, [3.0, np.inf])
-    np.testing.assert_array_equal(mech.effort_limit, [4.0, np.inf])
+    np.testing.assert_array_equal(mech.limits.lower, [-1.0, -np.inf])
+    np.testing.assert_array_equal(mech.limits.upper, [2.0, np.inf])
+    np.testing.assert_array_equal(mech.limits.velocity, [3.0, np.inf])
+    np.testing.assert_array_equal(mech.limits.effort, [4.0, np.inf])
     with pytest.raises(ValueError, match="read-only"):
-        mech.q_lower[0] = 0.0
+        mech.limits.lower[0] = 0.0
     for tree in (lw.mechanisms.random_tree(6, 1), mech.with_locked(lead=0.0, free=0.0)):
-        assert tree.q_lower.shape == tree.q_upper.shape == (tree.nq,)
-        assert tree.v_limit.shape == tree.effort_limit.shape == (tree.nv,)
+        assert tree.limits.lower.shape == tree.limits.upper.shape == (tree.nq,)
+        assert tree.limits.velocity.shape == tree.limits.effort.shape == (tree.nv,)
 
 
 def test_random_states_within_limits():
@@ -240,7 +241,9 @@ def test_random_states_within_limits():
     mech = builder.build()
     q, v = lw.random_state(mech, np.random.default_rng(0), (500,), within_limits=True)
     assert q.shape == v.shape == (500, 4)
-    assert (q >= mech.q_lower).all() and (q <= mech.q_upper).all() and (np.abs(v) <= mech.v_limit).all()
+    assert (
+        (q >= mech.limits.lower).all() and (q <= mech.limits.upper).all() and (np.abs(v) <= mech.limits.velocity).all()
+    )
     # The whole range is drawn from, and what has no limit is as it was.
     assert np.ptp(q[:, 0]) > 0.45 and np.ptp(v[:, 0]) > 0.45
     plain_q, plain_v = lw.random_state(mech, np.random.default_rng(0), (500,))
@@ -256,7 +259,7 @@ def test_random_states_within_limits():
 def test_frames_are_added_and_survive_other_changes():
     rotation = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     mech = lw.mechanisms.planar_arm(3).with_frame("tool", "tip", (rotation, (0.0, 0.2, 0.1)))
-    mech = mech.with_frame("camera", "ground", (None, (1.0, 2.0, 3.0))).with_damping(joint2=0.5)
+    mech = mech.with_frame("camera", "ground", (None, (1.0, 2.0, 3.0))).parameters.with_damping(joint2=0.5)
     q = np.array([0.3, -0.2, 0.9])
     step = np.eye(4)
     step[:3, :3], step[:3, 3] = rotation, (0.0, 0.2, 0.1)
@@ -264,13 +267,13 @@ def test_frames_are_added_and_survive_other_changes():
     np.testing.assert_allclose(lw.frame_pose(mech, q, "tool"), expected, atol=1e-14)
     np.testing.assert_allclose(lw.frame_pose(mech, q, "camera")[:3, 3], [1.0, 2.0, 3.0])
     assert lw.jacobian(mech, q, "tool").shape == (6, 3)
-    assert mech.with_payload("tool", 1.0).masses[2] == mech.masses[2] + 1.0
+    assert mech.with_payload("tool", 1.0).parameters.masses[2] == mech.parameters.masses[2] + 1.0
     for variant in (
         pickle.loads(pickle.dumps(mech)),
         from_data(json.loads(json.dumps(to_data(mech)))),
         mech.with_payload("link1", 1.0)
         .with_gravity((0, 0, -1))
-        .with_armature(joint1=0.1)
+        .parameters.with_armature(joint1=0.1)
         .with_limits(joint1=lw.Limits()),
     ):
         np.testing.assert_allclose(lw.frame_pose(variant, q, "tool"), expected, atol=1e-14)
@@ -282,7 +285,7 @@ def test_frames_are_added_and_survive_other_changes():
     with pytest.raises(MechanismError, match="did you mean 'link1'"):
         mech.with_frame("new", "lnk1")
     with pytest.raises(MechanismError, match="damping -1 is negative"):
-        mech.with_damping(joint1=-1.0)
+        mech.parameters.with_damping(joint1=-1.0)
 
 
 def test_numbers_for_all_joints_and_joints_locked_where_they_are():
@@ -292,14 +295,14 @@ def test_numbers_for_all_joints_and_joints_locked_where_they_are():
         <body name="c"><joint name="ball" type="ball"/><geom type="sphere" size="0.1" contype="0"/></body></body></body>
         </worldbody></mujoco>"""
     )
-    np.testing.assert_array_equal(mech.with_damping(1.5).damping, [0.0] * 6 + [1.5] * 4)
+    np.testing.assert_array_equal(mech.parameters.with_damping(1.5).parameters.damping, [0.0] * 6 + [1.5] * 4)
     np.testing.assert_array_equal(
-        mech.with_armature(
+        mech.parameters.with_armature(
             0.5,
-        ).armature,
+        ).parameters.armature,
         [0.0] * 6 + [0.5] * 4,
     )
-    assert mech.with_damping(np.float64(2.0)).acting == {"damping": ("elbow", "ball")}
+    assert mech.parameters.with_damping(np.float64(2.0)).forces.active == {"damping": ("elbow", "ball")}
     at = mech.initial[mech.q_index("elbow")][0]
     assert at != 0.0
     assert mech.with_locked(["elbow", "ball"]) == mech.with_locked({"elbow": at, "ball": [1.0, 0.0, 0.0, 0.0]})

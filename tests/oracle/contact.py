@@ -54,7 +54,7 @@ class Contacts:
         return rotation @ six[3:] + np.cross(rotation @ six[:3], point - pose[:3, 3])
 
     def _of_pair(self, pair: lw.contact.ContactPair):
-        a, b = (self.mech.shape(name) for name in pair.shapes)
+        a, b = (self.mech.contact.shape(name) for name in pair.shapes)
         (body_a, rotation_a, at_a), (body_b, rotation_b, at_b) = self._placed(a), self._placed(b)
         if b.kind == "box":
             placed = (a, rotation_a, at_a), (b, rotation_b, at_b)

@@ -88,7 +88,7 @@ def closing(
 
 def _between(mech: lw.Mechanism, a: int, b: int) -> int:
     """How many velocities move body a against body b."""
-    ways = [set(mech.path(body)) if body >= 0 else set() for body in (a, b)]
+    ways = [set(mech.tree.path(body)) if body >= 0 else set() for body in (a, b)]
     places = {mech.v_index(mech.bodies[i].joint).start: mech.bodies[i].kind.nv for i in ways[0] ^ ways[1]}
     return sum(places.values())
 
@@ -140,7 +140,7 @@ def general(rng: np.random.Generator, seed: int) -> Case | None:
     single = [body.joint for body in mech.bodies if body.kind.nv == 1]
     if len(single) > 1 and rng.random() < 0.5:
         ratios = {str(joint): float(rng.uniform(0.5, 2.0)) for joint in rng.permutation(single)[:3]}
-        turned = sum(ratio * float(mech.place(joint).positions(q)[0]) for joint, ratio in ratios.items())
+        turned = sum(ratio * float(mech.coordinates.place(joint).positions(q)[0]) for joint, ratio in ratios.items())
         loops.append(lw.constraints.Coupling("gears", ratios, turned))
     closed = mech.with_loops(*loops)
     state = _moving(closed, q, rng)

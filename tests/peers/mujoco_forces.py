@@ -41,7 +41,7 @@ class Beside:
             name, at_q, at_v = self.joint_name(j), m.jnt_qposadr[j], m.jnt_dofadr[j]
             if name not in mech.joint_names:  # held by an equality, and locked
                 continue
-            place = mech.place(name)
+            place = mech.coordinates.place(name)
             own, columns = place.positions(q), np.arange(mech.nv)[place.v_index]
             kind = m.jnt_type[j]
             if kind == mujoco.mjtJoint.mjJNT_FREE:
@@ -60,7 +60,7 @@ class Beside:
     def controls(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Random control inputs, beyond their ranges too, and activations within theirs; both put into MuJoCo's data.
         Inputs of actuators that linkwise does not read are zero."""
-        m, names = self.model, self.mech.actuator_names
+        m, names = self.model, self.mech.forces.actuator_names
         ctrl, activation = 2.0 * rng.normal(size=self.mech.n_ctrl), []
         self.data.ctrl[:], self.data.act[:] = 0.0, 0.0
         for i in range(m.nu):
@@ -84,7 +84,7 @@ class Beside:
         """Our names of MuJoCo's actuators; those without name are matched by what they drive, in their order."""
         m, kinds = self.model, mujoco.mjtObj
         named = {m.actuator(i).name for i in range(m.nu)}
-        unnamed = [one for one in self.mech.actuators if one.name not in named]
+        unnamed = [one for one in self.mech.forces.actuators if one.name not in named]
         found = []
         for i in range(m.nu):
             kind = kinds.mjOBJ_TENDON if m.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON else kinds.mjOBJ_JOINT
@@ -122,7 +122,9 @@ class Beside:
                 largest[name] = max(largest[name], np.abs(found - expected).max(initial=0.0) / size)
             if activation.size:
                 rates = lw.forces.activation_rates(driven, q, v, ctrl=ctrl, activation=activation)
-                adr = [self.model.actuator_actadr[self.actuator_names.index(n)] for n in self.mech.actuator_names]
+                adr = [
+                    self.model.actuator_actadr[self.actuator_names.index(n)] for n in self.mech.forces.actuator_names
+                ]
                 expected = self.data.act_dot[[a for a in adr if a >= 0]]
                 largest["activations"] = max(largest["activations"], np.abs(rates - expected).max())
         return largest

@@ -89,7 +89,7 @@ class Peer:
         }
         upper = np.triu(pin.crba(model, data, q))
         found["mass_matrix"] = tie.T @ (upper + np.triu(upper, 1).T) @ tie
-        if not self.mech.singular_joints:
+        if not self.mech.parameters.singular_joints:
             found |= self._motion(q, v_full, tie @ a, external, a, found)
         pin.forwardKinematics(model, data, q, v_full, a_full)
         found["link_poses"] = np.array([data.oMi[j].homogeneous for j in self.joints]).reshape(-1, 4, 4)

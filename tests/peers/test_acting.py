@@ -81,7 +81,7 @@ def test_bodies_in_a_fluid(fluid, tmp_path):
     for size, numbers in zip(([0.1, 0.2, 0.3], [0.1, 0.1, 0.4]), pair.model.geom_fluid, strict=True):
         if numbers[0] > 0.0:
             numbers[6:9], numbers[9:12] = added_mass(size)
-    assert pair.differences()["passive"] < TOLERANCE and len(pair.mech.acting["fluid"]) == 2
+    assert pair.differences()["passive"] < TOLERANCE and len(pair.mech.forces.active["fluid"]) == 2
     mech, rng = pair.mech.with_acting("fluid"), np.random.default_rng(1)
     q, v = lw.random_state(mech, rng)
     for speed in (v, 0.0 * v):
@@ -134,7 +134,7 @@ def test_damping_friction_and_motors_of_urdf_files(file):
     for joint in root.findall("joint"):
         dynamics = joint.find("dynamics")
         if dynamics is not None and joint.get("name") in mech.joint_names:
-            place = mech.place(joint.get("name"))
+            place = mech.coordinates.place(joint.get("name"))
             own = place.velocities(v)
             damped = -float(dynamics.get("damping", 0)) * own
             rubbed = -float(dynamics.get("friction", 0)) * own / np.sqrt(own**2 + 1e-4)
@@ -142,8 +142,8 @@ def test_damping_friction_and_motors_of_urdf_files(file):
     found = lw.forces.joint_forces(mech.with_acting("damping", "friction"), q, v)
     np.testing.assert_allclose(found, expected, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0.0)))
     ctrl, driven = 1e-3 * rng.normal(size=mech.n_ctrl), np.zeros(mech.nv)
-    for u, motor in zip(ctrl, mech.actuators, strict=True):
-        driven[mech.v_index(motor.target)] += mech.place(motor.target).ratio * motor.gear[0] * u
+    for u, motor in zip(ctrl, mech.forces.actuators, strict=True):
+        driven[mech.v_index(motor.target)] += mech.coordinates.place(motor.target).ratio * motor.gear[0] * u
     if mech.n_ctrl:
         found = lw.forces.joint_forces(mech.with_acting("actuators"), q, 1e-6 * v, ctrl=ctrl)
         np.testing.assert_allclose(found, driven, atol=1e-12)

@@ -25,10 +25,12 @@ def test_reachable_poses_are_reached(path):
     poses = lw.frame_pose(mech, wanted, frame)
     found = lw.inverse_kinematics(mech, {frame: poses})
     assert found.converged.mean() >= 0.995
-    assert ((found.q >= mech.q_lower) & (found.q <= mech.q_upper)).all()
+    assert ((found.q >= mech.limits.lower) & (found.q <= mech.limits.upper)).all()
     model = pin.buildModelFromUrdf(str(robot(path)))
     data, number = model.createData(), model.getFrameId(frame)
-    places = [(model.joints[model.getJointId(body.joint)].idx_q, mech.place(body.joint)) for body in mech.bodies]
+    places = [
+        (model.joints[model.getJointId(body.joint)].idx_q, mech.coordinates.place(body.joint)) for body in mech.bodies
+    ]
     for q, pose in zip(found.q[found.converged][:200], poses[found.converged][:200], strict=True):
         theirs = pin.neutral(model)
         for index, place in places:
@@ -50,4 +52,4 @@ def test_a_humanoid_reaches_with_hands_and_feet():
     for frame in frames:
         np.testing.assert_allclose(lw.frame_pose(mech, found.q[good], frame), poses[frame][good], atol=3e-8)
     near = lw.inverse_kinematics(mech, {frame: pose[0] for frame, pose in poses.items()}, posture=mech.initial)
-    assert near.converged and ((near.q >= mech.q_lower) & (near.q <= mech.q_upper)).all()
+    assert near.converged and ((near.q >= mech.limits.lower) & (near.q <= mech.limits.upper)).all()

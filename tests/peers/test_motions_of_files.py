@@ -50,9 +50,9 @@ def test_what_acts_moves_them_as_in_mujoco(package, name):
     """Springs, dampers, actuators, tendons and fluids, in steps that take damping implicitly in both."""
     model, mech = both(package, name)
     model.opt.integrator, model.opt.disableflags = mujoco.mjtIntegrator.mjINT_EULER, model.opt.disableflags | int(OFF)
-    off = {kind: False for kind in ("contact", "limits", "friction") if kind in mech.acting}
+    off = {kind: False for kind in ("contact", "limits", "friction") if kind in mech.forces.active}
     there, steps = lw.interop.to_mujoco(mech, model), round(1.0 / model.opt.timestep)
-    assert mech.timestep == model.opt.timestep and mech.n_ctrl == model.nu
+    assert mech.metadata.timestep == model.opt.timestep and mech.n_ctrl == model.nu
     ctrl = np.random.default_rng(0).uniform(-0.3, 0.3, model.nu)
     found, _ = lw.rollout(mech.with_acting(**off), None, None, None, None, steps, "semi_implicit", ctrl=ctrl)
     expected = moved(model, there.q(mech.initial), ctrl, steps)
@@ -64,7 +64,7 @@ def test_what_acts_moves_them_as_in_mujoco(package, name):
 def test_a_humanoid_falls_as_in_mujoco():
     """From its pose within the limits, on which the file puts its knees beyond: it lands on its feet and collapses."""
     model, mech = both(GYMNASIUM, "humanoid")
-    start, steps = np.clip(mech.initial, mech.q_lower, mech.q_upper), round(0.6 / model.opt.timestep)
+    start, steps = np.clip(mech.initial, mech.limits.lower, mech.limits.upper), round(0.6 / model.opt.timestep)
     expected = moved(model, lw.interop.to_mujoco(mech, model).q(start), np.zeros(model.nu), steps)[:, 2]
     found, _ = lw.rollout(mech, start, None, None, None, steps, "semi_implicit")
     np.testing.assert_allclose(found[:, 6], expected, atol=0.03)

@@ -33,11 +33,11 @@ def mjcf(mech: lw.Mechanism) -> str:
             f'<body name="{b.link}" pos="{numbers(b.position)}" quat="{numbers((w, x, y, z))}">'
             f'<joint name="{b.joint}" type="{TYPES[type(b.kind)]}"{axis} armature="{b.armature[0]!r}"/>'
             f'<inertial mass="{b.mass!r}" pos="{numbers(b.com)}" fullinertia="{numbers(moments)}"/>'
-            + "".join(body(child) for child in mech.children[i])
+            + "".join(body(child) for child in mech.tree.children[i])
             + "</body>"
         )
 
-    roots = "".join(body(i) for i, parent in enumerate(mech.parents) if parent < 0)
+    roots = "".join(body(i) for i, parent in enumerate(mech.tree.parents) if parent < 0)
     return (
         f'<mujoco><compiler angle="radian" autolimits="false"/><option gravity="{numbers(mech.gravity)}"/>'
         f"<worldbody>{roots}</worldbody></mujoco>"

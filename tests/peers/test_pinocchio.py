@@ -47,7 +47,7 @@ def relative_errors(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 def some_links(mech: lw.Mechanism) -> list[str]:
     """The first and the last moving link, one between them, and the one that most joints move."""
-    deepest = max(range(mech.n_links), key=lambda i: len(mech.path(i)), default=0)
+    deepest = max(range(mech.n_links), key=lambda i: len(mech.tree.path(i)), default=0)
     chosen = {0, mech.n_links // 2, mech.n_links - 1, deepest} if mech.n_links else set()
     return [mech.link_names[i] for i in sorted(chosen)]
 
@@ -64,7 +64,7 @@ def compare(file, floating_base: bool, target: str) -> None:
     peer = from_file(file, mech, floating_base)
     inputs = random_inputs(mech, crc32(file.name.encode()) + floating_base)
     answers = peer.answers(inputs["q"], inputs["v"], inputs["a"], inputs["wrenches"])
-    if not mech.masses.any():
+    if not mech.parameters.masses.any():
         answers.pop("center_of_mass")
         with pytest.raises(lw.MechanismError, match="has mass: it has no centre of mass"):
             lw.compile("center_of_mass", mech, target=target)
@@ -89,10 +89,10 @@ def compare(file, floating_base: bool, target: str) -> None:
         for frame in ("link", "world"):
             found = lw.compile("jacobian", mech, target=target, link=link, frame=frame)(inputs["q"])
             check(f"jacobian of {link} in {frame}", found, peer.jacobians(inputs["q"], link, frame == "world"))
-    if mech.singular_joints:
+    if mech.parameters.singular_joints:
         for name in SOLVES_MOTION:
             with pytest.raises(
-                lw.MechanismError, match=f"joint .*{mech.singular_joints[0]}.*armature, or make it fixed"
+                lw.MechanismError, match=f"joint .*{mech.parameters.singular_joints[0]}.*armature, or make it fixed"
             ):
                 lw.compile(VARIANTS[name], mech, target=target)
     assert not failures, "\n".join(failures)

@@ -39,7 +39,7 @@ def theirs(peer: Peer, q, v, u, wrenches) -> dict[str, list[np.ndarray]]:
     pin.computeRNEADerivatives(model, data, *state, external)
     mass = np.triu(data.M) + np.triu(data.M, 1).T
     found = {"inverse_dynamics": [tie.T @ x @ tie for x in (data.dtau_dq, data.dtau_dv, mass)]}
-    if not peer.has_mimic and not peer.mech.singular_joints:
+    if not peer.has_mimic and not peer.mech.parameters.singular_joints:
         pin.computeABADerivatives(model, data, *state, external)
         inverse = np.triu(data.Minv) + np.triu(data.Minv, 1).T
         found["forward_dynamics"] = [tie.T @ x @ tie for x in (data.ddq_dq, data.ddq_dv, inverse)]

@@ -95,7 +95,7 @@ def test_operation_counts_on_the_page():
     for algorithm, frame, *printed in rows:
         for name, count in zip(COUNTED, printed, strict=True):
             mech = robots[name]
-            deepest = max(range(mech.n_links), key=lambda i, mech=mech: len(mech.path(i)))
+            deepest = max(range(mech.n_links), key=lambda i, mech=mech: len(mech.tree.path(i)))
             options = {"link": mech.link_names[deepest], "frame": frame}
             counts = lw.compile(algorithm, mech, target="numpy", **options).op_counts
             assert counts["add"] + counts["mul"] == int(count), (algorithm, frame, name)

@@ -38,7 +38,7 @@ class Quantities(Peer):
             "static_forces": tie.T @ pin.computeGeneralizedGravity(model, data, q),
             "static_forces_with_wrenches": tie.T @ pin.computeStaticTorque(model, data, q, external),
         }
-        if self.mech.masses.any():
+        if self.mech.parameters.masses.any():
             pin.dccrba(model, data, q, v_full)
             found["centroidal_momentum_matrix"] = data.Ag[ANGULAR_FIRST] @ tie
             momentum = pin.computeCentroidalMomentum(model, data, q, v_full)
@@ -147,7 +147,7 @@ def test_effective_inertia_and_manipulability(path, floating_base):
     q, v = lw.random_state(mech, rng, (STATES,))
     name, direction = a_frame(mech, peer.model), rng.normal(size=3)
     mass = np.array([peer.mass_matrix(one) for one in q])
-    dofs = len({mech.v_index(mech.bodies[i].joint).start for i in mech.path(mech.frame(name).body)})
+    dofs = len({mech.v_index(mech.bodies[i].joint).start for i in mech.tree.path(mech.frame(name).body)})
     rows = (3, 4, 5)[:dofs]
     for frame in OBSERVERS:
         jacobian = gathered([peer.of_a_frame(name, frame, *state) for state in zip(q, v, v, strict=True)])["jacobian"]

@@ -25,12 +25,12 @@ def about_the_center_of_mass(model, q, v):
     """[angular; linear] momentum, link by link from poses and link velocities."""
     mech, poses, velocities = model.mech, model.link_poses(q), model.link_velocities(q, v)
     rotations, origins = poses[..., :3, :3], poses[..., :3, 3]
-    centers = origins + times(rotations, mech.coms)
+    centers = origins + times(rotations, mech.parameters.coms)
     omega = times(rotations, velocities[..., :3])
     moving = times(rotations, velocities[..., 3:]) + np.cross(omega, centers - origins)
-    spin = times(rotations, times(mech.inertias, velocities[..., :3]))
-    common = np.average(centers, axis=-2, weights=mech.masses)
-    linear = mech.masses[:, None] * moving
+    spin = times(rotations, times(mech.parameters.inertias, velocities[..., :3]))
+    common = np.average(centers, axis=-2, weights=mech.parameters.masses)
+    linear = mech.parameters.masses[:, None] * moving
     angular = spin + np.cross(centers - common[..., None, :], linear)
     return np.concatenate([angular.sum(-2), linear.sum(-2)], axis=-1), common
 
@@ -52,7 +52,7 @@ def test_the_matrix_gives_the_momentum_of_the_links(tree):
 def test_the_center_of_mass_moves_with_the_linear_momentum(tree):
     model = tree()
     q, v, _, _ = model.states(4)
-    velocity = about_the_center_of_mass(model, q, v)[0][:, 3:] / model.mech.masses.sum()
+    velocity = about_the_center_of_mass(model, q, v)[0][:, 3:] / model.mech.parameters.masses.sum()
     close(model.center_of_mass_velocity(q, v), velocity, TOLERANCE)
     close(times(model.center_of_mass_jacobian(q), v), velocity, TOLERANCE)
 
@@ -84,7 +84,7 @@ def test_the_rate_of_momentum_is_that_of_its_parts(tree):
     whole, center = model.momentum_rate(q, v, a), model.center_of_mass(q)
     close(parts[:, 3:], whole[:, 3:], 1e-10)
     close(parts[:, :3], whole[:, :3] - np.cross(center, whole[:, 3:]), 1e-10)
-    close(model.center_of_mass_acceleration(q, v, a), whole[:, 3:] / model.mech.masses.sum(), 1e-10)
+    close(model.center_of_mass_acceleration(q, v, a), whole[:, 3:] / model.mech.parameters.masses.sum(), 1e-10)
 
 
 @pytest.mark.parametrize("seed", (1, 3))
@@ -101,7 +101,7 @@ def test_a_body_in_free_flight_is_moved_by_gravity_and_wrenches(seed):
     poses, total = lw.link_poses(mech, q), np.zeros((3, 6))
     forces = times(poses[..., :3, :3], wrenches[..., 3:])
     moments = times(poses[..., :3, :3], wrenches[..., :3]) + np.cross(poses[..., :3, 3], forces)
-    weight = mech.masses.sum() * np.asarray(mech.gravity)
+    weight = mech.parameters.masses.sum() * np.asarray(mech.gravity)
     total[:, 3:] = forces.sum(1) + weight
     total[:, :3] = moments.sum(1) + np.cross(lw.center_of_mass(mech, q), weight)
     close(lw.centroidal.momentum_rate(mech, q, v, a), total, 1e-9)
@@ -150,7 +150,7 @@ def test_masses_as_inputs():
     heavier = dataclasses.replace(mech, bodies=bodies)
     for name, arrays in (("center_of_mass_jacobian", (q,)), ("centroidal_momentum_matrix_rate", (q, v))):
         kernel = lw.compile(name, mech, target="numpy", parameters=("mass",))
-        for one, masses in ((mech, mech.masses), (heavier, heavier.masses)):
+        for one, masses in ((mech, mech.parameters.masses), (heavier, heavier.parameters.masses)):
             close(kernel(*arrays, masses), lw.compile(name, one, target="numpy")(*arrays), 1e-12, core=2)
 
 

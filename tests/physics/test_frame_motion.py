@@ -90,7 +90,7 @@ def test_mimic_joints_and_a_welded_tool(frame):
 def test_effective_inertia(tree, frame):
     model = tree()
     mech = model.mech
-    if mech.singular_joints:
+    if mech.parameters.singular_joints:
         return
     q, *_ = model.states(3)
     name, direction = welded(mech), np.random.default_rng(5).normal(size=6)

@@ -19,7 +19,7 @@ JOINTS = lw.mechanisms.EVERY_KIND
 
 
 def deepest(mech: lw.Mechanism) -> str:
-    return mech.link_names[max(range(mech.n_links), key=lambda i: len(mech.path(i)))]
+    return mech.link_names[max(range(mech.n_links), key=lambda i: len(mech.tree.path(i)))]
 
 
 def with_mimic_joints() -> lw.Mechanism:

@@ -24,8 +24,8 @@ def test_dense_operators_give_the_same(case):
     omega = velocities[..., :3]
     alpha = rates.copy()
     alpha[..., 3:] += np.cross(omega, velocities[..., 3:]) - np.einsum("...ji,j->...i", turns, mech.gravity)
-    coms, masses = mech.coms, mech.masses
-    about_origin = mech.inertias + masses[:, None, None] * skew(coms) @ np.swapaxes(skew(coms), -1, -2)
+    coms, masses = mech.parameters.coms, mech.parameters.masses
+    about_origin = mech.parameters.inertias + masses[:, None, None] * skew(coms) @ np.swapaxes(skew(coms), -1, -2)
     gyroscopic = np.concatenate(
         [
             np.cross(omega, np.einsum("ijk,...ik->...ij", about_origin, omega)),
@@ -49,7 +49,7 @@ def test_agrees_with_pinocchio(floating):
     from tests.peers.pinocchio_peer import ANGULAR_FIRST, mirrored, pin
 
     mech = lw.mechanisms.random_tree(6, 5, joints=("revolute", "prismatic", "spherical"), floating_base=floating)
-    mech = mech.with_armature({mech.joint_names[-1]: 0.3})
+    mech = mech.parameters.with_armature({mech.joint_names[-1]: 0.3})
     peer = mirrored(mech)
     rng = np.random.default_rng(1)
     q, v = lw.random_state(mech, rng)

@@ -50,7 +50,7 @@ def test_jacobians_in_all_frames(tree):
     model = tree()
     mech = model.mech
     q, v, *_ = model.states(STATES)
-    for name in list(mech.frame_names)[:: max(1, len(mech.frame_names) // 4)]:
+    for name in list(mech.frames)[:: max(1, len(mech.frames) // 4)]:
         pose = model.frame_pose(q, link=name)
         own = model.jacobian(q, link=name)
         pose_rate = rate(lambda t, name=name: model.frame_pose(model.integrate(q, v, t), link=name))
@@ -91,9 +91,13 @@ def test_momentum_is_that_of_the_links(tree):
         total = total + np.concatenate([angular, linear], axis=-1)
         first_moment = first_moment + body.mass * center
     close(model.momentum(q, v), total, 1e-12)
-    close(model.center_of_mass(q), first_moment / mech.masses.sum(), 1e-12)
+    close(model.center_of_mass(q), first_moment / mech.parameters.masses.sum(), 1e-12)
     close(model.potential_energy(q), -first_moment @ mech.gravity, 1e-11, core=0)
-    close(rate(lambda t: model.center_of_mass(model.integrate(q, v, t))), total[:, 3:] / mech.masses.sum(), 1e-8)
+    close(
+        rate(lambda t: model.center_of_mass(model.integrate(q, v, t))),
+        total[:, 3:] / mech.parameters.masses.sum(),
+        1e-8,
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -126,7 +130,7 @@ def test_operational_inertia(tree):
     inverse = model.mass_matrix_inverse(q)
     tested = 0
     for name, frame in reversed(mech.frames.items()):
-        if tested == 3 or sum(mech.bodies[i].nv for i in mech.path(frame.body)) < 6:
+        if tested == 3 or sum(mech.bodies[i].nv for i in mech.tree.path(frame.body)) < 6:
             continue
         jacobian = model.jacobian(q, link=name)
         mobility = jacobian @ inverse @ np.swapaxes(jacobian, -1, -2)

@@ -24,7 +24,12 @@ def poses(mech: lw.Mechanism) -> np.ndarray:
 
 def values(mech: lw.Mechanism, name: str) -> np.ndarray:
     """The mechanism's own numbers for a parameter, of all links or of one ("link3.mass")."""
-    own = {"mass": mech.masses, "com": mech.coms, "inertia": mech.inertias, "pose": poses(mech)}
+    own = {
+        "mass": mech.parameters.masses,
+        "com": mech.parameters.coms,
+        "inertia": mech.parameters.inertias,
+        "pose": poses(mech),
+    }
     link, _, kind = name.rpartition(".")
     if kind == "gravity":
         return mech.gravity

@@ -205,14 +205,14 @@ def test_equilibria_of_many_trees_are_the_same_in_all_units(units, seed):
 
 def sprung_four_bar() -> lw.Mechanism:
     mech = lw.mechanisms.four_bar()
-    return mech.with_springs({mech.joint_names[0]: 30.0})
+    return mech.parameters.with_springs({mech.joint_names[0]: 30.0})
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
 def test_equilibria_of_a_slider_crank_on_a_spring(units):
     mech = lw.mechanisms.slider_crank()
     slide = next(body.joint for body in mech.bodies if isinstance(body.kind, lw.Prismatic))
-    check_equilibrium(units, mech.with_springs({slide: 400.0}), independent=[slide])
+    check_equilibrium(units, mech.parameters.with_springs({slide: 400.0}), independent=[slide])
 
 
 @pytest.mark.parametrize("size", [*SIZES, 10.0 ** np.random.default_rng(3).uniform(-9, 9)])
@@ -430,7 +430,7 @@ def test_bodies_that_cannot_be_are_refused_in_all_units(units):
             )
     mech = lw.mechanisms.planar_arm(3)
     other = units.mechanism(mech).with_payload("link3", 7.0 * units.mass, (0.3 * units.length, 0.0, 0.0))
-    assert other.with_inertial_parameters(lw.estimation.inertial_parameters(other)).n_links == 3
+    assert other.parameters.with_inertial(lw.estimation.inertial_parameters(other)).n_links == 3
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)

@@ -174,7 +174,7 @@ def _driven(rng: np.random.Generator) -> Case:
     drive = lw.constraints.Drive(lambda t: 2.0 + 0.3 * np.sin(4.0 * t))
     five_bar = lw.mechanisms.five_bar()
     crank = five_bar.joint_names[0]
-    mech = five_bar.with_loops(lw.constraints.Coupling("motor", {crank: 1.0}, drive=drive)).at_time(0.1)
+    mech = five_bar.with_loops(lw.constraints.Coupling("motor", {crank: 1.0}, drive=drive)).constraints.at_time(0.1)
     start = np.array([2 * np.pi / 3, np.pi / 3 + np.arccos(2 / 3), 2 * np.arcsin(2 / 3), np.pi / 3 + np.arccos(2 / 3)])
     q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, start), rng.normal(size=mech.nv))
     return Case("driven", mech, q, v, rng.normal(size=mech.nv))
@@ -183,7 +183,7 @@ def _driven(rng: np.random.Generator) -> Case:
 def _standing(name: str, rng: np.random.Generator, active: list[bool] | None) -> Case:
     robot = lw.mechanisms.quadruped()
     free = robot.spanning_tree if robot.loops else robot
-    feet = [link for link in free.link_names if free.link_names.index(link) not in free.parents][:4]
+    feet = [link for link in free.link_names if free.link_names.index(link) not in free.tree.parents][:4]
     q = lw.integrate(free, free.initial, 0.2 * rng.normal(size=free.nv), 1.0)
     mech = lw.contact.hold_frames(free, feet, q, points=True)
     return _on_constraints(name, mech, q, rng, None if active is None else np.array(active))

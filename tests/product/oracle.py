@@ -35,7 +35,7 @@ def constraint_jacobian(mech: lw.Mechanism, q: np.ndarray, active: np.ndarray | 
     if active is None:
         return rows
     return np.concatenate(
-        [rows[mech.constraint_index(loop.name)] for loop, holds in zip(mech.loops, active, strict=True) if holds]
+        [rows[mech.constraints.rows(loop.name)] for loop, holds in zip(mech.loops, active, strict=True) if holds]
     )
 
 
@@ -97,7 +97,7 @@ class Terms:
         rows = []
         for k, loop in enumerate(self.mech.loops):
             if self.active is None or self.active[k]:
-                place = self.mech.constraint_index(loop.name)
+                place = self.mech.constraints.rows(loop.name)
                 values = np.zeros(place.stop - place.start)
                 if loop.drive is not None:
                     values[:] = loop.drive[2]

@@ -32,7 +32,7 @@ PROPERTIES: dict[str, Callable[[Case], bool]] = {
     "nonholonomic": lambda case: not case.holonomic,
     "rheonomic": lambda case: not case.scleronomic,
     "fewer than six motions": lambda case: null_space(case.mech, _rows(case)).shape[1] < 6,
-    "mimic": lambda case: bool(case.mech.mimic_joints),
+    "mimic": lambda case: bool(case.mech.coordinates.mimic_joints),
     "rank drops": lambda case: case.name == "singular",
 }
 

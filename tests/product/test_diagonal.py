@@ -133,7 +133,7 @@ def test_motion_under_drives():
 
     def nu(s):
         q = lw.integrate(this.mech, this.q, s * this.v + 0.5 * s**2 * a, 1.0)
-        return lw.formulations.diagonal.rates(moving.at_time(0.1 + s), q, this.v + s * a)
+        return lw.formulations.diagonal.rates(moving.constraints.at_time(0.1 + s), q, this.v + s * a)
 
     found = lw.formulations.diagonal.forward_dynamics(this.mech, this.q, _rates(this), this.tau)
     np.testing.assert_allclose(found, differentiate(nu), atol=1e-7 * np.abs(found).max())

@@ -75,7 +75,7 @@ def test_columns_are_those_of_any_bodies(name):
     a, parameters = motion(this.mech.nv), random_parameters(this.mech, rng)
     matrix = lw.estimation.regressor(this.mech, this.q, this.v, a)
     assert matrix.shape == (this.mech.nv, 10 * this.mech.n_links)
-    expected = oracle.inverse_dynamics(this.mech.with_inertial_parameters(parameters), this.q, this.v, a)
+    expected = oracle.inverse_dynamics(this.mech.parameters.with_inertial(parameters), this.q, this.v, a)
     found = matrix @ parameters + lw.estimation.rotor_inertias(this.mech) * a
     np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
 
@@ -99,7 +99,7 @@ def projected_regressors(this: Case, count: int, rng: np.random.Generator):
     the motion is prescribed."""
     q = this.q
     for _ in range(count):
-        mech = this.mech.at_time(rng.uniform(0.0, 2.0)) if this.mech.driven else this.mech
+        mech = this.mech.constraints.at_time(rng.uniform(0.0, 2.0)) if this.mech.constraints.driven else this.mech
         if mech.loops:
             basis = oracle.null_space(mech, oracle.constraint_jacobian(mech, q))
             q = lw.constraints.assemble(mech, lw.integrate(mech, q, basis @ rng.normal(size=basis.shape[1]), 0.2))

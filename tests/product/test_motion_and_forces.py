@@ -41,12 +41,12 @@ class Curve:
         self.way = t.basis @ np.random.default_rng(1).normal(size=t.basis.shape[1])
         holds = np.ones(len(self.c.mech.loops), bool) if self.c.active is None else self.c.active
         self.places = [
-            np.arange(t.mech.n_constraints)[t.mech.constraint_index(loop.name)]
+            np.arange(t.mech.n_constraints)[t.mech.constraints.rows(loop.name)]
             for loop, on in zip(t.mech.loops, holds, strict=True)
             if on
         ]
         rows = np.concatenate(self.places) if self.places else np.zeros(0, int)
-        self.of_positions = t.mech.holonomic_rows[rows].astype(bool) if len(rows) else np.zeros(0, bool)
+        self.of_positions = t.mech.constraints.holonomic_rows[rows].astype(bool) if len(rows) else np.zeros(0, bool)
         self.rows = rows[self.of_positions]
 
     def at(self, s: float) -> Terms:

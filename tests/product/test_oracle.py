@@ -15,7 +15,7 @@ def test_states_keep_their_constraints(name):
     terms = Terms(this)
     rates = np.zeros(len(terms.bias))
     if name == "driven":
-        rates = this.mech.drive_rates
+        rates = this.mech.constraints.drive_rates
     assert np.abs(terms.jacobian @ this.v - rates).max(initial=0.0) < 1e-9
     assert np.abs(this.v).max() > 1e-2
     assert terms.basis.shape[1] > 0

@@ -120,7 +120,7 @@ class Pair:
         named = [(model.body(i).name or f"body{i}", data.xmat[i], data.xpos[i]) for i in range(model.nbody)]
         for i in range(model.nsite):
             if name := model.site(i).name:  # a body of the same name has it first
-                frame = f"{name}_site" if f"{name}_site" in mech.frame_names else name
+                frame = f"{name}_site" if f"{name}_site" in mech.frames else name
                 named.append((frame, data.site_xmat[i], data.site_xpos[i]))
         for name, rotation, position in named:
             found = in_world(name)

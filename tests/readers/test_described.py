@@ -109,7 +109,7 @@ def package(monkeypatch, tmp_path):
 
 def test_robot_descriptions(package, stand_in):
     assert lw.load("robot_descriptions:arm_description") == lw.load(PLAIN)
-    assert lw.load("robot_descriptions:heavy_description").masses.sum() == 5.0
+    assert lw.load("robot_descriptions:heavy_description").parameters.masses.sum() == 5.0
     assert lw.load("robot_descriptions:arm_description", name="x").name == "x"
     for name, message in (
         ("arm_descriptio", "has no 'arm_descriptio': did you mean 'arm_description'"),

@@ -60,9 +60,9 @@ def test_pairs_between_links_are_those_that_mujoco_looks_at(name):
             related = welds[0] == welds[1] or welds[0] == around[1] or welds[1] == around[0]
             if masks.any() and welds.all() and not related and set(model.geom_type[[a, b]].tolist()) <= round_shapes:
                 expected.add(frozenset((model.geom(a).name, model.geom(b).name)))
-    names = {frozenset(pair) for pair in mech.pairs_between_links}
-    assert names == expected and len(names) == len(mech.pairs_between_links) > 2
-    touching = mech.with_contact(*mech.pairs_between_links)
+    names = {frozenset(pair) for pair in mech.contact.pairs_between_links}
+    assert names == expected and len(names) == len(mech.contact.pairs_between_links) > 2
+    touching = mech.with_contact(*mech.contact.pairs_between_links)
     assert len(touching.contact_pairs) == len(mech.contact_pairs) + len(names)
 
 
@@ -109,7 +109,7 @@ def test_distances_are_those_of_mujoco(kind):
             theirs[name] = min(theirs.get(name, np.inf), contact.dist)
         gaps = lw.contact.contact_points(mech, q, v).gap
         ours: dict[str, float] = {}
-        for pair, gap in zip(mech.contact_parts, gaps, strict=True):
+        for pair, gap in zip(mech.contact.parts, gaps, strict=True):
             ours[pair.shape_b] = min(ours.get(pair.shape_b, np.inf), gap)
         assert set(theirs) <= set(ours)
         for name, distance in theirs.items():
@@ -186,4 +186,4 @@ def test_collision_geometry_of_urdf():
     assert (box.kind, box.size, ball.name, ball.size) == ("box", (0.5, 1.0, 1.5), "tip", (0.5,))
     assert cylinder.size == (0.5, 1.0)
     np.testing.assert_allclose(box.pose[1], [0, 0, 1])
-    assert len(mech.with_ground().contact_parts) == 8 + 1 + 2 * (1 + 3)  # corners, a ball, ends with three points
+    assert len(mech.with_ground().contact.parts) == 8 + 1 + 2 * (1 + 3)  # corners, a ball, ends with three points

@@ -97,7 +97,7 @@ def test_points_of_gepetto(tmp_path, names):
     file, loops = write(tmp_path, text, robot(*TREE, *TIPS))
     read = lw.load(file, loops=loops)
     assert_equal_motions(read, by_hand((lw.Spherical(), "coupler", (EYE, TIP), "rocker", (EYE, (0.5, 0.0, 0.0)))))
-    assert read.actuated_joints == ("drive",)
+    assert read.metadata.actuated_joints == ("drive",)
     assert_equal_motions(lw.load(str(file), loops=str(loops)), read)
 
 
@@ -121,7 +121,7 @@ def test_frames_and_joint_types_of_gepetto(tmp_path):
     for word, kind in (("CARDAN", lw.Universal()), ("spherical", lw.Spherical())):
         loops.write_text(text.format(word))
         read = lw.load(file, loops=loops)
-        assert read.bodies[read.body_index("swing")].kind == kind and read.actuated_joints == ("drive",)
+        assert read.bodies[read.body_index("swing")].kind == kind and read.metadata.actuated_joints == ("drive",)
 
 
 def test_joints_that_gepetto_fixes(tmp_path):
@@ -158,7 +158,7 @@ def test_hinges_of_solidworks(tmp_path):
     at_rocker = tuple((HINGE - ROCKER).tolist())
     made = by_hand((lw.Revolute((0.0, 0.0, 1.0)), "coupler", (EYE, TIP), "rocker", (EYE, at_rocker)))
     assert_equal_motions(read, made)
-    assert read.independent_joints == ("drive",) and read.nv == 3  # the elbow mimics no other
+    assert read.metadata.independent_joints == ("drive",) and read.nv == 3  # the elbow mimics no other
     assert np.abs(lw.constraints.position_error(read, lw.neutral(read))).max() < 1e-12
     floating = lw.load(file, loops=loops, floating_base=True)
     assert np.abs(lw.constraints.position_error(floating, lw.neutral(floating))).max() < 1e-12
@@ -325,7 +325,7 @@ def test_robots_of_gepetto_against_pinocchio(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mech = lw.load(file, loops=file.with_suffix(".yaml"))
-    assert mech.actuated_joints == tuple(table["name_mot"])
+    assert mech.metadata.actuated_joints == tuple(table["name_mot"])
     model = pinocchio_model(pin, pin.buildModelFromUrdf(str(file)), table)
     data = model.createData()
     frames = [[model.frames[model.getFrameId(end)] for end in pair] for pair in table["closed_loop"]]
@@ -374,9 +374,9 @@ def pinocchio_model(pin, tree, table):
         if name in kinds:
             ball = kinds[name] == "SPHERICAL"
             kind = pin.JointModelSpherical() if ball else pin.JointModelUniversal(np.eye(3)[0], np.eye(3)[1])
-        parent = model.getJointId(tree.names[tree.parents[k]])
+        parent = model.getJointId(tree.names[tree.tree.parents[k]])
         index = model.addJoint(parent, kind, tree.jointPlacements[k], name)
-        model.appendBodyToJoint(index, tree.inertias[k], pin.SE3.Identity())
+        model.appendBodyToJoint(index, tree.parameters.inertias[k], pin.SE3.Identity())
     for frame in tree.frames[1:]:
         parent = model.getJointId(tree.names[frame.parentJoint])
         model.addFrame(pin.Frame(frame.name, parent, 0, frame.placement, frame.type), False)

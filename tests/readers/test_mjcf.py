@@ -114,7 +114,7 @@ def test_link_and_frame_names():
     one = f'<body name="arm" pos="1 0 0"><joint name="hinge"/>{BALL}<body name="hand"/></body>'
     mech = load(model(one))
     assert mech.link_names == ("arm",) and mech.joint_names == ("hinge",)
-    assert mech.frame_names == ("ground", "world", "arm", "hand")
+    assert tuple(mech.frames) == ("ground", "world", "arm", "hand")
     several = f'<body name="arm"><joint name="x"/><joint name="y" axis="0 1 0"/>{BALL}</body>'
     assert load(model(several)).link_names == ("arm/x", "arm")
     apart = f'<body name="arm"><joint name="x" pos="0 0 1"/>{BALL}</body>'
@@ -125,14 +125,14 @@ def test_link_and_frame_names():
 def test_bodies_and_joints_without_names():
     mech = load(model(f"<body><joint/><joint axis='1 0 0'/>{BALL}<body name='body1'><joint/>{BALL}</body></body>"))
     assert mech.joint_names == ("body1__joint", "body1__joint_", "body1_joint")
-    assert "body1_" in mech.frame_names and "body1" in mech.frame_names
+    assert "body1_" in mech.frames and "body1" in mech.frames
 
 
 def test_names_that_bodies_and_sites_share_and_that_of_the_ground():
     text = model(f'<body name="ground"><joint/>{BALL}<site name="tip"/></body><body name="tip"/>')
     with pytest.warns(MechanismWarning) as caught:
         mech = load(text)
-    assert mech.frame_names == ("ground", "world", "ground_body", "tip", "tip_site")
+    assert tuple(mech.frames) == ("ground", "world", "ground_body", "tip", "tip_site")
     messages = " ".join(str(one.message) for one in caught)
     assert "'ground_body'" in messages and '<site name="tip"> is the frame of this name with "_site"' in messages
 
@@ -177,7 +177,7 @@ def test_replicated_subtrees():
     )
     pair = Pair(text)
     assert pair.mech.joint_names[0] == "j-00" and pair.mech.joint_names[-1] == "end" and pair.mech.nv == 31
-    assert {"a-09", "leaf1-09", "s-03"} <= set(pair.mech.frame_names)
+    assert {"a-09", "leaf1-09", "s-03"} <= set(pair.mech.frames)
     pair.assert_same_dynamics(states=1)
 
 

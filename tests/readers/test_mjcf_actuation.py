@@ -82,9 +82,9 @@ def test_numbers_forces_and_rates_are_those_of_mujoco(default, actuators, tmp_pa
     file.write_text(model(actuators, default))
     pair = Beside(file)
     m, mech = pair.model, pair.mech
-    assert m.nu == mech.n_ctrl and m.na == mech.n_activation
+    assert m.nu == mech.n_ctrl and m.na == mech.forces.n_activation
     kinds = (mujoco.mjtDyn, "none integrator filter filterexact")
-    for i, one in enumerate(mech.actuators):
+    for i, one in enumerate(mech.forces.actuators):
         assert one.dynamics == dict(zip(range(4), kinds[1].split(), strict=True))[m.actuator_dyntype[i]]
         if one.dynamics.startswith("filter"):
             assert one.time_constant == m.actuator_dynprm[i, 0]

@@ -93,21 +93,21 @@ OF_THE_STATE = {  # controls are limited, yet forces grow with where the joint i
 @pytest.mark.parametrize(("actuators", "head", "joint", "expected"), LIMITED.values(), ids=LIMITED)
 def test_the_largest_force_is_that_of_mujoco(actuators, head, joint, expected):
     text = model(actuators, head, joint)
-    assert loaded(text).effort_limit.tolist() == [expected]
+    assert loaded(text).limits.effort.tolist() == [expected]
     assert np.abs(forces(mujoco.MjModel.from_xml_string(text))).max() == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(("actuators", "head"), UNLIMITED.values(), ids=UNLIMITED)
 def test_forces_that_controls_do_not_bound_have_no_limit(actuators, head):
     text = model(actuators, head)
-    assert loaded(text).effort_limit.tolist() == [INF]
+    assert loaded(text).limits.effort.tolist() == [INF]
     assert np.abs(forces(mujoco.MjModel.from_xml_string(text))).max() > 5e3
 
 
 @pytest.mark.parametrize(("actuators", "head"), OF_THE_STATE.values(), ids=OF_THE_STATE)
 def test_servos_have_no_limit_but_that_of_forces(actuators, head):
     text = model(actuators, head)
-    assert loaded(text).effort_limit.tolist() == [INF]
+    assert loaded(text).limits.effort.tolist() == [INF]
     compiled = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(compiled)
     data.qpos[:], data.qvel[:] = 1e4, 1e4
@@ -117,7 +117,7 @@ def test_servos_have_no_limit_but_that_of_forces(actuators, head):
 
 def test_an_empty_range_of_a_joint_is_none():
     mech = loaded(model("", joint='range="0 0" actuatorfrcrange="0 0"'))
-    assert (mech.q_lower[0], mech.q_upper[0], mech.effort_limit[0]) == (-INF, INF, INF)
+    assert (mech.limits.lower[0], mech.limits.upper[0], mech.limits.effort[0]) == (-INF, INF, INF)
     assert not mujoco.MjModel.from_xml_string(model("", joint='range="0 0"')).jnt_limited.any()
 
 
@@ -125,7 +125,7 @@ def test_a_range_whose_ends_are_exchanged_is_told():
     text = model("", joint='range="120 -120"')
     with pytest.warns(lw.MechanismWarning, match=r':\d+: <joint name="j">.*range="120 -120" limits nothing') as told:
         mech = lw.load(text)
-    assert len(told) == 1 and (mech.q_lower[0], mech.q_upper[0]) == (-INF, INF)
+    assert len(told) == 1 and (mech.limits.lower[0], mech.limits.upper[0]) == (-INF, INF)
     assert not mujoco.MjModel.from_xml_string(text).jnt_limited.any()
 
 
@@ -142,12 +142,12 @@ def test_motors_of_known_models(package, path):
     mech, compiled = loaded(file), mujoco.MjModel.from_xml_path(str(file))
     largest = np.abs(forces(compiled, count=300)).max(axis=0)
     at = {compiled.joint(i).name: compiled.jnt_dofadr[i] for i in range(compiled.njnt)}
-    assert mech.actuated_joints
-    for joint in mech.actuated_joints:
-        np.testing.assert_allclose(mech.effort_limit[mech.v_index(joint)], largest[at[joint]], rtol=0.05)
+    assert mech.metadata.actuated_joints
+    for joint in mech.metadata.actuated_joints:
+        np.testing.assert_allclose(mech.limits.effort[mech.v_index(joint)], largest[at[joint]], rtol=0.05)
     if "ant" in path:
-        assert mech.effort_limit[6:].tolist() == [150.0] * 8
-        assert np.isinf(mech.effort_limit[:6]).all()
+        assert mech.limits.effort[6:].tolist() == [150.0] * 8
+        assert np.isinf(mech.limits.effort[:6]).all()
 
 
 @pytest.mark.parametrize("name", ["manipulator", "point_mass", "fish", "quadruped", "cartpole"])
@@ -156,24 +156,27 @@ def test_joints_that_fixed_tendons_reach_have_motors(name):
     mech, compiled = loaded(file), mujoco.MjModel.from_xml_path(str(file))
     moved = np.abs(forces(compiled, size=1.0, count=20)).max(axis=0) > 0.0
     joints = {compiled.joint(compiled.dof_jntid[i]).name for i in np.flatnonzero(moved)}
-    assert len(set(mech.actuated_joints)) == len(mech.actuated_joints) and set(mech.actuated_joints) == joints
+    assert (
+        len(set(mech.metadata.actuated_joints)) == len(mech.metadata.actuated_joints)
+        and set(mech.metadata.actuated_joints) == joints
+    )
     assert set(lw.control.joint_feedback(mech, mech.initial).actuated_joints) == joints
 
 
 def test_tendon_actuators_drive_their_joints():
     mech = loaded(of_package("dm_control", "suite/manipulator.xml"))
     assert mech.n_ctrl == 5
-    (grasp,) = (one for one in mech.actuators if one.name == "grasp")
-    (tendon,) = (one for one in mech.tendons if one.name == grasp.target)
+    (grasp,) = (one for one in mech.forces.actuators if one.name == "grasp")
+    (tendon,) = (one for one in mech.forces.tendons if one.name == grasp.target)
     assert tendon.joints == (("thumb", 0.5), ("finger", 0.5))
 
 
 @pytest.mark.parametrize(("others", "joints"), [("", None), ('<motor joint="j" ctrlrange="-2 2"/>', ("j",))])
 def test_actuators_of_sites_say_nothing_of_joints(others, joints):
     mech = loaded(model(f'{others}<motor site="s" gear="0 0 1 0 0 0"/>'))
-    assert mech.actuated_joints == joints
-    assert mech.effort_limit.tolist() == [2.0 if others else INF]
-    assert mech.actuators[-1].transmission == "site"
+    assert mech.metadata.actuated_joints == joints
+    assert mech.limits.effort.tolist() == [2.0 if others else INF]
+    assert mech.forces.actuators[-1].transmission == "site"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_actuators_of_sites_say_nothing_of_joints(others, joints):
 def test_actuators_of_what_does_not_exist(actuator, message):
     with pytest.warns(lw.MechanismWarning, match=message):
         mech = lw.load(model(actuator))
-    assert mech.actuated_joints is None
+    assert mech.metadata.actuated_joints is None
 
 
 def test_saturated_motors_give_what_mujocos_give():
@@ -219,19 +222,19 @@ def test_a_position_servo_is_joint_feedback_without_gravity(gear):
 
 
 def test_the_recipe_from_controls_to_joint_forces():
-    """Motors in another order than their joints: what the page on files says of ``mech.actuated_joints``."""
+    """Motors in another order than their joints: what the page on files says of ``mech.metadata.actuated_joints``."""
     text = """<mujoco><worldbody><body><joint name="s" type="slide"/><geom size="0.1"/>
       <body><joint name="h" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body></body></worldbody>
       <actuator><motor joint="h" gear="2" ctrlrange="-1 1"/><motor joint="s" gear="-50" ctrlrange="-1 1"/></actuator>
       </mujoco>"""
     mech, compiled = loaded(text), mujoco.MjModel.from_xml_string(text)
-    assert mech.actuated_joints == ("h", "s") and mech.joint_names == ("s", "h")
+    assert mech.metadata.actuated_joints == ("h", "s") and mech.joint_names == ("s", "h")
     assert lw.control.joint_feedback(mech, lw.neutral(mech)).actuated_joints == ("s", "h")
-    data, motors = mujoco.MjData(compiled), [mech.v_index(joint).start for joint in mech.actuated_joints]
+    data, motors = mujoco.MjData(compiled), [mech.v_index(joint).start for joint in mech.metadata.actuated_joints]
     for ctrl in np.random.default_rng(0).normal(size=(20, 2)):
         data.ctrl[:] = ctrl
         mujoco.mj_forward(compiled, data)
         tau = np.zeros(2)
         tau[motors] = np.array([2.0, -50.0]) * np.clip(ctrl, -1.0, 1.0)
         np.testing.assert_allclose(tau, data.qfrc_actuator, rtol=1e-14)
-        assert (np.abs(tau) <= mech.effort_limit).all()
+        assert (np.abs(tau) <= mech.limits.effort).all()

@@ -287,7 +287,7 @@ def test_what_is_no_mechanics_is_skipped_in_silence():
     inside = "<camera/><light/><site/><site name='tip' type='box' size='1 1 1'/>"
     plane = '<geom type="plane" size="1 1 1" contype="0" conaffinity="0"/>'
     mech = load(model(f'{plane}<body name="a"><joint name="j"/>{BALL}{inside}</body>', tail=tail))
-    assert mech.frame_names == ("ground", "world", "a", "tip") and not mech.notes
+    assert tuple(mech.frames) == ("ground", "world", "a", "tip") and not mech.notes
 
 
 # -- mutations ----------------------------------------------------------------------------------------

@@ -119,8 +119,8 @@ def pairs_of_mujoco(text):
 )
 def test_pairs_between_links_are_those_of_mujoco(text):
     mech, expected = loaded(text), pairs_of_mujoco(text)
-    assert {frozenset(names) for names in mech.pairs_between_links} == expected and expected
-    assert len(mech.with_contact(*mech.pairs_between_links).contact_pairs) == len(expected)
+    assert {frozenset(names) for names in mech.contact.pairs_between_links} == expected and expected
+    assert len(mech.with_contact(*mech.contact.pairs_between_links).contact_pairs) == len(expected)
 
 
 def test_filters_of_links_are_written_again(tmp_path):
@@ -128,11 +128,14 @@ def test_filters_of_links_are_written_again(tmp_path):
     mech = loaded(text)
     mech.save(tmp_path / "again.xml")
     again = loaded(tmp_path / "again.xml")
-    assert again.pairs_between_links == mech.pairs_between_links
+    assert again.contact.pairs_between_links == mech.contact.pairs_between_links
     assert pairs_of_mujoco((tmp_path / "again.xml").read_text()) == pairs_of_mujoco(text)
     arm = lw.mechanisms.planar_arm(2)
     both = arm.with_mechanism(mech, arm.link_names[-1], prefix="b_")
-    assert ("b_g0", "b_g2") not in both.pairs_between_links and ("b_g0", "b_g1") in both.pairs_between_links
+    assert ("b_g0", "b_g2") not in both.contact.pairs_between_links and (
+        "b_g0",
+        "b_g1",
+    ) in both.contact.pairs_between_links
 
 
 @pytest.mark.parametrize("kinds", [*itertools.product(["capsule", "cylinder", "box"], repeat=2)])
@@ -141,13 +144,13 @@ def test_what_is_advised_about_contact_between_links_can_be_done(kinds):
     notes = [note for note in mech.notes if note.what.endswith("with contact between links")]
     assert sum(note.count for note in notes) == 2
     for note in notes:
-        assert ("pairs_between_links" in note.advice) == bool(mech.pairs_between_links)
-        if not mech.pairs_between_links:
+        assert ("pairs_between_links" in note.advice) == bool(mech.contact.pairs_between_links)
+        if not mech.contact.pairs_between_links:
             kind = note.what.split()[0]
             (other,) = {*kinds} - {kind} or {kind}
             assert f"it passes through what it meets on other moving links ({other})" in note.advice
-    if mech.pairs_between_links:
-        assert mech.with_contact(*mech.pairs_between_links).contact_pairs
+    if mech.contact.pairs_between_links:
+        assert mech.with_contact(*mech.contact.pairs_between_links).contact_pairs
 
 
 def test_parents_and_children_are_noted_where_they_touch():

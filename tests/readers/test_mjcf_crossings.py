@@ -43,7 +43,7 @@ def test_damping_ratios_are_those_of_mujoco(driven, tie, tmp_path):
     """The inertia that an actuator moves is that of MuJoCo's mass matrix, of which equalities are no part."""
     actuator = f'<actuator><position {driven} kp="7" dampratio="0.6"/></actuator>'
     pair = beside(tmp_path, f"<mujoco><worldbody>{ARMS}</worldbody>{TENDON}{tie}{actuator}</mujoco>")
-    (record,) = pair.mech.actuators
+    (record,) = pair.mech.forces.actuators
     assert record.bias[2] == pytest.approx(pair.model.actuator_biasprm[0, 2], rel=1e-9)
     assert pair.differences()["actuators"] < 1e-9
 
@@ -144,7 +144,7 @@ def test_actuators_and_tendons_of_attached_models_act_as_in_mujoco(autolimits, t
       <frame pos="0 1 0" euler="0 0 30"><attach model="guest" body="a" prefix="right_"/></frame></worldbody></mujoco>"""
     pair = beside(tmp_path, host)
     assert pair.model.nu == pair.mech.n_ctrl > 10
-    assert len(pair.mech.tendons) == 2
+    assert len(pair.mech.forces.tendons) == 2
     assert max(pair.differences(states=5).values()) < 1e-9
 
 

@@ -76,8 +76,8 @@ def test_disabled_groups_give_no_force(disabled):
     mech, model = loaded(text), mujoco.MjModel.from_xml_string(text)
     ctrl = np.array([0.4, -0.7, 0.9, 0.2])
     on = [not model.opt.disableactuator & (1 << group) for group in model.actuator_group]
-    assert mech.actuator_names == tuple(np.array(["m0", "p1", "g", "m3"])[on])
-    assert mech.idle.get("actuators", ()) == tuple(np.array(["m0", "p1", "g", "m3"])[~np.array(on)])
+    assert mech.forces.actuator_names == tuple(np.array(["m0", "p1", "g", "m3"])[on])
+    assert mech.forces.idle.get("actuators", ()) == tuple(np.array(["m0", "p1", "g", "m3"])[~np.array(on)])
     ours = lw.forces.joint_forces(mech, *STATE, ctrl=ctrl[on] if any(on) else None)
     np.testing.assert_allclose(ours, forces_of_mujoco(text, *STATE, ctrl), atol=1e-12)
     assert mech.bodies[0].armature[0] == 0.3  # rotors are there, driven or not
@@ -101,16 +101,18 @@ def test_only_servos_inherit_ranges(servo):
 
 def test_effort_limits_and_motors_are_those_of_the_groups_that_act():
     two = '<motor joint="a" gear="3" ctrlrange="-1 1"/><motor joint="a" gear="5" ctrlrange="-1 1" group="1"/>'
-    assert loaded(arm(actuators=two)).effort_limit[0] == 8.0
+    assert loaded(arm(actuators=two)).limits.effort[0] == 8.0
     half = loaded(arm('actuatorgroupdisable="1"', actuators=two))
-    assert half.effort_limit[0] == 3.0 and half.actuated_joints == ("a",)
-    assert loaded(arm('actuatorgroupdisable="0 1"', actuators=two)).actuated_joints is None
+    assert half.limits.effort[0] == 3.0 and half.metadata.actuated_joints == ("a",)
+    assert loaded(arm('actuatorgroupdisable="0 1"', actuators=two)).metadata.actuated_joints is None
 
 
 def test_keyframes_have_the_inputs_of_what_acts():
     keys = '<key name="k" qpos=".1 .2" ctrl="1 2 3 4" act=".5"/>'
     mech = loaded(arm('actuatorgroupdisable="1"', "", SERVOS, SPARE, keys=keys))
-    assert mech.keyframes["k"].ctrl.tolist() == [1, 3, 4] and mech.keyframes["k"].activation.tolist() == [0.5]
+    assert mech.metadata.keyframes["k"].ctrl.tolist() == [1, 3, 4] and mech.metadata.keyframes[
+        "k"
+    ].activation.tolist() == [0.5]
 
 
 def test_switched_off_actuators_are_written_as_such(tmp_path):
@@ -119,7 +121,7 @@ def test_switched_off_actuators_are_written_as_such(tmp_path):
         warnings.simplefilter("error")
         mech.save(tmp_path / "again.xml")
         again = lw.load(tmp_path / "again.xml")
-    assert again.acting == mech.acting and again.idle == mech.idle
+    assert again.forces.active == mech.forces.active and again.forces.idle == mech.forces.idle
     ours = lw.forces.joint_forces(mech, *STATE, ctrl=[0.4, 0.9])
     theirs = forces_of_mujoco((tmp_path / "again.xml").read_text(), *STATE, [0.4, -0.7, 0.9, 0.2])
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
@@ -131,20 +133,23 @@ def test_switched_off_actuators_are_written_as_such(tmp_path):
 @pytest.mark.parametrize("name", ["Euler", "RK4", "implicit", "implicitfast", "discrete"])
 def test_the_integrator_is_kept_and_written(tmp_path, name):
     mech = loaded(arm(f'integrator="{name}" timestep="0.01"'))
-    assert (mech.integrator, mech.timestep) == (name, 0.01)
-    assert mech.with_locked({"b": 0.0}).integrator == name and lw.mechanisms.planar_arm(2).integrator is None
+    assert (mech.metadata.integrator, mech.metadata.timestep) == (name, 0.01)
+    assert (
+        mech.with_locked({"b": 0.0}).metadata.integrator == name
+        and lw.mechanisms.planar_arm(2).metadata.integrator is None
+    )
     mech.save(tmp_path / "again.xml")
     written = mujoco.MjModel.from_xml_path(str(tmp_path / "again.xml"))
     original = mujoco.MjModel.from_xml_string(arm(f'integrator="{name}"'))
     assert written.opt.integrator == original.opt.integrator and written.opt.timestep == 0.01
-    assert lw.load(tmp_path / "again.xml").integrator == name
+    assert lw.load(tmp_path / "again.xml").metadata.integrator == name
 
 
 def test_a_format_without_integrators_says_so(tmp_path):
     mech = loaded(arm('integrator="RK4"'))
     with pytest.warns(lw.files.OmissionWarning, match="integrator RK4"):
         mech.save(tmp_path / "again.urdf")
-    assert loaded(arm()).integrator == "Euler"
+    assert loaded(arm()).metadata.integrator == "Euler"
 
 
 def test_unknown_words_are_refused_or_told():
@@ -154,7 +159,7 @@ def test_unknown_words_are_refused_or_told():
         with pytest.warns(lw.MechanismWarning, match=f"which is left out: did you mean '{word}'"):
             lw.load(text)
     with pytest.warns(lw.MechanismWarning, match="timestep=-1, which is not positive: 0.002 s are taken"):
-        assert lw.load(arm('timestep="-1"')).timestep == 0.002
+        assert lw.load(arm('timestep="-1"')).metadata.timestep == 0.002
 
 
 # -- what does not act --------------------------------------------------------------------------------

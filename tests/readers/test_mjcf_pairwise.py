@@ -122,7 +122,7 @@ def assert_equal_or_named(cases: list[tuple[str, ...]]) -> None:
         data.qpos[:], data.qvel[:] = q, v
         data.ctrl[:], data.act[:] = rng.normal(size=model.nu), rng.uniform(-0.1, 0.1, model.na)
         ctrl, activation, rates = [], [], []
-        for one in mech.actuators:
+        for one in mech.forces.actuators:
             i = model.actuator(one.name).id
             ctrl.append(data.ctrl[model.actuator_ctrladr[i]])
             if one.has_activation:
@@ -137,8 +137,8 @@ def assert_equal_or_named(cases: list[tuple[str, ...]]) -> None:
             at = mech.v_index(f"j{k}")
             message = " ".join(case)
             np.testing.assert_allclose(found[at], data.qfrc_actuator[k : k + 1], rtol=1e-9, atol=1e-9, err_msg=message)
-            assert f"a{k}" in mech.actuator_names, message
-        for one in (one for one in mech.actuators if one.has_activation):
+            assert f"a{k}" in mech.forces.actuator_names, message
+        for one in (one for one in mech.forces.actuators if one.has_activation):
             i = model.actuator(one.name).id
             assert rates.pop(0) == pytest.approx(data.act_dot[model.actuator_actadr[i]], rel=1e-9, abs=1e-9), one
 

@@ -139,7 +139,7 @@ def test_what_does_not_act_is_told_once_and_noted(text, counted, advice):
     assert advice in mech.notes[0].advice and not mech.notes[0].constrains
     (summary,) = caught
     assert summary.category is lw.files.OmissionWarning and summary.filename == __file__
-    assert str(summary.message).startswith("text: acting: " if mech.acting else "text: not acting: ")
+    assert str(summary.message).startswith("text: acting: " if mech.forces.active else "text: not acting: ")
     assert str(summary.message).endswith(f"not acting: {', '.join(counted)}; {ADVICE}")
 
 
@@ -175,7 +175,7 @@ ACTING = {
 @pytest.mark.parametrize(("text", "acting"), ACTING.values(), ids=ACTING)
 def test_what_acts_is_no_omission(text, acting):
     mech, caught = loaded(text)
-    assert mech.acting == acting and not mech.notes
+    assert mech.forces.active == acting and not mech.notes
     assert not [one for one in caught if one.category is lw.files.OmissionWarning]
 
 
@@ -195,7 +195,7 @@ QUIET = {
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_what_does_not_act_in_mujoco_either_is_no_omission(text):
     mech, caught = loaded(text)
-    assert not caught and not mech.notes and not mech.acting
+    assert not caught and not mech.notes and not mech.forces.active
     compiled = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(compiled)
     mujoco.mj_forward(compiled, data)
@@ -343,16 +343,16 @@ def test_keyframes_are_states_with_velocities_controls_and_activations():
     data = mujoco.MjData(compiled)
     mujoco.mj_resetDataKeyframe(compiled, data, 0)
     mujoco.mj_forward(compiled, data)
-    home = mech.keyframes["home"]
+    home = mech.metadata.keyframes["home"]
     assert home.ctrl.tolist() == data.ctrl.tolist() and home.activation.tolist() == data.act.tolist()
     velocities = lw.link_velocities(mech, home.q, home.v)
     for link in ("free", "b", "h", "s"):
         rotation = data.body(link).xmat.reshape(3, 3)
         found = velocities[mech.link_names.index(link)]
         np.testing.assert_allclose(rotation @ found[:3], data.body(link).cvel[:3], atol=1e-12)
-    assert not mech.keyframes["key1"].v.any() and mech.keyframes["key1"].activation.tolist() == [0.0]
+    assert not mech.metadata.keyframes["key1"].v.any() and mech.metadata.keyframes["key1"].activation.tolist() == [0.0]
     again = from_data(to_data(mech))
-    assert again.keyframes["home"].v.tolist() == home.v.tolist() and again == mech
+    assert again.metadata.keyframes["home"].v.tolist() == home.v.tolist() and again == mech
 
 
 def test_a_floating_base_starts_where_the_file_has_the_body():
@@ -376,7 +376,7 @@ def of_package(package, path):
 def test_the_ant_of_gymnasium():
     mech, caught = loaded(of_package("gymnasium", "envs/mujoco/assets/ant.xml"))
     assert not caught and not mech.notes
-    counts = {kind: len(names) for kind, names in mech.acting.items()}
+    counts = {kind: len(names) for kind, names in mech.forces.active.items()}
     assert counts.pop("contact") and counts == {"damping": 8, "limits": 8, "actuators": 8}
     assert lw.neutral(mech)[6] == 0.0 and mech.initial[:7].tolist() == [1, 0, 0, 0, 0, 0, 0.75]
 
@@ -384,6 +384,6 @@ def test_the_ant_of_gymnasium():
 def test_the_dog_of_dm_control_is_told_in_few_warnings():
     mech, caught = loaded(of_package("dm_control", "suite/dog.xml"))
     assert [one.category for one in caught] == [lw.MechanismWarning, lw.files.OmissionWarning]
-    assert mech.n_ctrl == mech.n_activation == 38
+    assert mech.n_ctrl == mech.forces.n_activation == 38
     assert "38 actuators" in str(caught[1].message) and "not acting: " in str(caught[1].message)
-    assert len(mech.acting["springs"]) >= 21  # given by time constants and damping ratios
+    assert len(mech.forces.active["springs"]) >= 21  # given by time constants and damping ratios

@@ -86,7 +86,9 @@ def test_a_free_model_and_other_joints():
     gimbal = mech.bodies[mech.body_index("gimbal")]
     assert gimbal.damping == (0.1, 0.0) and gimbal.limits.upper == (np.inf, 1.0)
     assert mech.bodies[mech.body_index("feed")].kind.pitch == pytest.approx(0.01 / (2 * np.pi))
-    assert mech.masses[mech.link_names.index("drill")] == 1.0  # as the format says of links without <inertial>
+    assert (
+        mech.parameters.masses[mech.link_names.index("drill")] == 1.0
+    )  # as the format says of links without <inertial>
     pose = lw.frame_pose(mech, mech.initial, "dish")
     np.testing.assert_allclose(pose, lw.pose((0, 0, 2), rpy=(0.1, 0, 0)) @ lw.pose((0.5, 0, 0)), atol=1e-15)
 

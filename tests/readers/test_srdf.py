@@ -52,7 +52,7 @@ SRDF = """<robot name="duo">
 
 @pytest.mark.smoke
 def test_groups():
-    groups = lw.files.load_srdf(robot(), SRDF).groups
+    groups = lw.files.load_srdf(robot(), SRDF).metadata.groups
     assert dict(groups) == {
         "left": ("j_l1", "j_l2"),
         "right": ("j_r1", "j_r2"),
@@ -85,7 +85,7 @@ def test_a_floating_base_is_the_virtual_joint():
       <group_state name="a" group="base"><joint name="w" value="1 2 3 0 0 2 0"/></group_state>
       <group_state name="b" group="base"><joint name="root_joint" value="1 2 3 0 0 0 1"/></group_state></robot>"""
     mech = lw.files.load_srdf(lw.load(text, floating_base=True), srdf)
-    assert mech.groups["base"] == ("floating_base",)
+    assert mech.metadata.groups["base"] == ("floating_base",)
     assert mech.postures["a"].tolist() == [0, 0, 0, 1, 1, 2, 3]
     assert mech.postures["b"].tolist() == [1, 0, 0, 0, 1, 2, 3]
 
@@ -119,7 +119,7 @@ def test_unknown_names_are_refused_or_left_out(inside, message):
     with pytest.raises(lw.MechanismError, match=f"{message}.*strict=False leaves such out"):
         lw.files.load_srdf(robot(), wrapped(inside))
     with pytest.warns(lw.MechanismWarning, match="it is left out"):
-        assert not lw.files.load_srdf(robot(), wrapped(inside), strict=False).groups.get("g")
+        assert not lw.files.load_srdf(robot(), wrapped(inside), strict=False).metadata.groups.get("g")
 
 
 CONTRADICTIONS = {

@@ -205,7 +205,7 @@ def test_white_space_in_numbers_and_names():
 
 def test_a_root_called_ground_is_the_ground():
     text = arm().replace('"base"', '"ground"')
-    assert load(text).frame_names == ("ground", "hand")
+    assert tuple(load(text).frames) == ("ground", "hand")
     with pytest.warns(MechanismWarning, match="is read as 'ground_link'") as caught:
         assert load(text, floating_base=True).link_names == ("ground_link", "hand")
     assert {warning.filename for warning in caught} == {__file__}, "warnings point at the caller of load"
@@ -298,8 +298,8 @@ MOTORS = {
 @pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_joints_of_transmissions_have_motors(parts, joints, driven, places):
     mech = load(motors(*parts))
-    assert mech.actuated_joints == joints and replace(mech, elements=()) == load(motors())
-    assert {one.name: (one.target, one.gear[0]) for one in mech.actuators} == driven
+    assert mech.metadata.actuated_joints == joints and replace(mech, elements=()) == load(motors())
+    assert {one.name: (one.target, one.gear[0]) for one in mech.forces.actuators} == driven
     found = [place for note in mech.notes for place in note.where]
     assert len(found) == len(places) and all(map(str.endswith, found, places))
     assert all("does not act" in note.advice for note in mech.notes)
@@ -312,7 +312,7 @@ def test_motors_keep_to_effort_and_velocity_limits():
     assert lw.forces.joint_forces(mech, still, still, ctrl=[0.1])[0] == pytest.approx(5.0)
     assert lw.forces.joint_forces(mech, still, still, ctrl=[1.0])[0] == 10.0
     assert lw.forces.joint_forces(mech, still, still, ctrl=[-1.0])[0] == -10.0
-    assert mech.acting["actuators"] == mech.actuator_names and len(mech.actuator_names) == 1
+    assert mech.forces.active["actuators"] == mech.forces.actuator_names and len(mech.forces.actuator_names) == 1
     assert lw.forces.joint_forces(mech.with_limits(j0=lw.Limits(effort=3.0)), still, still, ctrl=[1.0])[0] == 3.0
     assert lw.forces.joint_forces(mech.with_limits(j0=lw.Limits()), still, still, ctrl=[1.0])[0] == 50.0
     assert lw.forces.joint_forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
@@ -338,19 +338,22 @@ def chain_of_motors(*parts):
 def test_few_transmissions_are_no_list_of_motors():
     measured = transmission("j3", interface="JointStateInterface")
     one, two = transmission("j0"), transmission("j1")
-    assert load(chain_of_motors(one, two)).actuated_joints == ("j0", "j1")  # half of those that can give a force
-    assert load(chain_of_motors(one, measured)).actuated_joints is None
-    assert load(chain_of_motors(one, measured, measured.replace("j3", "j2"))).actuated_joints == ("j0",)
+    assert load(chain_of_motors(one, two)).metadata.actuated_joints == (
+        "j0",
+        "j1",
+    )  # half of those that can give a force
+    assert load(chain_of_motors(one, measured)).metadata.actuated_joints is None
+    assert load(chain_of_motors(one, measured, measured.replace("j3", "j2"))).metadata.actuated_joints == ("j0",)
     mech = load(chain_of_motors(one))
-    assert mech.actuated_joints is None
+    assert mech.metadata.actuated_joints is None
     assert joint_feedback(mech, mech.initial).actuated_joints == ("j0", "j1", "j2", "j3", "j4")
-    assert mech.actuator_names == ("motor",)
+    assert mech.forces.actuator_names == ("motor",)
 
 
 @pytest.mark.filterwarnings("ignore::linkwise.files.OmissionWarning")
 def test_a_transmission_of_a_joint_that_is_not_there_is_reported():
     with pytest.warns(MechanismWarning, match="names the joint 'elbov', which does not exist: fix the name or remove"):
-        assert load(motors(transmission("elbov"))).actuated_joints is None
+        assert load(motors(transmission("elbov"))).metadata.actuated_joints is None
 
 
 def test_a_base_that_drives_on_a_floor():
@@ -377,7 +380,7 @@ def test_a_base_that_drives_on_a_floor():
     motor = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type><joint name="j">
       <hardwareInterface>EffortJointInterface</hardwareInterface></joint><actuator name="m"/></transmission>"""
     driven = lw.load(f"<robot name='r'>{arm}{motor}</robot>", lw.Planar())
-    assert driven.actuated_joints == ("floating_base", "j")
+    assert driven.metadata.actuated_joints == ("floating_base", "j")
     np.testing.assert_allclose(
         lw.control.computed_torque(driven, np.zeros(4))(0.0, np.zeros(4), np.zeros(4)).shape, (4,)
     )

@@ -187,5 +187,5 @@ def test_broken_files_are_named(file):
 @pytest.mark.filterwarnings("ignore::linkwise.MechanismWarning")
 def test_baxters_two_transmissions_do_not_take_the_motors_of_its_arms():
     mech = load(ROBOTS / "baxter_description/urdf/baxter.urdf")
-    assert mech.actuated_joints is None
+    assert mech.metadata.actuated_joints is None
     assert len(joint_feedback(mech, mech.initial).actuated_joints) == mech.nv

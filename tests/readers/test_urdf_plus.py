@@ -103,7 +103,7 @@ def test_a_loop_is_a_loop_of_the_mechanism():
     made = lw.constraints.Loop("pin", lw.Revolute((0, 0, 1)), "coupler", (0.6, 0, 0), "rocker", (0.5, 0, 0))
     mech = loaded(FOUR_BAR)
     assert mech == tree.with_loops(made) and mech.n_constraints == 5
-    assert mech.independent_joints == ("drive",) and not mech.notes
+    assert mech.metadata.independent_joints == ("drive",) and not mech.notes
 
 
 KINDS = {
@@ -131,10 +131,10 @@ def test_a_coupling_of_two_joints_is_a_mimic_joint():
     mech = loaded(ROTOR_CHAIN)
     rules = {body.joint: body.mimic for body in mech.bodies}
     assert rules == {"shoulder": None, "motor1": Mimic("shoulder", 6.0), "elbow": None, "motor2": Mimic("elbow", -7.5)}
-    assert mech.nv == 2 and not mech.loops and mech.independent_joints == ("shoulder", "elbow")
+    assert mech.nv == 2 and not mech.loops and mech.metadata.independent_joints == ("shoulder", "elbow")
     with pytest.warns(lw.files.InertiaWarning, match="inertia but no mass"):  # what nothing drives is no rotor
         free = lw.load(ROTOR_CHAIN, mimic=False)
-    assert free.nv == 4 and not free.mimic_joints and not free.loops
+    assert free.nv == 4 and not free.coordinates.mimic_joints and not free.loops
 
 
 def test_the_joint_that_is_not_independent_mimics_the_other():
@@ -144,13 +144,13 @@ def test_the_joint_that_is_not_independent_mimics_the_other():
     assert mech.bodies[mech.body_index("shoulder")].mimic == Mimic("motor1", 1 / 6.0)
     assert mech.bodies[mech.body_index("motor2")].mimic == Mimic("elbow", -7.5)  # both say so: the successor
     unsaid = loaded(ROTOR_CHAIN.replace(DEPENDENT, ""))
-    assert unsaid == loaded(ROTOR_CHAIN) and unsaid.independent_joints is None
+    assert unsaid == loaded(ROTOR_CHAIN) and unsaid.metadata.independent_joints is None
 
 
 def test_a_belt_over_several_joints_is_a_coupling():
     mech = loaded(BELT_LEG)
     assert mech.loops == (lw.constraints.Coupling("knee_belt", {"hip": 9.0, "knee": 9.0, "knee_motor": -1.0}),)
-    assert mech.mimic_joints == ("hip_motor",) and mech.n_constraints == 1
+    assert mech.coordinates.mimic_joints == ("hip_motor",) and mech.n_constraints == 1
     assert "1 mimic joint, 1 coupling" in repr(mech)
     q = np.array([0.1, 0.2, -0.5, 9.0 * (0.2 - 0.5)])
     assert lw.constraints.position_error(mech, q).tolist() == pytest.approx([0.0], abs=1e-12)
@@ -204,7 +204,11 @@ def test_the_fixed_world_under_any_name():
 def test_nothing_is_lost_on_the_way_to_a_file_and_back(text):
     mech = loaded(text)
     for again in (from_data(json.loads(json.dumps(to_data(mech)))), pickle.loads(pickle.dumps(mech))):
-        assert again == mech and again.loops == mech.loops and again.independent_joints == mech.independent_joints
+        assert (
+            again == mech
+            and again.loops == mech.loops
+            and again.metadata.independent_joints == mech.metadata.independent_joints
+        )
 
 
 def test_linear_models_have_the_independent_coordinates_of_the_file():
@@ -212,13 +216,13 @@ def test_linear_models_have_the_independent_coordinates_of_the_file():
     q = lw.constraints.assemble(mech, [0.8, -0.5, 1.2])
     assert lw.linearize(mech, q).independent == ("drive",)
     other = loaded(FOUR_BAR.replace(DEPENDENT, "").replace(INDEPENDENT, DEPENDENT))
-    assert other.independent_joints == ("elbow", "swing")  # one too many: others are chosen
+    assert other.metadata.independent_joints == ("elbow", "swing")  # one too many: others are chosen
     assert len(lw.linearize(other, q).independent) == 1
 
 
 def test_a_floating_base_is_independent():
     mech = loaded(FOUR_BAR.replace('<link name="base"/>', link("base")), floating_base=True)
-    assert mech.independent_joints == ("floating_base", "drive")
+    assert mech.metadata.independent_joints == ("floating_base", "drive")
     q = lw.constraints.assemble(mech, [*lw.neutral(mech)[:7], 0.8, -0.5, 1.2])
     assert lw.linearize(mech, q).independent[-1] == "drive" and len(lw.linearize(mech, q).independent) == 7
 
@@ -280,11 +284,11 @@ class Tree:
 
 def by_joint(mech, vector):
     """The numbers of v-like vectors of all joints with one coordinate, mimic joints included."""
-    return {name: float(mech.place(name).velocities(vector)[0]) for name in mech.joint_names}
+    return {name: float(mech.coordinates.place(name).velocities(vector)[0]) for name in mech.joint_names}
 
 
 def positions(mech, q):
-    return {name: float(mech.place(name).positions(q)[0]) for name in mech.joint_names}
+    return {name: float(mech.coordinates.place(name).positions(q)[0]) for name in mech.joint_names}
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Arm:
         self.d = [None, *(self.C[i] - self.O[i] for i in self.numbers)]
         self.r = [None, *(self.O[i + 1] - self.C[i] for i in self.numbers)]
         self.I_c = [None, *(rot[i] @ bodies[i - 1].inertia @ rot[i].T for i in self.numbers)]
-        self.m = [None, *mech.masses]
+        self.m = [None, *mech.parameters.masses]
         self.p = [None, *(self.joint_rate_propagation(i) for i in self.numbers)]
         self.t = [None, *self.twists(0.0)]
         self.t_dot = [None, *_rate(self.twists)]

@@ -132,7 +132,7 @@ def traced(mech: lw.Mechanism, parameters: bool) -> Program:
     the arm and, with ``parameters``, of masses, mass centres and inertias as well."""
     n = mech.n_links
     inputs = [Array("q", (n,)), Array("tau", (n + 1,)), Array("xi", (n + 1, 6)), Array("eta", (n + 1, 6))]
-    constants = (mech.masses, mech.coms, mech.inertias)
+    constants = (mech.parameters.masses, mech.parameters.coms, mech.parameters.inertias)
     if parameters:
         inputs += [Array("mass", (n,)), Array("com", (n, 3)), Array("inertia", (n, 3, 3))]
 
@@ -158,7 +158,13 @@ def test_scalar_elements_of_the_inverse_as_explicit_expressions():
     assert program.op_counts["div"] == n
     for other in cases:
         heavier = with_masses_of(pattern, other.mech)
-        inputs = (other.q, *drive(other), heavier.masses, heavier.coms, heavier.inertias)
+        inputs = (
+            other.q,
+            *drive(other),
+            heavier.parameters.masses,
+            heavier.parameters.coms,
+            heavier.parameters.inertias,
+        )
         inverse, accelerations = numpy_reference.evaluate(program, inputs, "float64")
         close(inverse, reversed_both(lw.mass_matrix_inverse(heavier, other.q)))
         close(inverse, np.linalg.inv(reversed_both(lw.mass_matrix(heavier, other.q))))

@@ -25,7 +25,7 @@ class Recursions:
     def _sweep(self, step) -> list[np.ndarray]:
         """From each parent's matrix, propagated by Ad of f^-1, to the link's own."""
         found: list[np.ndarray] = []
-        for i, parent in enumerate(self.mech.parents):
+        for i, parent in enumerate(self.mech.tree.parents):
             outer = found[parent] if parent >= 0 else np.zeros((6, self.n))
             found.append(step(i, self.into[i] @ outer))
         return found
@@ -42,7 +42,7 @@ class Recursions:
         """Ad J'' - ad_{S v} J' - ad_{S x} Ad J'_parent - ad_{S y} J, for the x and y that the last two terms have."""
 
         def step(i: int, propagated: np.ndarray) -> np.ndarray:
-            inner = self.rates[self.mech.parents[i]] if self.mech.parents[i] >= 0 else np.zeros((6, self.n))
+            inner = self.rates[self.mech.tree.parents[i]] if self.mech.tree.parents[i] >= 0 else np.zeros((6, self.n))
             return (
                 propagated
                 - bracket(self.screws[i] * self.v[i]) @ self.rates[i]

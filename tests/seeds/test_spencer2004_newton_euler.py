@@ -31,7 +31,7 @@ class Recursions:
 
     def _outward(self, step, ground=0.0) -> list[np.ndarray]:
         found: list[np.ndarray] = []
-        for i, parent in enumerate(self.mech.parents):
+        for i, parent in enumerate(self.mech.tree.parents):
             found.append(step(i, self.into[i] @ (found[parent] if parent >= 0 else ground + np.zeros(6))))
         return found
 
@@ -39,8 +39,8 @@ class Recursions:
         """Sums of what children hand on, ``of_child`` added where they do, and a link's own."""
         found = [np.array(own(i), dtype=float) for i in range(self.mech.n_links)]
         for k in reversed(range(self.mech.n_links)):
-            if self.mech.parents[k] >= 0:
-                found[self.mech.parents[k]] += self.into[k].T @ (found[k] + of_child(k))
+            if self.mech.tree.parents[k] >= 0:
+                found[self.mech.tree.parents[k]] += self.into[k].T @ (found[k] + of_child(k))
         return found
 
     def _inertial(self, i: int) -> np.ndarray:
@@ -49,7 +49,7 @@ class Recursions:
 
     def by_position(self, j: int) -> np.ndarray:
         """d tau / dq_j."""
-        s, beyond = self.screws[j], self.mech.subtree(j)
+        s, beyond = self.screws[j], self.mech.tree.subtree(j)
         of_v = self._outward(lambda i, up: -bracket(s) @ self.velocities[i] if i == j else up)
         of_rate = self._outward(lambda i, up: -bracket(s) @ self.rates[i] if i == j else up - self._turn(i) @ of_v[i])
         forces = self._inward(
@@ -60,7 +60,7 @@ class Recursions:
 
     def by_velocity(self, j: int) -> np.ndarray:
         """d tau / dv_j."""
-        s, beyond = self.screws[j], self.mech.subtree(j)
+        s, beyond = self.screws[j], self.mech.tree.subtree(j)
         of_v = self._outward(lambda i, up: s if i == j else up)
         of_rate = self._outward(
             lambda i, up: (bracket(self.velocities[i]) @ s if i == j else up) - self._turn(i) @ of_v[i]
@@ -116,7 +116,7 @@ def test_identities_behind_the_recursions():
         misprint = max(misprint, np.abs(rotating_back.T + onto.T @ bracket(here.s[i][:, 0]).T).max())
         np.testing.assert_allclose(bracket(here.s[i][:, 0]) @ here.s[i][:, 0], 0.0, atol=1e-15)
         changed = (np.array(there[0].velocities()[0]) - np.array(there[1].velocities()[0])) / (2 * step)
-        outside = [k for k in range(mech.n_links) if k not in mech.subtree(i)]
+        outside = [k for k in range(mech.n_links) if k not in mech.tree.subtree(i)]
         np.testing.assert_allclose(changed[outside], 0.0, atol=1e-12)
         moved = max(moved, np.abs(changed[i]).max())
     assert misprint > 1e-3

@@ -143,7 +143,7 @@ class TipToBase:
 
     def __init__(self, mech: lw.Mechanism, q, axes: str = "world") -> None:
         n = mech.n_links
-        assert mech.parents == tuple(range(-1, n - 1)), "a serial chain is needed"
+        assert mech.tree.parents == tuple(range(-1, n - 1)), "a serial chain is needed"
         assert axes in ("world", "link") and not any(any(body.armature) for body in mech.bodies)
         self.mech, self.q, self.n, self.axes, self.gravity = mech, q, n, axes, np.array(mech.gravity)
         self._in_world = axes == "world"

@@ -36,7 +36,7 @@ def test_gradients_are_those_of_differences(case):
     rng, n = np.random.default_rng(0), mech.nv
     q0, tau = lw.configuration(mech, named), 0.3 * rng.normal(size=(2, STEPS, n))
     moving = lw.constraints.null_space(mech, q0)[:, 0]
-    masses, w, u = mech.masses.copy(), rng.normal(size=n), rng.normal(size=n)
+    masses, w, u = mech.parameters.masses.copy(), rng.normal(size=n), rng.normal(size=n)
 
     def value(q0=q0, v0=None, tau=tau, masses=masses):
         q, v = lw.rollout(mech, q0, v0, tau, DT, STEPS, method, parameters={"mass": masses}, every=10)
@@ -56,12 +56,26 @@ def test_gradients_are_those_of_differences(case):
         np.testing.assert_allclose(got, (up - down) / (2 * step), rtol=1e-4, atol=1e-7)
 
 
-def test_motions_that_pass_singular_positions_are_refused():
-    """A parallelogram, which can go two ways where all its links are in one line."""
+def test_motions_that_pass_singular_positions_are_flagged():
+    """A parallelogram, which can go two ways where all its links are in one line; one that hangs does not."""
     mech = lw.mechanisms.n_four_bar(1)
-    q0 = lw.constraints.assemble(mech, [1.3, 1.3, -1.3])
-    v0 = lw.constraints.project(mech, q0, [5.0, 5.0, -5.0])[1]
+    q0 = lw.constraints.assemble(mech, [[1.3, 1.3, -1.3], [2.9, 2.9, -2.9]])
+    v0 = lw.constraints.project(mech, q0, [[5.0, 5.0, -5.0], [0.0, 0.0, 0.0]])[1]
     with pytest.warns(lw.MechanismWarning):
-        q, v = lw.rollout(mech, q0, v0, None, 0.02, 30)
-    with pytest.raises(lw.MechanismError, match="near singular positions rollout takes other ways"):
-        lw.derivatives.rollout_vjp(mech, q, v, None, 0.02, 30, (np.ones(3), None))
+        q, v, status = lw.rollout(mech, q0, v0, None, 0.02, 30, return_status=True)
+    assert 0 < status[0] < 30 and status[1] == 0
+    with pytest.warns(lw.MechanismWarning, match=r"of state \(0,\) .*takes other ways") as told:
+        found = lw.derivatives.rollout_vjp(mech, q, v, None, 0.02, 30, (np.ones(3), None))
+    step = int(str(told[0].message).split("step ")[1].split()[0])
+    assert status[0] <= step <= 30
+    assert np.isnan(found["q0"][0]).all() and np.isnan(found["tau"][0, :step]).all()
+    alone = lw.derivatives.rollout_vjp(mech, q[1], v[1], None, 0.02, 30, (np.ones(3), None))
+    for name, gradient in alone.items():
+        np.testing.assert_allclose(found[name][1], gradient, rtol=1e-9, atol=1e-12)
+    with pytest.warns(lw.MechanismWarning, match=rf"step {step} of state \(0,\)"):
+        A, B = lw.derivatives.rollout_derivatives(mech, q, v, None, 0.02)
+    taken = np.isfinite(A).all(axis=(-2, -1))
+    assert taken[1].all() and not taken[0, step - 1] and (np.isfinite(B).all(axis=(-2, -1)) == taken).all()
+    assert taken[0, : step - 1].all()
+    with pytest.raises(lw.KernelError, match="not the motion that rollout makes"):  # arguments that are wrong
+        lw.derivatives.rollout_vjp(mech, q, v, np.ones(3), 0.02, 30, (np.ones(3), None))

@@ -13,7 +13,8 @@ from linkwise.compiler.runtime import threads
 from linkwise.constraints import assembly
 from linkwise.mechanics.algorithms import integration
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integrator
-from linkwise.simulation import closed_rollouts, followed_rollouts, shorter_steps
+from linkwise.motion import constrained, passages
+from linkwise.motion import step as motion_step
 from tests.constraints.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
 
@@ -192,7 +193,7 @@ def test_single_precision(quiet):
 
 def test_numbers_of_the_mechanism_as_inputs(quiet):
     mech, q, v, tau = states("five_bar")
-    masses = mech.masses * np.array([[1.0], [1.5], [0.8]])
+    masses = mech.parameters.masses * np.array([[1.0], [1.5], [0.8]])
     found = lw.rollout(mech, q, v, tau, DT, STEPS, parameters={"mass": masses, "gravity": (0.0, -1.62, 0.0)})
     for i, own in enumerate(masses.tolist()):
         bodies = [dataclasses.replace(body, mass=mass) for body, mass in zip(mech.bodies, own, strict=True)]
@@ -279,7 +280,7 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
         servo = lw.forces.Actuator(
             "servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), dynamics="filter", time_constant=0.1
         )
-        return mech.with_damping({first: 2.0}).with_elements(servo)
+        return mech.parameters.with_damping({first: 2.0}).with_elements(servo)
 
     _, q, v, _ = states("five_bar")
     options = {"ctrl": [1.0], "activation": [0.3], "return_activation": True}
@@ -287,7 +288,7 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
     assert np.abs(expected[2][:, -1] - (1.0 - 0.7 * np.exp(-STEPS * 1e-3 / 0.1))).max() < 1e-3
     bare = lw.rollout(driven().with_acting(False), q, v, None, 1e-3, STEPS, method)
     assert np.abs(bare[1] - expected[1]).max() > 1e-3
-    for module in (closed_rollouts, followed_rollouts, shorter_steps):
+    for module in (motion_step, constrained, passages):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     # Compiled steps of "semi_implicit" take damping implicitly, those by decompositions explicitly.
     near = {"rk4": 1e-11, "semi_implicit": 1e-3}[method]
@@ -303,16 +304,16 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     pushes = np.random.default_rng(1).normal(size=(3, STEPS, 4, 6))
     steps = np.array([1e-3, 5e-4, 2e-3])
     expected = lw.rollout(built("five_bar"), q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
-    for module in (closed_rollouts, followed_rollouts, shorter_steps):
+    for module in (motion_step, constrained, passages):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = followed_rollouts.decomposed_step
+    plain = constrained.decomposed_step
 
     def counted(*given, **more):
-        made.append(len(given[3]))
+        made.append(len(given[2]))
         return plain(*given, **more)
 
-    monkeypatch.setattr(followed_rollouts, "decomposed_step", counted)
+    monkeypatch.setattr(constrained, "decomposed_step", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -403,9 +404,9 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
-    plain = followed_rollouts.Followed._step
+    plain = constrained.Followed._step
     monkeypatch.setattr(
-        followed_rollouts.Followed,
+        constrained.Followed,
         "_step",
         lambda self, which, *given: counted.append(which) or plain(self, which, *given),
     )
@@ -434,7 +435,7 @@ def test_loops_that_cannot_be_kept_closed_end_a_trajectory():
 
 def test_with_other_numbers_it_is_said_what_cannot_be_relied_on():
     mech, q, v = swinging()
-    heavier = {"mass": mech.masses * 1.1}
+    heavier = {"mass": mech.parameters.masses * 1.1}
     with pytest.warns(
         lw.MechanismWarning, match="compiled steps .* cannot be relied on near singular positions, first at"
     ):

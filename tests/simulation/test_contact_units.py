@@ -29,7 +29,7 @@ def leg() -> lw.Mechanism:
     mech = builder.shape("trunk", "trunk", "box", (0.1, 0.05, 0.05)).build()
     mech = mech.with_shape("foot", "shin", "sphere", 0.02, (0, 0, -0.2))
     mech = mech.with_shape("step", "ground", "box", (0.05, 0.2, 0.03), (0.1, 0, -0.4))
-    return mech.with_initial({"z": 0.02, "hip": 0.3, "knee": -0.6})
+    return mech.metadata.with_initial({"z": 0.02, "hip": 0.3, "knee": -0.6})
 
 
 def grounded(mech: lw.Mechanism, units: Units, height: float) -> lw.Mechanism:
@@ -144,5 +144,5 @@ def test_without_gravity_and_step_contacts_have_numbers_too():
     q, v = lw.rollout(mech, [1, 0, 0, 0, 0, 0, 0.11], [0, 0, 0, 0, 0, -0.5], None, 1e-3, 300)
     assert -0.02 < v[-1, 5] < 0.25 and q[:, 6].min() > 0.08
     milliseconds = Units("m kg ms", time=1e3).mechanism(mech)  # only a step tells the length of a millisecond
-    numbers = milliseconds.without_contact().with_contact(("skin", "floor"), step=1.0).contact_pairs[0].law
+    numbers = milliseconds.contact.without().with_contact(("skin", "floor"), step=1.0).contact_pairs[0].law
     assert numbers.stiffness == pytest.approx(mech.contact_pairs[0].law.stiffness * 1e-6)

@@ -12,14 +12,14 @@ NAMED, ARRAY = {"slow": 0.4, "servo": -0.2}, np.array([-0.2, 0.4, 0.0])
 
 
 def test_functions_of_one_state():
-    assert ARM.actuator_names == ("servo", "slow", "pull")
+    assert ARM.forces.actuator_names == ("servo", "slow", "pull")
     np.testing.assert_array_equal(
         lw.forces.joint_forces(ARM, START, SPEED, ctrl=NAMED, activation=W),
         lw.forces.joint_forces(ARM, START, SPEED, ctrl=ARRAY, activation=W),
     )
     by_name, by_order = (lw.linearize(ARM, START, ctrl=ctrl, activation=W) for ctrl in (NAMED, ARRAY))
     np.testing.assert_array_equal(by_name.A, by_order.A)
-    assert by_name.input_names == ARM.actuator_names
+    assert by_name.input_names == ARM.forces.actuator_names
     rest = [lw.find_equilibrium(ARM, START, solve_for="tau", ctrl=ctrl).tau for ctrl in (NAMED, ARRAY)]
     np.testing.assert_array_equal(*rest)
 

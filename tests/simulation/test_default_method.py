@@ -33,7 +33,7 @@ def test_all_that_share_the_default_take_the_same_steps(method, mech):
     np.testing.assert_array_equal(*gradients)
     matrices = [lw.derivatives.rollout_derivatives(mech, q, v, None, DT, *more)[0] for more in ((), (method,))]
     np.testing.assert_array_equal(*matrices)
-    study = studies.Study(mech.with_initial(Q), studies.Rollout(DT, STEPS), cases=1)
+    study = studies.Study(mech.metadata.with_initial(Q), studies.Rollout(DT, STEPS), cases=1)
     np.testing.assert_array_equal(study.run()["positions"][0], lw.rollout(mech, Q, None, None, DT, STEPS, method)[0])
     held = lw.rollout(mech, Q, V, lw.motion.held(lambda t, q, v: np.zeros(6), 2 * DT), DT, STEPS)
     np.testing.assert_allclose(held[0], q, atol=1e-14)

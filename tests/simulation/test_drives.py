@@ -37,7 +37,7 @@ def mech():
 
 
 def test_shaken_pendulum(mech):
-    assert "1 drive" in repr(mech) and mech.driven == ("shaker",)
+    assert "1 drive" in repr(mech) and mech.constraints.driven == ("shaker",)
     times = np.linspace(0.0, 5.0, 21)
     motion = lw.simulate(mech, None, None, 5.0, rtol=1e-10, atol=1e-10, t_eval=times)
     expected = rolling.integrated(pendulum_rates, [0.0, 0.0], times)
@@ -68,7 +68,7 @@ def test_work_of_drives_and_other_methods(mech):
     weights = np.where(np.arange(101) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0
     forces = [
-        lw.constraints.constraint_forces(mech.at_time(t), q, v, np.zeros(2)) @ v
+        lw.constraints.constraint_forces(mech.constraints.at_time(t), q, v, np.zeros(2)) @ v
         for t, q, v in zip(fine.t, fine.q, fine.v, strict=True)
     ]
     assert weights @ forces / 300.0 == pytest.approx(fine.energy[-1] - fine.energy[0], abs=1e-6)
@@ -80,7 +80,7 @@ def test_work_of_drives_and_other_methods(mech):
 
 def test_one_moment(mech):
     """At a time, a driven mechanism is one with constraints that move: all of lw.constraints answers."""
-    now = mech.at_time(0.3)
+    now = mech.constraints.at_time(0.3)
     q, v = lw.constraints.project(now, [0.1, 0.4], [0.0, 1.0])
     assert q[0] == pytest.approx(0.2 * np.sin(0.9)) and v[0] == pytest.approx(0.6 * np.cos(0.9))
     assert lw.constraints.degrees_of_freedom(now, q) == 1
@@ -93,7 +93,7 @@ def test_one_moment(mech):
     assert lw.constraints.constraint_forces(now, q, v, tau) == pytest.approx(whole - tau)
     assert lw.inverse_dynamics(now, q, v, a) == pytest.approx([0.0, whole[1]], abs=1e-12)
     kernel = lw.compile("closed_forward_dynamics", mech, parameters=("drive",))
-    assert kernel(q, v, tau, mech.drives_at(0.3)) == pytest.approx(a)
+    assert kernel(q, v, tau, mech.constraints.drives_at(0.3)) == pytest.approx(a)
     # Linear: with the cart's motion given, the pendulum alone.
     model = lw.linearize(now, q, v, tau)
     slope = 0.5 * (-np.sin(q[1]) * -1.8 * np.sin(0.9) - 9.81 * np.cos(q[1])) / 0.26
@@ -105,11 +105,11 @@ def test_one_moment(mech):
 def test_given_velocities(mech):
     """A velocity alone keeps no position: the cart starts anywhere."""
     moving = shaken(velocity=0.5)
-    assert moving.is_nonholonomic and not mech.is_nonholonomic
+    assert moving.constraints.is_nonholonomic and not mech.constraints.is_nonholonomic
     motion = lw.simulate(moving, [3.0, 0.1], None, 2.0)
     assert motion.q[-1, 0] == pytest.approx(4.0, abs=1e-9)
     speeding = shaken(velocity=lambda t: 0.5 * t * t)
-    assert speeding.drives_at(2.0) == pytest.approx(np.array([[0.0, 2.0, 2.0]]))
+    assert speeding.constraints.drives_at(2.0) == pytest.approx(np.array([[0.0, 2.0, 2.0]]))
     assert lw.simulate(speeding, [0.0, 0.1], None, 2.0).q[-1, 0] == pytest.approx(8.0 / 6.0, abs=1e-8)
 
 
@@ -138,13 +138,13 @@ def test_snakeboard_moves_by_its_gait():
         for joint, (a, w) in gait.items()
     ]
     mech = board.with_loops(*drives)
-    assert lw.constraints.degrees_of_freedom(mech.at_time(0.0), np.zeros(6)) == 1
+    assert lw.constraints.degrees_of_freedom(mech.constraints.at_time(0.0), np.zeros(6)) == 1
     motion = lw.simulate(mech, None, None, 4.0 * np.pi, rtol=1e-10, atol=1e-10, output_step=0.1)
     assert motion.q[:, 3:] == pytest.approx(np.outer(np.sin(motion.t), [a for a, _ in gait.values()]), abs=1e-12)
     assert np.abs(motion.q[-1, :2]).max() > 0.05  # where two periods have led
     for k in range(0, len(motion.t), 40):
         q, v = motion.q[k], motion.v[k]
-        multipliers = lw.constraints.multipliers(mech.at_time(motion.t[k]), q, v, np.zeros(6))
+        multipliers = lw.constraints.multipliers(mech.constraints.at_time(motion.t[k]), q, v, np.zeros(6))
         torque = np.array([0.0, 0.0, 0.0, *-multipliers[2:]])
         rates = rolling.snakeboard_rates(
             6.0, 0.016 + 2 * 0.1 * 0.2**2, 0.072, 0.0013, 0.2, lambda t, torque=torque: torque
@@ -156,13 +156,15 @@ def test_given_derivatives_and_what_can_be_kept():
     knots = np.linspace(0.0, 2.0, 9)
     spline = CubicSpline(knots, 0.1 * knots**2)
     mech = shaken(spline, spline.derivative(), spline.derivative(2))
-    assert mech.drives_at(0.5)[0] == pytest.approx([0.025, 0.1, 0.2])
-    assert mech.with_gravity((0.0, 0.0, -1.0)).at_time(0.5).drives_at(9.0) == pytest.approx(mech.drives_at(0.5))
-    assert pickle.loads(pickle.dumps(mech)).drives_at(0.5) == pytest.approx(mech.drives_at(0.5))
+    assert mech.constraints.drives_at(0.5)[0] == pytest.approx([0.025, 0.1, 0.2])
+    assert mech.with_gravity((0.0, 0.0, -1.0)).constraints.at_time(0.5).constraints.drives_at(9.0) == pytest.approx(
+        mech.constraints.drives_at(0.5)
+    )
+    assert pickle.loads(pickle.dumps(mech)).constraints.drives_at(0.5) == pytest.approx(mech.constraints.drives_at(0.5))
     given = shaken(lambda t: t, lambda t: 1.0, 0.0)
-    assert given.drives_at(3.0) == pytest.approx(np.array([[3.0, 1.0, 0.0]]))
+    assert given.constraints.drives_at(3.0) == pytest.approx(np.array([[3.0, 1.0, 0.0]]))
     part = shaken(lambda t: t * t, lambda t: 2.0 * t)
-    assert part.drives_at(3.0) == pytest.approx(np.array([[9.0, 6.0, 2.0]]))
+    assert part.constraints.drives_at(3.0) == pytest.approx(np.array([[9.0, 6.0, 2.0]]))
 
 
 @pytest.mark.parametrize(
@@ -170,13 +172,16 @@ def test_given_derivatives_and_what_can_be_kept():
     [
         (lambda: shaken(), "a drive follows a position f\\(t\\), or a velocity"),
         (lambda: shaken(0.3), "is a function of time, not 0.3.*coupling with an offset"),
-        (lambda: shaken(lambda t: np.exp(t)).at_time(1.0), "could not be differentiated.*give its rates"),
-        (lambda: shaken(lambda t: [1.0, 2.0]).at_time(1.0), "must be one number"),
-        (lambda: shaken(lambda t: 1.0, lambda t: np.nan, 0.0).at_time(1.0), "must be finite"),
-        (lambda: shaken(lambda t: t).at_time("noon"), "the time"),
+        (lambda: shaken(lambda t: np.exp(t)).constraints.at_time(1.0), "could not be differentiated.*give its rates"),
+        (lambda: shaken(lambda t: [1.0, 2.0]).constraints.at_time(1.0), "must be one number"),
+        (lambda: shaken(lambda t: 1.0, lambda t: np.nan, 0.0).constraints.at_time(1.0), "must be finite"),
+        (lambda: shaken(lambda t: t).constraints.at_time("noon"), "the time"),
         (lambda: lw.constraints.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
         (lambda: lw.rollout(shaken(lambda t: t), None, None, None, 1e-3, 3), "use lw.simulate"),
-        (lambda: lw.simulate(shaken(lambda t: t).at_time(0.0), None, None, 1.0), "simulate the mechanism itself"),
+        (
+            lambda: lw.simulate(shaken(lambda t: t).constraints.at_time(0.0), None, None, 1.0),
+            "simulate the mechanism itself",
+        ),
         (lambda: to_data(shaken(lambda t: t)), "files do not hold"),
         (
             lambda: lw.constraints.Loop("a", lw.Revolute(), "b", None, "c", None, lambda t: t),

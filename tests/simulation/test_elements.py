@@ -15,7 +15,7 @@ STEPS, DT = 40, 5e-3
 def arm() -> lw.Mechanism:
     mech = lw.mechanisms.planar_arm(3)
     first, second, third = mech.joint_names
-    mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, 0.4)})
+    mech = mech.parameters.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, 0.4)})
     return mech.with_elements(
         lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0), ctrl_range=(-1.0, 1.0)),
         lw.forces.Actuator("slow", first, gear=(3.0,), dynamics="filter", time_constant=0.2),
@@ -113,13 +113,13 @@ def test_rollouts_by_state_and_step_in_both_precisions_and_by_the_reference():
 
 def test_variants_share_the_code_of_rollouts():
     """Payloads leave the stops as they are, so that one program serves all."""
-    from linkwise.simulation import rollout_programs
+    from linkwise.motion import rollout
 
     made = []
-    plain = rollout_programs.load
+    plain = rollout.load
     tip = ARM.link_names[-1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollout_programs, "load", lambda *given: made.append(1) or plain(*given))
+        patch.setattr(rollout, "load", lambda *given: made.append(1) or plain(*given))
         ends = [
             lw.rollout(ARM.with_payload(tip, 1e-3 * k), START, SPEED, None, DT, 5, final_only=True)[0] for k in range(6)
         ]
@@ -175,7 +175,7 @@ def test_nothing_that_is_given_decides_on_float32():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_motions_that_are_lost_are_told_of():
-    mech = lw.mechanisms.planar_arm(2).with_damping({lw.mechanisms.planar_arm(2).joint_names[1]: 1e5})
+    mech = lw.mechanisms.planar_arm(2).parameters.with_damping({lw.mechanisms.planar_arm(2).joint_names[1]: 1e5})
     speeds = np.zeros((3, 2))
     speeds[1] = 1.0, 2.0
     with pytest.warns(

@@ -32,8 +32,8 @@ TAKERS = {
     "linearize": lambda q: lw.linearize(BALL, q).A,
     "find_equilibrium": lambda q: lw.find_equilibrium(BALL, q, solve_for="tau").tau,
     "joint_feedback": lambda q: lw.control.joint_feedback(BALL, q, kp=1.0)(0.0, lw.neutral(BALL), np.zeros(4)),
-    "posture": lambda q: BALL.with_postures({"up": q}).postures["up"],
-    "posture by joint": lambda q: BALL.with_postures({"up": {"ball": q[:4]}}).postures["up"],
+    "posture": lambda q: BALL.metadata.with_postures({"up": q}).postures["up"],
+    "posture by joint": lambda q: BALL.metadata.with_postures({"up": {"ball": q[:4]}}).postures["up"],
     "target by joint": lambda q: lw.control.joint_feedback(BALL, {"ball": q[:4]}, kp=1.0).target,
 }
 
@@ -162,7 +162,7 @@ def test_springs_and_damping_of_a_file_act_as_feedback_of_rollouts():
         <joint name="hinge" axis="0 1 0" damping="0.5" stiffness="4" springref="30"/>
         <geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="1"/></body></worldbody></mujoco>"""
     )
-    feedback = {"target": mech.spring_rest, "kp": mech.stiffness, "kd": mech.damping}
+    feedback = {"target": mech.parameters.spring_rest, "kp": mech.parameters.stiffness, "kd": mech.parameters.damping}
     bare = mech.with_acting(False)
     paths, _ = lw.rollout(bare, None, None, None, 1e-4, 10_000, feedback=feedback, every=10_000)
     exact = lw.simulate(mech, None, None, 1.0).q[-1]
@@ -268,7 +268,7 @@ def test_one_gain_drives_no_floating_base():
     fall = 0.5 * robot.gravity * 0.2**2
     start, end = lw.center_of_mass(robot, one[0][[0, -1]])
     np.testing.assert_allclose(end - start, fall, atol=1e-6)
-    some = robot.with_actuated(robot.joint_names[-1])
+    some = robot.metadata.with_actuated(robot.joint_names[-1])
     driven = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": 3.0})
     named = lw.rollout(some, q, v, None, 1e-3, 200, feedback={"target": target, "kp": {robot.joint_names[-1]: 3.0}})
     np.testing.assert_array_equal(driven[0], named[0])

@@ -308,7 +308,7 @@ def standing(make):
 
 def assert_stands(mech, start, height, q, v, explicit=False) -> None:
     assert abs(q[-1][height] - start[height]) < 0.06 and np.abs(v[-1]).max() < 0.05
-    weight = -float(mech.masses.sum()) * mech.gravity[2]
+    weight = -float(mech.parameters.masses.sum()) * mech.gravity[2]
     points = lw.contact.contact_points(mech, q[-1], v[-1], explicit=explicit)
     np.testing.assert_allclose(points.force[:, 2].sum(), weight, rtol=0.02)
     assert points.gap.min() > -5e-3
@@ -345,7 +345,7 @@ def test_contact_of_mechanisms_with_mimic_joints_in_semi_implicit_steps():
         <body name="right" pos="-0.15 -0.12 -0.06"><joint name="right" axis="0 1 0" damping="0.1"/>
           <geom type="sphere" size="0.08" density="700"/></body></body></worldbody>
       <equality><joint joint1="right" joint2="left"/></equality></mujoco>""")
-    assert mech.mimic_joints == ("right",)
+    assert mech.coordinates.mimic_joints == ("right",)
     exact = lw.simulate(mech, None, None, 0.6).q[-1]
     for dt, apart in ((1e-3, 0.005), (2e-3, 0.01)):
         with warnings.catch_warnings():

@@ -209,7 +209,7 @@ def test_semi_implicit_simulations_under_control_take_the_steps_of_rollouts():
 def test_single_precision_is_double_precision_but_for_rounding(name, dt):
     """From rest, and step by step in the middle of the motion, with limits, contact and motors."""
     mech = of_package("gymnasium", f"envs/mujoco/assets/{name}.xml")
-    ctrl = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 1, len(mech.actuators)))
+    ctrl = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 1, len(mech.forces.actuators)))
 
     def motion(kind, q0, v0, steps, ctrl):
         q0, v0, ctrl = (np.asarray(x, kind) for x in (q0, v0, ctrl))

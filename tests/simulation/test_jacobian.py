@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.motion.forces import Forces
 from linkwise.motion.singular import SingularPositions
 from linkwise.motion.system import FullState, Manifold
-from linkwise.simulation.forces import Forces
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -42,7 +42,11 @@ def driven() -> lw.Mechanism:
     servo = lw.forces.Actuator(
         "servo", "joint2", gain=(8.0, 0.0, 0.0), bias=(0.0, -8.0, -0.6), dynamics="filter", time_constant=0.05
     )
-    return arm.with_damping({"joint1": 0.5, "joint3": 0.2}).with_armature({"joint1": 0.1}).with_elements(servo)
+    return (
+        arm.parameters.with_damping({"joint1": 0.5, "joint3": 0.2})
+        .parameters.with_armature({"joint1": 0.1})
+        .with_elements(servo)
+    )
 
 
 def test_all_that_acts_acts_in_momenta(driven):
@@ -72,7 +76,7 @@ def test_steps_that_hand_on_momenta():
     """More joints, under all that acts, with numbers of the mechanism that differ from state to state."""
     arm, rng = lw.mechanisms.planar_arm(9), np.random.default_rng(2)
     servo = lw.forces.Actuator("servo", "joint2", dynamics="filter", time_constant=0.05)
-    arm = arm.with_damping({"joint1": 0.5, "joint9": 0.2}).with_elements(servo)
+    arm = arm.parameters.with_damping({"joint1": 0.5, "joint9": 0.2}).with_elements(servo)
     q, v = lw.random_state(arm, rng, (3,))
     options = {
         "wrenches": rng.normal(size=(9, 6)),
@@ -80,7 +84,7 @@ def test_steps_that_hand_on_momenta():
         "ctrl": [0.7],
         "activation": [0.1],
         "return_activation": True,
-        "parameters": {"mass": arm.masses * rng.uniform(0.5, 2.0, (3, 9))},
+        "parameters": {"mass": arm.parameters.masses * rng.uniform(0.5, 2.0, (3, 9))},
         "target": "numpy",
     }
     both = [lw.rollout(arm, q, v, None, 1e-4, 4, coordinates=c, **options) for c in ("joint", "momentum")]
@@ -122,7 +126,7 @@ def test_reference_parameters_and_single_precision():
     mech = lw.mechanisms.double_pendulum()
     rng = np.random.default_rng(3)
     q, v = lw.random_state(mech, rng, (9,))
-    masses = {"mass": mech.masses * rng.uniform(0.5, 2.0, (9, mech.n_links))}
+    masses = {"mass": mech.parameters.masses * rng.uniform(0.5, 2.0, (9, mech.n_links))}
     options = {"parameters": masses, "coordinates": "momentum"}
     found = lw.rollout(mech, q, v, None, 1e-3, 20, **options)
     for more in ({}, {"every": 5}, {"final_only": True}):

@@ -72,8 +72,13 @@ def test_neutral_of_a_urdf_is_nobodys_choice():
     assert len(told) == 2  # one of each call
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        within = np.clip(arm.initial, arm.q_lower, arm.q_upper)
-        for mech, q in ((arm, within), (arm, [0.7]), (arm.with_initial(within), None), (arm.with_initial([0.5]), None)):
+        within = np.clip(arm.initial, arm.limits.lower, arm.limits.upper)
+        for mech, q in (
+            (arm, within),
+            (arm, [0.7]),
+            (arm.metadata.with_initial(within), None),
+            (arm.metadata.with_initial([0.5]), None),
+        ):
             lw.simulate(mech.with_gravity((0, 0, -9.0)), q, None, 0.001)
         lw.simulate(lw.load(URDF.replace("LOWER", "0.009")), None, None, 0.001)  # stops are pressed in as deep
     with pytest.warns(lw.motion.LimitWarning, match="'hinge' at 0, outside 0.07 .. 5.4"):
@@ -98,16 +103,18 @@ def test_a_place_of_the_file_is_meant_for_its_joint_and_side_alone():
 
 def test_springs_of_joints_leave_limits_as_they_are(hinge):
     still = hinge.with_gravity((0, 0, 0))
-    springs = still.with_springs({"hip": 30.0}, rest={"hip": 0.4})
+    springs = still.parameters.with_springs({"hip": 30.0}, rest={"hip": 0.4})
     np.testing.assert_allclose(lw.forces.joint_forces(springs, [0.1], [0.0]), [30.0 * 0.3], rtol=1e-12)
-    np.testing.assert_allclose(lw.forces.joint_forces(springs.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3])
+    np.testing.assert_allclose(
+        lw.forces.joint_forces(springs.parameters.with_springs({"hip": 10.0}), [0.1], [0.0]), [10.0 * 0.3]
+    )
     assert (
         lw.forces.joint_forces(springs, [1.2], [0.0])[0] < lw.forces.joint_forces(still, [1.2], [0.0])[0] - 20.0 < -20.0
     )
     with pytest.raises(lw.MechanismError, match="rest names joint 'hip', which is given no stiffness"):
-        hinge.with_springs({}, rest={"hip": 0.4})
+        hinge.parameters.with_springs({}, rest={"hip": 0.4})
     with pytest.raises(lw.MechanismError, match="joint 'hip'.*stiffness"):
-        hinge.with_springs({"hip": -1.0})
+        hinge.parameters.with_springs({"hip": -1.0})
 
 
 def test_limits_that_passive_leaves_out_are_reported(hinge):
@@ -158,18 +165,18 @@ def test_contact_of_tied_joints_comes_to_rest_in_long_steps():
 
 
 def test_the_time_step_of_a_file(hinge):
-    assert hinge.timestep == 0.004 and lw.mechanisms.double_pendulum().timestep is None
+    assert hinge.metadata.timestep == 0.004 and lw.mechanisms.double_pendulum().metadata.timestep is None
     found, expected = (lw.rollout(hinge, [0.1], [0.0], None, dt, 5) for dt in (None, 0.004))
     np.testing.assert_array_equal(found[0], expected[0])
     with pytest.raises(lw.KernelError, match="dt is missing, and mechanism 'double_pendulum' has no time step"):
         lw.rollout(lw.mechanisms.double_pendulum(), None, None, None, None, 5)
-    assert hinge.with_gravity((0, 0, -1.6)).with_damping(hip=0.1).timestep == 0.004
-    assert lw.load(lw.interop.mjcf_text(hinge)).timestep == 0.004
+    assert hinge.with_gravity((0, 0, -1.6)).parameters.with_damping(hip=0.1).metadata.timestep == 0.004
+    assert lw.load(lw.interop.mjcf_text(hinge)).metadata.timestep == 0.004
     silent = HINGE.replace('<option timestep="0.004"/>', "<option/>")
     for text in (silent, silent.replace("<option/>", "")):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.files.OmissionWarning)
-            assert lw.load(text).timestep == 0.002  # the format's default
+            assert lw.load(text).metadata.timestep == 0.002  # the format's default
 
 
 def test_gradients_tell_that_the_motion_is_another(hinge):

@@ -84,7 +84,7 @@ def test_what_is_held_by_corners_alone_is_told():
     mech, _ = of_text(world)
     (note,) = mech.notes
     assert note.where == ("g/low",) and note.what == "pair of boxes with edges that do not touch"
-    assert "capsules along edges of the moving box" in note.advice and not mech.without_contact().notes
+    assert "capsules along edges of the moving box" in note.advice and not mech.contact.without().notes
     assert lw.rollout(mech, None, None, None, 2e-3, 200, "semi_implicit", final_only=True)[0][6] < 0.0
     for k, side in enumerate((-1, 1)):
         along = lw.pose((0, side * 0.04, -0.04), rpy=(0, np.pi / 2, 0))
@@ -105,6 +105,6 @@ def test_feet_on_steps_cost_no_more_parts():
     parts = {}
     for name in sizes:
         on_it = foot.with_contact(("sole", name), ("rod", name))
-        parts[name] = len(on_it.contact_parts)
+        parts[name] = len(on_it.contact.parts)
         assert len(lw.contact.contact_points(on_it, lw.neutral(foot), np.zeros(6)).gap) == parts[name]
     assert parts == {"step": 8 + 2, "beam": 16 + 2, "slab": 8 + 2, "post": 8 + 2}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.simulation import repeated_rollouts, rollouts
+from linkwise.motion import repeated, rollout
 
 STEPS, DT = 6, 0.01
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
@@ -20,7 +20,7 @@ MUSCLES = (
     .with_elements(
         lw.forces.Actuator("motor", "joint1", gear=(2.0,)), lw.forces.Actuator("slow", "joint2", dynamics="filter")
     )
-    .with_damping({"joint1": 0.1})
+    .parameters.with_damping({"joint1": 0.1})
 )
 
 
@@ -41,8 +41,8 @@ def states(mech: lw.Mechanism, batch: tuple[int, ...] = (), seed: int = 0) -> tu
 def decided(monkeypatch):
     """Counts the calls that went the whole way."""
     calls = []
-    whole = rollouts.input_arrays
-    monkeypatch.setattr(rollouts, "input_arrays", lambda *given: calls.append(1) or whole(*given))
+    whole = rollout.input_arrays
+    monkeypatch.setattr(rollout, "input_arrays", lambda *given: calls.append(1) or whole(*given))
     return calls
 
 
@@ -217,7 +217,7 @@ def test_quaternions_that_are_nearly_of_unit_length_are_made_so():
 
 def test_warnings_are_those_of_a_first_call():
     """Motions that are lost, steps that are too long: told in every call; starts beyond limits: of every joint once."""
-    arm = lw.mechanisms.planar_arm(2).with_damping({"joint1": 1e5}).with_gravity((0, 0, 0))
+    arm = lw.mechanisms.planar_arm(2).parameters.with_damping({"joint1": 1e5}).with_gravity((0, 0, 0))
     speeds = np.array([1.0, 0.0])
     for _ in range(3):
         with pytest.warns(lw.MechanismWarning) as told:
@@ -275,9 +275,9 @@ def test_arrays_of_callers_are_not_held(decided):
 def test_a_mechanism_keeps_a_limited_number():
     mech = lw.mechanisms.planar_arm(1)
     q, v = states(mech)
-    for k in range(2 * repeated_rollouts.MOST):
+    for k in range(2 * repeated.MOST):
         lw.rollout(mech, q, v, None, DT, 1 + k)
-        assert len(mech._kernels[repeated_rollouts.KEPT]) <= repeated_rollouts.MOST
+        assert len(mech._kernels[repeated.KEPT]) <= repeated.MOST
 
 
 def test_variants_keep_their_own():

@@ -232,7 +232,7 @@ def test_trajectories_without_samples():
 
 
 def test_all_but_the_duration_may_be_left_out(tmp_path):
-    mech = lw.mechanisms.four_bar().with_initial([0.4, -0.4299, 0.1446])
+    mech = lw.mechanisms.four_bar().metadata.with_initial([0.4, -0.4299, 0.1446])
     motion = lw.simulate(mech, duration=0.1)
     np.testing.assert_allclose(motion.q[0], lw.constraints.assemble(mech), atol=1e-9)
     assert not motion.v[0].any() and motion.t[-1] == pytest.approx(0.1)

@@ -93,7 +93,7 @@ def test_wrenches_and_their_shapes():
 def test_parameters_differ_from_state_to_state():
     """A rollout with other masses is that of the mechanism with these masses."""
     q, v, tau = draw(ARM, (3,), 4)
-    masses = ARM.masses * np.array([[1.0], [1.3], [0.7]])
+    masses = ARM.parameters.masses * np.array([[1.0], [1.3], [0.7]])
     gravity = np.array([0.0, 0.0, -1.62])
     found = lw.rollout(ARM, q, v, tau, 0.01, 4, parameters={"mass": masses, "gravity": gravity})
     kernel = lw.compile("rk4_step", ARM, parameters=("mass", "gravity"))
@@ -107,9 +107,9 @@ def test_parameters_differ_from_state_to_state():
 
 def test_links_without_mass_may_stay_so():
     """The first link of this arm has a moment of inertia alone: randomized by factors it is still no mass."""
-    assert ARM.masses[0] == 0.0
+    assert ARM.parameters.masses[0] == 0.0
     q, v, _ = draw(ARM, (2,))
-    heavier = {"mass": ARM.masses * np.array([[1.0], [1.5]]), "inertia": ARM.inertias}
+    heavier = {"mass": ARM.parameters.masses * np.array([[1.0], [1.5]]), "inertia": ARM.parameters.inertias}
     found = lw.rollout(ARM, q, v, None, 0.01, 2, parameters=heavier, final_only=True)
     same([x[0] for x in found], lw.rollout(ARM, q[0], v[0], None, 0.01, 2, final_only=True), 1e-12)
 
@@ -147,14 +147,14 @@ def test_feedback_is_that_of_the_start_of_each_step(method):
 def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_step():
     """Of fourth order as elements, of first order as feedback, which is constant during a step."""
     arm = lw.mechanisms.planar_arm(2)
-    arm = arm.with_damping({joint: 0.5 for joint in arm.joint_names})
+    arm = arm.parameters.with_damping({joint: 0.5 for joint in arm.joint_names})
     exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.forces.Passive.of(arm), rtol=1e-12, atol=1e-12).q[-1]
 
     def error(mech, steps, **options):
         end, _ = lw.rollout(mech, [0.3, 0.2], None, None, 0.5 / steps, steps, final_only=True, **options)
         return np.abs(end - exact).max()
 
-    feedback = {"feedback": {"kd": arm.damping}}
+    feedback = {"feedback": {"kd": arm.parameters.damping}}
     bare = arm.with_acting(False)
     assert error(bare, 200, **feedback) / error(bare, 400, **feedback) == pytest.approx(2.0, abs=0.1)
     assert error(arm, 20) / error(arm, 40) == pytest.approx(16.0, rel=0.15)
@@ -166,7 +166,7 @@ def test_feedback_with_wrenches_and_parameters():
     q, v, tau = draw(arm, (2,), 3)
     pushes = np.random.default_rng(1).normal(size=(3, 2, 6))
     target = np.full(2, 0.2)
-    options = {"wrenches": pushes, "parameters": {"mass": 1.5 * arm.masses}, "final_only": True}
+    options = {"wrenches": pushes, "parameters": {"mass": 1.5 * arm.parameters.masses}, "final_only": True}
     found = lw.rollout(arm, q, v, tau, 0.01, 3, feedback={"target": target, "kp": 2.0, "kd": 0.5}, **options)
     for k in range(3):
         forces = (tau[:, k] + 2.0 * (target - q) - 0.5 * v)[:, None]

@@ -100,7 +100,7 @@ REFUSED = {
         "mass has shape (5,), expected (..., 6)",
     ),
     "negative masses": (
-        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"mass": ARM.masses * [[1.0], [-0.1]]}),
+        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"mass": ARM.parameters.masses * [[1.0], [-0.1]]}),
         lw.MechanismError,
         "the mass of link 'link2' in state (1,) must be positive, not -1.74",
     ),
@@ -120,7 +120,9 @@ REFUSED = {
         "the inertia of link 'link4' must be a matrix without negative principal moments",
     ),
     "no moments of a body": (
-        lambda: lw.rollout(ARM, Q, V, None, 0.1, 3, parameters={"inertia": ARM.inertias + 5.0 * (1.0 - np.eye(3))}),
+        lambda: lw.rollout(
+            ARM, Q, V, None, 0.1, 3, parameters={"inertia": ARM.parameters.inertias + 5.0 * (1.0 - np.eye(3))}
+        ),
         lw.MechanismError,
         "the inertia of link 'link1' must be a matrix without",
     ),

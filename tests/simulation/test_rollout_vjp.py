@@ -92,7 +92,9 @@ def test_elements_and_control_inputs():
     """Damping, friction, limits beyond which the motion is all the time, and actuators; checkpoints too."""
     mech, rng, steps = lw.mechanisms.planar_arm(3), np.random.default_rng(3), 20
     first, second, third = mech.joint_names
-    mech = mech.with_damping({first: 0.4}).with_limits({second: lw.Limits(-3.0, -2.0, stiffness=30.0, damping=0.1)})
+    mech = mech.parameters.with_damping({first: 0.4}).with_limits(
+        {second: lw.Limits(-3.0, -2.0, stiffness=30.0, damping=0.1)}
+    )
     mech = mech.with_elements(
         lw.forces.Actuator("servo", second, gain=(9.0,), bias=(0.0, -9.0, -1.0)),
         lw.forces.Tendon("belt", ((first, 1.0), (third, -0.5)), stiffness=5.0, damping=0.3),
@@ -117,7 +119,7 @@ def test_activations(method):
     """Of actuators with states of their own: gradients by their initial states, and of functions of their last ones."""
     mech, rng, steps = lw.mechanisms.planar_arm(2), np.random.default_rng(4), 12
     first, second = mech.joint_names
-    mech = mech.with_damping({first: 3.0}).with_elements(
+    mech = mech.parameters.with_damping({first: 3.0}).with_elements(
         lw.forces.Actuator("slow", first, gear=(5.0,), dynamics="filter", time_constant=0.05),
         lw.forces.Actuator("direct", second, gain=(2.0,), bias=(0.0, -1.0, -0.3)),
         lw.forces.Actuator("sum", second, gear=(2.0,), dynamics="integrator", activation_range=(-9.0, 9.0)),
@@ -152,9 +154,9 @@ def test_parameters_gains_targets_and_the_length_of_steps():
     mech, rng, steps = TREE, np.random.default_rng(4), 12
     q0, v0 = lw.random_state(mech, rng, (2,))
     target = lw.integrate(mech, q0[:, None], rng.normal(size=(2, steps, mech.nv)) * 0.2, 1.0)  # not half a turn away
-    masses, dt = mech.masses * rng.uniform(0.9, 1.1, (2, mech.n_links)), np.array([0.002, 0.003])
+    masses, dt = mech.parameters.masses * rng.uniform(0.9, 1.1, (2, mech.n_links)), np.array([0.002, 0.003])
     gains = {"kp": rng.uniform(1.0, 2.0, (2, mech.nv)), "kd": rng.uniform(0.1, 0.2, (2, mech.nv))}
-    inertia = mech.inertias[-1] * np.ones((2, 1, 1))
+    inertia = mech.parameters.inertias[-1] * np.ones((2, 1, 1))
     last = f"{mech.link_names[-1]}.inertia"
 
     def run(target=target, masses=masses, dt=dt, kp=gains["kp"], kd=gains["kd"], inertia=inertia, **more):
@@ -171,7 +173,7 @@ def test_parameters_gains_targets_and_the_length_of_steps():
         feedback={"target": target, **gains}, parameters={"mass": masses, last: inertia},
     )  # fmt: skip
     step, gain, mass = (rng.normal(size=shape) for shape in ((2, steps, mech.nv), (2, mech.nv), masses.shape))
-    spin = mech.inertias[-1] * 0.1 * np.ones((2, 1, 1))
+    spin = mech.parameters.inertias[-1] * 0.1 * np.ones((2, 1, 1))
     agree(along(found["target"], step, 1), slope(lambda s: final(target=lw.integrate(mech, target, step, s))))
     agree(along(found["kp"], gain, 1), slope(lambda s: final(kp=gains["kp"] + s * gain)))
     agree(along(found["kd"], gain, 1), slope(lambda s: final(kd=gains["kd"] + s * gain)))
@@ -184,7 +186,7 @@ def test_checkpoints_and_all_states_give_the_same():
     mech, rng, steps = TREE, np.random.default_rng(5), 30
     q0, v0 = lw.random_state(mech, rng, (4,))
     tau, weights = rng.normal(size=(steps, mech.nv)), rng.normal(size=(2, 4, 6, mech.nv))
-    drive = {"feedback": {"target": mech.initial, "kp": 3.0, "kd": 0.3}, "parameters": {"mass": mech.masses}}
+    drive = {"feedback": {"target": mech.initial, "kp": 3.0, "kd": 0.3}, "parameters": {"mass": mech.parameters.masses}}
     spread = np.zeros((2, 4, steps + 1, mech.nv))
     spread[:, :, ::6] = weights
     kept = lw.rollout(mech, q0, v0, tau, DT, steps, every=6, **drive)

@@ -8,7 +8,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanics.algorithms.integration import METHODS
-from linkwise.simulation.steps import drifted, kick_bias
+from linkwise.motion.step import drifted, kick_bias
 
 BALL = """<mujoco><option gravity="0 0 {gravity}"/><worldbody>{ground}
 <body pos="0 0 {height}"><freejoint/><geom size=".1" friction="1"/></body></worldbody></mujoco>"""

@@ -42,7 +42,7 @@ def test_a_robot_on_light_feet_sinks_less_than_a_millimetre(step):
             mech.with_contact(step=max(dt, step or 0.0)), *end
         )  # numbers that these steps take
         assert (-points.gap < 1e-3).all() and np.abs(end[1]).max() < 2e-2
-        assert points.force[:, 2].sum() == pytest.approx(9.81 * mech.masses.sum(), rel=0.01)
+        assert points.force[:, 2].sum() == pytest.approx(9.81 * mech.parameters.masses.sum(), rel=0.01)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3, 1e-2, 2e-2])

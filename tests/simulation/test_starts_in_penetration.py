@@ -29,7 +29,7 @@ def sunk(mech: lw.Mechanism, count: int, seed: int) -> np.ndarray:
     for body in mech.bodies:
         if body.kind.nq == 1 and not body.mimic:
             index = mech.q_index(body.joint)
-            low, high = (np.clip(bound[index], -1.0, 1.0) for bound in (mech.q_lower, mech.q_upper))
+            low, high = (np.clip(bound[index], -1.0, 1.0) for bound in (mech.limits.lower, mech.limits.upper))
             q[:, index] = rng.uniform(low, high, (count, 1))
     depths, height = rng.uniform(0.0, 0.25, count), _height_of_base(mech, q[0])
     if height is not None and mech.contact_pairs:
@@ -89,14 +89,18 @@ def assert_not_thrown(mech: lw.Mechanism, model, count: int, duration: float, st
     """Neutral, the file's start and random postures in the ground: no higher than MuJoCo's, no energy gained."""
     starts = np.concatenate([lw.neutral(mech)[None], mech.initial[None], sunk(mech, count, 0)])
     for given in steps_of:
-        dt = mech.timestep if given is None else given
+        dt = mech.metadata.timestep if given is None else given
         steps = round(duration / dt)
         q, v = _followed(mech, starts, given, steps)
         highest = rise_in_mujoco(mech, model, starts, dt, steps)
         assert (rise(mech, q) < highest + 0.1).all()
-        if any(any(actuator.bias) for actuator in mech.actuators):  # servos work: energy is looked at without them
+        if any(
+            any(actuator.bias) for actuator in mech.forces.actuators
+        ):  # servos work: energy is looked at without them
             q, v = _followed(mech.with_acting(actuators=False), starts, given, steps)
-        settled = mech.with_contact(step=max(dt, mech.timestep)) if mech.contact_pairs else mech  # as these steps do
+        settled = (
+            mech.with_contact(step=max(dt, mech.metadata.timestep)) if mech.contact_pairs else mech
+        )  # as these steps do
         energies = energy(settled, q, v) + _energy_of_joints(mech, q)
         assert (energies <= energies[:, :1] * (1.0 + 1e-9) + 1e-9).all()
 

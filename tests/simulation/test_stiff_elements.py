@@ -39,7 +39,7 @@ def test_semi_implicit_steps_solve_for_forces_of_joints_at_their_end():
     the joints of a tendon): assembled densely."""
     mech = lw.mechanisms.planar_arm(4)
     a, b, c, d = mech.joint_names
-    mech = mech.with_damping({a: 40.0}).with_elements(
+    mech = mech.parameters.with_damping({a: 40.0}).with_elements(
         lw.forces.Tendon("brake", ((b, 1.0),), friction=3.0),
         lw.forces.Actuator("servo", c, gear=(2.0,), gain=(9.0,), bias=(0.0, -9.0, -5.0), force_range=(-20.0, 20.0)),
         lw.forces.Actuator("cut off", d, gain=(1.0,), bias=(0.0, 0.0, -50.0), force_range=(-1.0, 1.0)),

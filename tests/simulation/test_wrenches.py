@@ -7,9 +7,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from linkwise.motion.forces import Forces
 from linkwise.motion.singular import SingularPositions
 from linkwise.motion.system import FullState, Manifold
-from linkwise.simulation.forces import Forces
 
 
 def weights(mech: lw.Mechanism, gravity):
@@ -17,8 +17,8 @@ def weights(mech: lw.Mechanism, gravity):
 
     def wrenches(t, q, v):
         down = np.swapaxes(lw.link_poses(mech, q)[..., :3, :3], -1, -2) @ np.asarray(gravity)
-        force = mech.masses[:, None] * down
-        return np.concatenate([np.cross(mech.coms, force), force], axis=-1)
+        force = mech.parameters.masses[:, None] * down
+        return np.concatenate([np.cross(mech.parameters.coms, force), force], axis=-1)
 
     return wrenches
 

@@ -33,20 +33,20 @@ def test_payloads_are_those_of_with_payload():
     for k, case in enumerate(cases):
         numbers = lw.estimation.inertial_parameters(arm).reshape(6, 10).copy()
         for i in range(6):
-            mass, com = cases["mass"][k, i], cases["link2.com"][k] if i == 1 else arm.coms[i]
-            about = arm.inertias[i] + mass * (com @ com * np.eye(3) - np.outer(com, com))
+            mass, com = cases["mass"][k, i], cases["link2.com"][k] if i == 1 else arm.parameters.coms[i]
+            about = arm.parameters.inertias[i] + mass * (com @ com * np.eye(3) - np.outer(com, com))
             numbers[i] = [mass, *(mass * com), *about[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
         inertia = np.diag([0.01, 0.02, 0.025])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.files.InertiaWarning)  # the published inertia of its third link
-            expected = arm.with_inertial_parameters(numbers.ravel(), strict=False)
+            expected = arm.parameters.with_inertial(numbers.ravel(), strict=False)
         expected = expected.with_payload("tool", cases["payload.tool.mass"][k], cases["payload.tool.com"][k], inertia)
-        assert np.allclose(case.mechanism.masses, expected.masses, rtol=1e-13)
-        assert np.allclose(case.mechanism.coms, expected.coms, rtol=0, atol=1e-13)
-        assert np.allclose(case.mechanism.inertias, expected.inertias, rtol=0, atol=1e-13)
-        assert np.allclose(parameters["link6.inertia"][k], expected.inertias[5], rtol=0, atol=1e-13)
-        assert np.allclose(parameters["link6.com"][k], expected.coms[5], rtol=0, atol=1e-13)
-        assert np.allclose(parameters["mass"][k], expected.masses, rtol=1e-13)
+        assert np.allclose(case.mechanism.parameters.masses, expected.parameters.masses, rtol=1e-13)
+        assert np.allclose(case.mechanism.parameters.coms, expected.parameters.coms, rtol=0, atol=1e-13)
+        assert np.allclose(case.mechanism.parameters.inertias, expected.parameters.inertias, rtol=0, atol=1e-13)
+        assert np.allclose(parameters["link6.inertia"][k], expected.parameters.inertias[5], rtol=0, atol=1e-13)
+        assert np.allclose(parameters["link6.com"][k], expected.parameters.coms[5], rtol=0, atol=1e-13)
+        assert np.allclose(parameters["mass"][k], expected.parameters.masses, rtol=1e-13)
 
 
 def test_other_numbers_of_mechanisms():
@@ -60,8 +60,8 @@ def test_other_numbers_of_mechanisms():
     }
     for k, case in enumerate(made(arm, vary).sample()):
         assert np.array_equal(case.mechanism.gravity, case["gravity"])
-        assert case.mechanism.damping.tolist() == [case["damping.joint1"], 0.0]
-        assert np.array_equal(case.mechanism.armature, case["armature"])
+        assert case.mechanism.parameters.damping.tolist() == [case["damping.joint1"], 0.0]
+        assert np.array_equal(case.mechanism.parameters.armature, case["armature"])
         assert case.tau.tolist() == [0.0, case["tau.joint2"]]
         assert case["my.gain"].shape == (2,) and case.number == k
 
@@ -152,7 +152,7 @@ def test_rollouts_with_friction_and_springs_of_each_case():
         q, _ = lw.rollout(arm, cases.q[k], cases.v[k], None, 0.01, 20, parameters=own)
         np.testing.assert_allclose(found["positions"][k], q, rtol=0, atol=1e-12)
     sprung = made(arm, {"stiffness.joint2": 3.0}, cases=1).sample().case(0).mechanism
-    assert sprung.stiffness.tolist() == [0.0, 3.0]
+    assert sprung.parameters.stiffness.tolist() == [0.0, 3.0]
     with pytest.raises(st.StudyError, match="friction of joints varies in rollouts alone"):
         made(arm, {"friction": 1.0}, compute=st.Equilibria())
 
@@ -189,7 +189,7 @@ def test_variants_with_shared_code_do_not_depend_on_those_before():
     """The first of a family runs the code that all share."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        arm = lw.mechanisms.planar_arm(2).with_shared_code()
+        arm = lw.mechanisms.planar_arm(2).parameters.with_shared_code()
         q = np.array([0.3, -0.4])
         masses = (1.0, 2.0, 1.0)
         first, _, again = (lw.gravity_force(arm.with_payload("link2", m, com=(0.1, 0.2, 0.0)), q) for m in masses)

@@ -69,12 +69,12 @@ def test_factors_offsets_and_limits():
     }
     study = st.Study(arm, st.Function(lambda case: 0.0), vary, cases=50)
     cases = study.sample()
-    ratio = cases["mass"][:, 1:] / arm.masses[1:]
+    ratio = cases["mass"][:, 1:] / arm.parameters.masses[1:]
     assert (ratio >= 0.9).all() and (ratio <= 1.1).all() and np.ptp(ratio) > 0.1
-    factors = cases["link3.inertia"][:, [0, 1, 2], [0, 1, 2]] / np.diag(arm.inertias[2])
+    factors = cases["link3.inertia"][:, [0, 1, 2], [0, 1, 2]] / np.diag(arm.parameters.inertias[2])
     assert np.allclose(factors, factors[:, :1]) and np.ptp(factors) > 0.05  # one factor for the whole matrix
     assert abs(cases["gravity"].mean(axis=0)[2] + 9.81) < 0.1
-    assert (cases.q >= arm.q_lower).all() and (cases.q <= arm.q_upper).all() and np.ptp(cases.q[:, 5]) > 4.0
+    assert (cases.q >= arm.limits.lower).all() and (cases.q <= arm.limits.upper).all() and np.ptp(cases.q[:, 5]) > 4.0
     assert (cases.v[:, 1] >= 1.0).all() and not cases.v[:, 0].any()
     assert len(study.factors) == 6 + 1 + 3 + 6 + 1 and "mass[link2]" in study.factors and "v0.joint2" in study.factors
 

@@ -47,7 +47,7 @@ def test_one_joint_force_beside_a_controller():
 @pytest.mark.parametrize("whole", [False, True])
 def test_one_gain_or_target(name, place, whole):
     """Gains given as one number for all joints that have motors, or by joint."""
-    mech = ARM.with_actuated("joint1", "joint2")
+    mech = ARM.metadata.with_actuated("joint1", "joint2")
     feedback = {"target": [0.5, 1.0, 0.2], "kp": 20.0, "kd": 8.0}
     if whole:
         feedback = {"target": {"joint2": 1.0}, "kp": {"joint1": 20.0, "joint2": 10.0}, "kd": [8.0, 7.0, 6.0]}

@@ -194,7 +194,10 @@ def test_a_chunk_that_was_half_written_is_written_again(tmp_path):
         ({"vary": {**VARY, "kd": st.distributions.LogNormal(0.4, 0.2)}}, "vary.kd.median was 0.3, is 0.4"),
         ({"vary": {**VARY, "v0": 1.0}}, r"vary.v0 was absent, is Given\(table=1.0, same=True\)"),
         ({"compute": st.Rollout(0.01, 20, every=5, frames=("link2",))}, "compute.steps was 10, is 20"),
-        ({"mechanism": ARM.with_actuated("joint1")}, "mechanism.actuated_joints was absent, is .'joint1'."),
+        (
+            {"mechanism": ARM.metadata.with_actuated("joint1")},
+            "mechanism.actuated_joints was absent, is .'joint1'.",
+        ),
         ({"mechanism": ARM.with_payload("link1", 1.0)}, r"mechanism.bodies\[0\].mass was"),
     ],
 )

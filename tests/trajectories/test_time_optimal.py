@@ -125,6 +125,6 @@ def test_nothing_but_motors_moves_a_base():
         tr.time_optimal(path, effort=50.0, velocity=2.0)
     motion = tr.time_optimal(path, effort=np.inf, velocity=2.0)
     assert np.abs(motion.sample()[2]).max() == pytest.approx(2.0, rel=1e-6)
-    cart_pole = lw.mechanisms.cart_pole().with_actuated(("rail",))
+    cart_pole = lw.mechanisms.cart_pole().metadata.with_actuated(("rail",))
     with pytest.raises(lw.MechanismError, match="needs a motor at every joint"):
         tr.time_optimal(tr.line(cart_pole, np.zeros(2), np.ones(2)), effort=10.0)

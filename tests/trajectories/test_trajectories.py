@@ -189,9 +189,9 @@ def test_motions_as_tables(tmp_path):
         names, *rows = csv.reader(file)
     table = dict(zip(names, np.array(rows, dtype=float).T, strict=True))
     t, q, v, a = motion.sample(11)
-    for k, name in enumerate(body.coordinate_names("v")):
+    for k, name in enumerate(body.coordinates.names("v")):
         np.testing.assert_array_equal(table[f"a.{name}"], a[:, k])
-    np.testing.assert_array_equal(table[f"q.{body.coordinate_names('q')[-1]}"], q[:, -1])
+    np.testing.assert_array_equal(table[f"q.{body.coordinates.names('q')[-1]}"], q[:, -1])
     with np.load(tmp_path / "motion.npz") as file:
         for one, other in zip((t, q, v, a), (file[name] for name in "tqva"), strict=True):
             np.testing.assert_array_equal(one, other)

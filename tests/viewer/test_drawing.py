@@ -71,7 +71,7 @@ def test_random_trees_of_all_joints(seed):
     q = lw.random_state(mech, np.random.default_rng(seed))[0]
     found = gids(lw.viewer.draw(mech, q, frames=True, labels=True))
     assert {gid: found[gid] for gid in expected(mech, q)} == expected(mech, q)
-    assert found["frames"] == 3 * len(mech.frame_names)
+    assert found["frames"] == 3 * len(mech.frames)
 
 
 def test_a_humanoid_from_a_file():

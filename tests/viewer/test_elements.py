@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.viewer.elements import element_lines
 from linkwise.viewer.skeleton import Skeleton
+from linkwise.viewer.struts import elements_between, placed_together
 
 pytest.importorskip("matplotlib")
 Z = (0.0, 0.0, 1.0)
@@ -118,3 +119,41 @@ def test_rods_without_mass_are_drawn_between_their_points():
     assert rod.kinds == ("rod",) and np.linalg.norm(rod.b - rod.a) == pytest.approx(0.9)
     figure = lw.viewer.draw(mech, q, labels=True).figure
     assert "rod" in {text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))}
+
+
+@pytest.mark.parametrize("name", ["machine", "cart_pole", "rods"])
+def test_shapes_of_elements_move_as_their_drawings_do(name):
+    """What browsers and pages move with links, made in one position, is where drawings have it in another."""
+    passive = {"machine": STRUTS, "cart_pole": lw.forces.Passive.springs({"rail": 10.0, "hinge": 2.0})}.get(name)
+    mech = machine() if name == "machine" else lw.mechanisms.cart_pole()
+    if name == "rods":
+        bars = lw.Builder().link("crank", 1.0, (0.15, 0, 0), (1e-3,) * 3).link("rocker", 1.0, (0.35, 0, 0), (1e-3,) * 3)
+        bars.joint("A", lw.Revolute(Z), "ground", "crank").joint("D", lw.Revolute(Z), "ground", "rocker", (1, 0, 0))
+        mech = bars.distance("rod", "crank", (0.3, 0, 0), "rocker", (0.7, 0, 0), 0.9).build("bars")
+    skeleton, toward = Skeleton(mech, passive), np.array(Z)
+    first, other = skeleton.at(np.zeros(2)), skeleton.at(np.array([0.2, 0.4]))
+    fixtures, struts = elements_between(first.elements, first.poses, 0.02)
+    assert len(fixtures) + len(struts) == len(other.elements)
+    moving = [mark for mark in other.elements if mark.links[0] != mark.links[1]]
+    for strut, mark in zip(struts, moving, strict=True):
+        ends = strut.placed(other.poses, toward) @ np.array([[0, 0, 0, 1], [0, 0, strut.length, 1]]).T
+        np.testing.assert_allclose(ends[:3].T, [mark.a, mark.b], atol=1e-12)
+    fixed = [mark for mark in other.elements if mark.links[0] == mark.links[1]]
+    for fixture, mark in zip(fixtures, fixed, strict=True):
+        pose = fixture.placed(other.poses, toward)
+        rings = (fixture.shape.vertices @ pose[:3, :3].T + pose[:3, 3]).reshape(-1, 6, 3).mean(axis=1)
+        drawn = element_lines([mark], 0.02, toward)
+        line = np.concatenate([point for some in drawn.values() for point in some])
+        span = np.ptp(line, axis=0)
+        np.testing.assert_allclose(np.ptp(rings, axis=0), span, atol=0.05 * span.max())  # spirals begin elsewhere
+    whole = placed_together((*fixtures, *struts), other.poses, toward)
+    assert len(whole.vertices) == sum(len(one.shape.vertices) for one in (*fixtures, *struts)) > 0
+
+
+def test_gears_and_springs_on_guides_are_in_pages():
+    plain, seen = (lw.viewer.scene(machine(), springs=springs) for springs in (False, True))
+    assert {part.name for part in seen.parts} - {part.name for part in plain.parts} == {
+        "symbol/bar/hinge_coil", "symbol/ground/drive_gear", "symbol/ground/drive_belt"}  # fmt: skip
+    cart = lw.viewer.scene(lw.mechanisms.cart_pole(), passive=lw.forces.Passive.springs({"rail": 10.0}), springs=True)
+    (spring,) = cart.struts
+    assert [link for link, _ in spring.ends] == [-1, 0]

@@ -77,7 +77,7 @@ def test_pictures_show_them_if_asked():
     assert {"floor", "shapes"} <= painted(figure)
     assert figure.axes[0].get_zlim()[0] < -0.1
     assert not {"floor", "shapes"} & painted(lw.viewer.draw(mech, shapes=False))
-    assert not {"floor", "shapes"} & painted(lw.viewer.draw(mech.without_contact()))
+    assert not {"floor", "shapes"} & painted(lw.viewer.draw(mech.contact.without()))
     path = np.stack([mech.initial, mech.initial])
     path[1, 6] = 0.5
     assert {"floor", "shapes"} <= painted(lw.viewer.snapshots(mech, path, [0.0, 1.0], view="xz", count=2))

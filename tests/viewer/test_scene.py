@@ -95,7 +95,11 @@ def test_looks_stay_with_their_links_and_are_data(robot):
     with pytest.warns(lw.MechanismWarning):
         locked = scene(robot.with_locked(wrist=1.0))
     assert {part.link for part in locked.of_kind("visual")} == {"ground", "arm"}
-    assert from_data(to_data(robot)).looks == pickle.loads(pickle.dumps(robot)).looks == robot.looks
+    assert (
+        from_data(to_data(robot)).metadata.looks
+        == pickle.loads(pickle.dumps(robot)).metadata.looks
+        == robot.metadata.looks
+    )
     assert robot == dataclasses.replace(robot, annotations=dataclasses.replace(robot.annotations, looks=()))
 
 
@@ -201,7 +205,7 @@ def test_a_visual_that_cannot_be_read_is_not_drawn_and_said():
         warnings.simplefilter("always")
         mech = lw.load(bad)
     assert any("is not drawn" in str(one.message) for one in told)
-    assert all(look.kind == "mesh" for look in mech.looks)
+    assert all(look.kind == "mesh" for look in mech.metadata.looks)
 
 
 def test_slots_stay_with_the_link_that_has_them_as_far_as_pins_go():

@@ -31,7 +31,7 @@ def test_there_is_a_shape_per_link_and_a_mark_per_joint(name):
     assert len(sketch.loops) == len([loop for loop in mech.loops if isinstance(loop.kind, lw.extend.Joint)])
     poses = [lw.frame_pose(mech, np.array(q), link) for link in mech.link_names]
     np.testing.assert_allclose([mark.origin for mark in sketch.joints], np.array(poses)[:, :3, 3], atol=1e-12)
-    centres = [pose[:3, :3] @ com + pose[:3, 3] for pose, com in zip(poses, mech.coms, strict=True)]
+    centres = [pose[:3, :3] @ com + pose[:3, 3] for pose, com in zip(poses, mech.parameters.coms, strict=True)]
     np.testing.assert_allclose([link.centre for link in sketch.links], centres, atol=1e-12)
 
 

@@ -33,7 +33,7 @@ def test_the_swimmer_saved_and_loaded_swims_the_same(tmp_path):
     home = Path(find_spec("gymnasium").origin).parent
     mech = lw.load(home / "envs/mujoco/assets/swimmer.xml")
     read = saved_again(mech, tmp_path / "swimmer.xml")
-    assert read.acting["fluid"] == mech.acting["fluid"] == ("torso", "mid", "back")
+    assert read.forces.active["fluid"] == mech.forces.active["fluid"] == ("torso", "mid", "back")
     rng = np.random.default_rng(0)
     v, ctrl = rng.normal(size=mech.nv), rng.uniform(-1, 1, mech.n_ctrl)
     swum = [lw.rollout(one, mech.initial, v, None, 0.005, 100, ctrl=ctrl, final_only=True) for one in (mech, read)]

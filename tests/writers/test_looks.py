@@ -46,8 +46,8 @@ def test_looks_are_saved(crane, tmp_path, name):
         warnings.simplefilter("ignore", lw.MechanismWarning)
         crane.save(tmp_path / name, strict=True)
         read = lw.load(tmp_path / name)
-    assert len(crane.looks) == 4
-    assert sorted(map(told, read.looks), key=str) == sorted(map(told, crane.looks), key=str)
+    assert len(crane.metadata.looks) == 4
+    assert sorted(map(told, read.metadata.looks), key=str) == sorted(map(told, crane.metadata.looks), key=str)
     assert [shape.name for shape in read.shapes] == [shape.name for shape in crane.shapes] == ["mast_collision"]
 
 
@@ -80,7 +80,10 @@ def test_what_mjcf_turns_before_it_scales_and_what_is_seen_and_touches(tmp_path)
     mech = lw.load(text)
     mech.save(tmp_path / "again.xml", strict=True)
     read = lw.load(tmp_path / "again.xml")
-    assert sorted(map(told, read.looks), key=str) == sorted(map(told, mech.looks), key=str) and len(mech.looks) == 3
+    assert (
+        sorted(map(told, read.metadata.looks), key=str) == sorted(map(told, mech.metadata.looks), key=str)
+        and len(mech.metadata.looks) == 3
+    )
     assert [shape.name for shape in read.shapes] == [shape.name for shape in mech.shapes] == ["ball"]
     with pytest.raises(lw.MechanismError, match="mesh without file.* of part; ellipsoid to be seen of egg"):
         mech.save(tmp_path / "again.urdf", strict=True)

@@ -40,7 +40,7 @@ ELEMENTS = (
 def test_all_that_mjcf_can_say():
     """Springs, tendons with constant parts, actuators of all kinds, a coupling, a screw; forces at random states."""
     mech = machine().coupling("belt", {"turn": 2.0, "gear": -1.0, "rail": 0.5}, 0.3).build("machine")
-    mech = mech.with_elements(*ELEMENTS).with_postures({"up": {"turn": 0.4, "rail": 0.2}})
+    mech = mech.with_elements(*ELEMENTS).metadata.with_postures({"up": {"turn": 0.4, "rail": 0.2}})
     with pytest.warns(
         lw.files.OmissionWarning, match="MJCF cannot say, and leaves out: velocity limit of rail"
     ) as told:
@@ -64,10 +64,10 @@ def test_all_that_mjcf_can_say():
     mujoco.mj_forward(model, data)
     found = there.inverse.tau(data.qpos, data.qfrc_passive + data.qfrc_actuator)
     smooth = mech.with_acting("springs", "damping", "actuators", "gravity_compensation", "tendons")
-    smooth = smooth.without_elements("rope", "puller").with_elements(  # friction and limits are constraints there
+    smooth = smooth.forces.without("rope", "puller").with_elements(  # friction and limits are constraints there
         lw.forces.Tendon("rope", (("turn", 0.3), ("rail", -0.5)), 20.0, (0.1, 0.3), 0.7, offset=0.25), ELEMENTS[1]
     )
-    order = [smooth.actuator_names.index(name) for name in mech.actuator_names]
+    order = [smooth.forces.actuator_names.index(name) for name in mech.forces.actuator_names]
     np.testing.assert_allclose(
         found,
         lw.forces.joint_forces(smooth, q, v, ctrl=ctrl[np.argsort(order)], activation=activation),
@@ -138,7 +138,10 @@ def test_on_the_ground():
 def test_loops_hold_in_mujoco():
     """A four-bar falls in MuJoCo as here, as well as its soft constraints let it."""
     mech = lw.mechanisms.four_bar()
-    thick = [mass * np.eye(3) * 1e-3 + inertia for mass, inertia in zip(mech.masses, mech.inertias, strict=True)]
+    thick = [
+        mass * np.eye(3) * 1e-3 + inertia
+        for mass, inertia in zip(mech.parameters.masses, mech.parameters.inertias, strict=True)
+    ]
     bodies = [
         replace(body, inertia=own) for body, own in zip(mech.bodies, thick, strict=True)
     ]  # MuJoCo has no thin rods

@@ -56,7 +56,7 @@ def rolled(
     log: SweepLog,
 ) -> Program:
     """The program with loops of an algorithm on the links of a tree; NotRolled where there is none."""
-    if mechanism.mimic_joints or not mechanism.bodies:
+    if mechanism.coordinates.mimic_joints or not mechanism.bodies:
         raise NotRolled("joints mimic others, or there is no link")
     tree, algorithm = algorithm.tree_for(tree), dataclasses.replace(algorithm, on_tree=None)
     if not all(isinstance(link.joint, Joint) for link in tree.links):
@@ -73,7 +73,7 @@ def rolled(
         log.sweeps.clear()
         log.on_section = lambda label, builder=builder: setattr(builder, "section", label)  # type: ignore[misc]
         leaves = Leaves(builder, len(inputs))
-        rolling = Rolling(kinds, mechanism.parents, leaves.taken, _identity, assumed, leaves.column)
+        rolling = Rolling(kinds, mechanism.tree.parents, leaves.taken, _identity, assumed, leaves.column)
         links = [
             kind.link([leaves.number(k, int(column)) for column in np.flatnonzero(kind.varies)])
             for k, kind in enumerate(kinds)
@@ -97,7 +97,7 @@ def rolled(
     traced = Traced(
         leaves,
         rolling,
-        mechanism.parents,
+        mechanism.tree.parents,
         [_array(part, mechanism, template) for part in inputs],
         arrays,
         results,

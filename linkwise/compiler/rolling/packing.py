@@ -42,7 +42,7 @@ class Packing:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         to_link: list[np.ndarray] = []  # degrees of freedom on the way to it
         ways: list[np.ndarray] = []
-        for i, parent in enumerate(mechanism.parents):
+        for i, parent in enumerate(mechanism.tree.parents):
             inner = np.arange(starts[parent], starts[parent + 1]) if parent >= 0 else np.zeros(0, int)
             to_link.append(np.concatenate([to_link[parent], inner]) if parent >= 0 else inner)
             ways += [to_link[i]] * int(sizes[i])

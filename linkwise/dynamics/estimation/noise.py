@@ -90,7 +90,7 @@ def _link_deviations(mech: Mechanism, what: str, value: Any, otherwise: float) -
             row = real_numbers(f"{what} of {link!r}", deviations)
             if row.shape not in ((), (6,)):
                 raise MechanismError(f"{what} of {link!r} is a number or six, got shape {row.shape}")
-            array[mech.moving_link_index(link)] = row
+            array[mech.parameters.link_index(link)] = row
     else:
         array = real_numbers(what, value)
         if array.shape[-2:] != (mech.n_links, 6):

@@ -108,7 +108,7 @@ def estimate_payload(
     active       (..., number of loops) booleans: constraints that hold; these are perfect measurements, and nothing is
                  known of their forces.  Joints without motors have the exact force zero
 
-    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
+    Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.
     Residuals of joint forces are weighted with the inverse of their covariance, which noise of accelerations makes
     full, by the filter, O(n_links) a state; with constraints, or joints that mimic others, by all equations of a state
     at once.  The steps of Gauss and Newton smooth the accelerations along the way.
@@ -127,7 +127,7 @@ def estimate_payload(
     mask = loop_mask(mech, active)
     if mask is not None:
         mask = np.broadcast_to(mask, (*batch, mask.shape[-1])).reshape(-1, mask.shape[-1])
-    is_whole = bool(mech.loops or mech.mimic_joints)
+    is_whole = bool(mech.loops or mech.coordinates.mimic_joints)
     weighting = _WholeWeighting(mech, noise, mask) if is_whole else _Weighting(mech, noise)
     a = np.where(np.isinf(weighting.of_a), 0.0, a)
     columns_of = _columns(parameters)
@@ -258,7 +258,7 @@ def _holding(
     parameters[of_link] += payload
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # on the way, and from noise, it may be no body's
-        return mech.with_inertial_parameters(parameters, strict=False)
+        return mech.parameters.with_inertial(parameters, strict=False)
 
 
 def _moved_parameters(frame: Frame) -> Float64Array:

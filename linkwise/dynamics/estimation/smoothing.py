@@ -78,7 +78,7 @@ def smooth(
     passive              in place of the springs, damping, friction and limits of the joints; default the mechanism's
     active               (..., number of loops) booleans: constraints that hold, as for ``linkwise.forward_dynamics``
 
-    Joint forces are those of motors: what else acts on the mechanism (``mech.acting``) acts besides.
+    Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.
     Constraints are perfect measurements: accelerations obey them, and nothing is known of their forces but what
     measurements of joint forces say.  Joints without motors have the exact force zero.  Where constraints share a load
     that no measured force has, the least joint forces are taken, and their deviations are infinite.
@@ -175,7 +175,7 @@ class _Measured:
     @property
     def as_a_whole(self) -> bool:
         """Whether joints depend on each other in loops or by mimicking, so that no sweep takes them one by one."""
-        return bool(self.mech.loops or self.mech.mimic_joints)
+        return bool(self.mech.loops or self.mech.coordinates.mimic_joints)
 
     def solution(self) -> Solution:
         """Of all states, one after the other."""

@@ -349,11 +349,11 @@ class Algorithm:
         vectors = input_vectors(expression)
         of_callers = {name for name, size in self.sizes.items() if isinstance(size, Space)}
         one_by_one = [name for name, space in vectors.items() if space == JOINT and name not in of_callers]
-        if mechanism.mimic_joints and one_by_one:
+        if mechanism.coordinates.mimic_joints and one_by_one:
             raise MechanismError(
                 f"{self.name} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "
-                f"({', '.join(mechanism.mimic_joints)}): use an algorithm over the independent coordinates, or load "
-                "the mechanism with its mimic joints free"
+                f"({', '.join(mechanism.coordinates.mimic_joints)}): use an algorithm over the independent "
+                "coordinates, or load the mechanism with its mimic joints free"
             )
 
     # -- arrays ---------------------------------------------------------------------------------------
@@ -515,7 +515,7 @@ def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
     or constraints couple them, which the recursion serves."""
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
-        return None if mechanism.mimic_joints or mechanism.loops else expression(mechanism, **options)
+        return None if mechanism.coordinates.mimic_joints or mechanism.loops else expression(mechanism, **options)
 
     unless_coupled.__doc__ = expression.__doc__
     return unless_coupled

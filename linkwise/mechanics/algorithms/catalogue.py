@@ -18,6 +18,7 @@ from .algorithm import (
     Algorithm,
     from_expression,
 )
+from .constrained_steps import register_constrained_steps
 from .step_derivatives import register_step_derivatives
 from .steps_in_variables import register_steps_in
 
@@ -79,5 +80,6 @@ def register_integrator(name: str, method: integration.Method) -> None:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
     integration.register_steps(name, method)
+    register_constrained_steps(name, method)
     register_step_derivatives(name, method)
     register_steps_in(name)

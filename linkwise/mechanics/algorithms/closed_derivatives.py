@@ -337,7 +337,7 @@ class _Projection:
 
     def __init__(self, near: Neighbourhood):
         mech = near.tree.mechanism
-        if mech.is_nonholonomic:
+        if mech.constraints.is_nonholonomic:
             raise MechanismError(
                 f"constraints on velocities alone leave steps of q free that velocities of mechanism {mech.name!r} are "
                 "not, and no kernel projects them apart: lw.forward_dynamics_derivatives(mech, q, v, tau) does"

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...mechanism.clusters import clusters
+from ..links.constraint_units import ConstraintUnits, scaled
 from ..links.factor import Factor
-from ..links.loop_elimination import RELIABLE, Fronts, Row, Solution, eliminate
+from ..links.loop_elimination import BIAS, RELIABLE, Fronts, Row, Solution, eliminate
 from ..recursions.least_changes import LeastChanges
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot, select
 from .algorithm import algorithm
 from .closed_dynamics import CLUSTERS
 from .configuration import integrate
-from .loop_constraints import closures
+from .contact_dynamics import made_orthogonal
+from .loop_constraints import closures, driven_rates
 
 PASSES = 2
 SETTLED = 1e-6  # rad, sizes of loops: a larger last correction leaves loops open by its square, more than round-off
@@ -143,6 +145,38 @@ def project(
     speed, of_velocities = units.square_of_velocities(dict(enumerate(consistent)))
     closing += [(settled * size[1]) ** 2 - size[0], BOUNDED * of_velocities**2 - speed]
     return Projected(list(q), consistent, firmness, closing, extremes)
+
+
+def project_active(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    active: Sequence[Scalar],
+    units: ConstraintUnits,
+    limits: tuple[float, int],
+) -> Projected:
+    """The state moved the least that closes the loops whose number in ``active`` is 1 and not 0, as ``project`` moves
+    it for all.  ``limits`` are the largest last correction, dimensionless, and the number of passes."""
+    settled, passes = limits
+    columns = [units.column(c) for c in range(tree.mechanism.nv)]
+    size: tuple[Scalar, float] = (0.0, 1.0)
+    consistent, firmness = list(v), []
+    for number in range(passes):
+        at = Configuration(tree, q)
+        rows = [row for way in at.ways for row in closures(at, way)]
+        loops = made_orthogonal(tree, rows, active, units, columns)[2]
+        if number == passes - 1:
+            aims = loops.within(loops.with_products(driven_rates(at)))
+            free = loops.split([scaled(x, 1.0 / unit) for x, unit in zip(v, columns, strict=True)])[1]
+            consistent = [scaled(x + y, unit) for x, y, unit in zip(free, aims, columns, strict=True)]
+            firmness.append(1.0 - loops.doubt)
+        shortest = loops.within(loops.with_products([-row.at(BIAS) for row in rows]))
+        change = [scaled(x, unit) for x, unit in zip(shortest, columns, strict=True)]
+        size = units.square_of_velocities(dict(enumerate(change)))
+        q = integrate(tree, q, change, 1.0)
+    speed, of_velocities = units.square_of_velocities(dict(enumerate(consistent)))
+    closing = [(settled * size[1]) ** 2 - size[0], BOUNDED * of_velocities**2 - speed]
+    return Projected(list(q), consistent, firmness, closing, [])
 
 
 def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:

@@ -117,7 +117,7 @@ class Contacts:
     # -- where shapes touch ---------------------------------------------------------------------------------------
 
     def _touches(self, pair: ContactPair) -> list[Touch]:
-        a, b = (Placed(*shape.placed(self._mech), shape) for shape in map(self._mech.shape, pair.shapes))
+        a, b = (Placed(*shape.placed(self._mech), shape) for shape in map(self._mech.contact.shape, pair.shapes))
         law = self._law(pair)
         if not by_parts(b.shape):
             return [self._segments(law, a, b)]
@@ -395,7 +395,7 @@ def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], expli
     ("q", "v"),
     options=("explicit",),
     reason=CONTACT,
-    sizes={"contact_points": lambda mech: (len(mech.contact_parts), 10)},
+    sizes={"contact_points": lambda mech: (len(mech.contact.parts), 10)},
 )
 def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n, 10): gap, point, normal and force on the first side of every elementary contact, in the world's axes."""

@@ -215,11 +215,11 @@ def coriolis(
     tree: Tree, q: Vector, nu: Vector, normalized: bool = True, *, fronts: Fronts, independent_velocities: Names = None
 ) -> Vector:
     """(p,): C(q, nu) with dnu/dt + C = epsilon, or C(q, xi) with d dxi/dt + C = kappa."""
-    if tree.mechanism.driven:
+    if tree.mechanism.constraints.driven:
         raise MechanismError(
-            f"diagonal_coriolis: drives ({', '.join(map(repr, tree.mechanism.driven))}) do work on mechanism "
-            f"{tree.mechanism.name!r}, so that no C has nu* C = 0 (rheonomic constraints): use diagonal.motion, or "
-            "mech.without_drives()"
+            f"diagonal_coriolis: drives ({', '.join(map(repr, tree.mechanism.constraints.driven))}) do work on "
+            f"mechanism {tree.mechanism.name!r}, so that no C has nu* C = 0 (rheonomic constraints): use "
+            "diagonal.motion, or mech.constraints.without_drives()"
         )
     v = velocities(tree, q, nu, normalized, fronts=fronts, independent_velocities=independent_velocities)
     free = ClosedMotion(tree, q, v, None, fronts)
@@ -270,7 +270,7 @@ def _recursion(coupled: Ways, within: Ways, independent: Ways | None = None) -> 
             choice = {"fronts": fronts, "independent_velocities": independent_velocities}
             return within(tree, *given, normalized=normalized, **choice, **ports)
         _refuse_choice(independent_velocities)
-        serving = coupled if independent is None or tree.mechanism.mimic_joints else independent
+        serving = coupled if independent is None or tree.mechanism.coordinates.mimic_joints else independent
         return serving(tree, *given, normalized=normalized, **ports)
 
     chosen.__doc__ = coupled.__doc__

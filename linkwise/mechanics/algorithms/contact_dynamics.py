@@ -148,7 +148,7 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
         if isinstance(loop, Coupling):
-            forces[tree.mechanism.constraint_index(loop.name)] = [0.0]
+            forces[tree.mechanism.constraints.rows(loop.name)] = [0.0]
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 
 
@@ -201,7 +201,7 @@ def inverse_dynamics(
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), v)[0]
-    vectors, on, loops = _made_orthogonal(tree, rows, active, units, columns)
+    vectors, on, loops = made_orthogonal(tree, rows, active, units, columns)
     rates = [_times(x, 1.0 / unit) for x, unit in zip(a, columns, strict=True)]
     opened = _opens(vectors, [row.at(BIAS) for row in rows], on, rates, units)
     return known(opened, _shared(tree.mechanism, load, loops, columns, actuated))
@@ -236,7 +236,7 @@ def motor_forces(
     motions that the active constraints allow, K* tau_m = K* tau; linear in tau."""
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
-    loops = _made_orthogonal(tree, rows, active, units, columns)[2]
+    loops = made_orthogonal(tree, rows, active, units, columns)[2]
     return _shared(tree.mechanism, tau, loops, columns, actuated)
 
 
@@ -272,7 +272,7 @@ def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
     """Places in v of actuated joints and single coordinates, each once."""
     places: dict[int, None] = {}
     for name in names:
-        single = None if name in mech.joint_names else mech.coordinate_place("v", name)
+        single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
         indices = mech.v_index(name) if single is None else slice(single, single + 1)
@@ -313,8 +313,9 @@ class HeldMotion(ClosedMotion):
         active: Sequence[Scalar] | None,
         units: ConstraintUnits,
         sweeps: Sweeps = (),
+        resistances: Mapping[int, ArticulatedInertia] | None = None,
     ):
-        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()))
+        super().__init__(tree, q, v, wrenches, Fronts((), units, sweeps if active is None else ()), resistances)
         self.active = [1.0] * len(tree.mechanism.loops) if active is None else list(active)
         self.held: dict[Cluster, HeldCluster] = {}
 
@@ -329,11 +330,15 @@ class HeldMotion(ClosedMotion):
         self.held[cluster] = solution[0]
         return solution
 
+    @property
+    def doubt(self) -> Scalar:
+        """0 where it is clear which constraints count, 1 or more where it is not; known after ``under``."""
+        doubts = [held.doubt for held in self.held.values()]
+        return sum([*doubts, *(select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values())], 0.0)
+
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
-        doubts = [held.doubt for held in self.held.values()]
-        doubts += [select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values()]
-        return known(sum(doubts, 0.0), values)
+        return known(self.doubt, values)
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""
@@ -386,10 +391,10 @@ def constraints_that_hold(
 ) -> Orthogonal:
     """The rows of G that hold, made orthogonal."""
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
-    return _made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
+    return made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
 
 
-def _made_orthogonal(
+def made_orthogonal(
     tree: Tree,
     rows: Sequence[Row],
     active: Sequence[Scalar] | None,
@@ -453,5 +458,5 @@ class Impact(MotionAtRest):
 def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matrix:
     """Multipliers as wrenches at the loops' joints."""
     maps, loops = loop_motion_maps(tree, q), tree.mechanism.loops
-    owned = [tree.mechanism.constraint_index(loop.name) for loop in loops]
+    owned = [tree.mechanism.constraints.rows(loop.name) for loop in loops]
     return [[-dot(column, forces[rows]) for column in zip(*maps[rows], strict=True)] for rows in owned]

@@ -49,7 +49,7 @@ def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     twists: Matrix = [[0.0] * (6 * n) for _ in range(6 * n)]
     rates: Matrix = [[0.0] * centred.dofs for _ in range(6 * n)]
     for i, (turn, centre) in enumerate(poses):
-        for j in tree.mechanism.path(i):
+        for j in tree.mechanism.tree.path(i):
             _put(twists, 6 * i, 6 * j, _twist_propagation(poses[j][1] - centre if j != i else None))
         columns = [(*(turn @ h.angular), *(turn @ h.linear)) for h in joint_kinematics[i].motion]
         _put(rates, 6 * i, centred.dof_starts[i], list(zip(*columns, strict=True)))
@@ -103,7 +103,7 @@ def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> lis
     left of the articulated inertia has zeros along it.
     """
     centred = at_mass_centres(tree)
-    if tree.mechanism.mimic_joints:
+    if tree.mechanism.coordinates.mimic_joints:
         return apply(ex.MASS_MATRIX_INVERSE @ ex.tau, centred, q, tau=phi)
     to_centres = [cast(ToMassCentre, link.joint) for link in centred.links]
     joints = [

@@ -137,7 +137,7 @@ def manipulability(
     J J* is not formed: its determinant has lost half of the digits where the volume is small.
     """
     columns = jacobian(tree, q, link, frame)
-    path = tree.mechanism.path(tree.mechanism.frame(link).body)
+    path = tree.mechanism.tree.path(tree.mechanism.frame(link).body)
     moving = {k for i in path for k in range(tree.mechanism.nv)[tree.mechanism.v_index(tree.mechanism.bodies[i].joint)]}
     if len(rows) > len(moving):
         raise MechanismError(

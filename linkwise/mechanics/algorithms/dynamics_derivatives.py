@@ -226,7 +226,7 @@ def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> d
     answers: dict[int, list[Scalar]] = {}
     for link, start, fields_of_joint in zip(tree.links, tree.dof_starts, fields, strict=True):
         is_free = link.parent < 0 and link.joint.span == tuple(range(6)) and all(map(is_zero, link.armature))
-        if not is_free or tree.mechanism.mimic_joints:
+        if not is_free or tree.mechanism.coordinates.mimic_joints:
             continue
         for k, field in enumerate(fields_of_joint):
             if all(map(is_zero, field.turning)):
@@ -246,7 +246,7 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
     derivatives of the mass matrix of the links alone: rotors resist acceleration only.
     """
     (_, _, mass), (d_qq, d_vq, d_aq) = first, second
-    structure_constants = tree.mechanism.structure_constants
+    structure_constants = tree.mechanism.coordinates.structure_constants
     for j, k in zip(*np.triu_indices(len(mass), 1), strict=True):
         if not structure_constants[j, k].any():
             d_qq[:, j, k] = d_qq[:, k, j]

@@ -231,10 +231,10 @@ def forward_dynamics(mechanism: Mechanism, method: str, pushed: bool = False) ->
     """Accelerations by one of the methods."""
     if method not in FORWARD_DYNAMICS:
         raise ValueError(f"method must be one of {', '.join(FORWARD_DYNAMICS)}, two_sweeps, got {method!r}")
-    if mechanism.mimic_joints and method != "bias_free":
+    if mechanism.coordinates.mimic_joints and method != "bias_free":
         raise MechanismError(
             f"method {method!r} takes one joint at a time, and in mechanism {mechanism.name!r} some mimic others "
-            f"({', '.join(mechanism.mimic_joints)}): leave method out, or take 'bias_free'"
+            f"({', '.join(mechanism.coordinates.mimic_joints)}): leave method out, or take 'bias_free'"
         )
     return FORWARD_DYNAMICS[method](forces_on_links(pushed))
 
@@ -247,7 +247,7 @@ def fastest_method(mechanism: Mechanism) -> str:
     it stands, with fewer operations than articulated inertias take: for general geometry up to eight joints, where
     some numbers vanish up to six or seven.
     """
-    if mechanism.mimic_joints:
+    if mechanism.coordinates.mimic_joints:
         return "bias_free"
     revolute = [body.kind.span == ABOUT_Z for body in mechanism.bodies]
     skew = int(np.sum(skew_axes(mechanism) & np.array(revolute, bool)))
@@ -260,7 +260,7 @@ def is_eliminated_for_less(mechanism: Mechanism) -> bool:
     """Whether the elements of M^-1 cost less from those of M than from articulated inertias: elimination takes one
     multiplication for each triple of coordinates on a path to the base, sweeps some thirty operations for each pair.
     (Where joints mimic others, plans eliminate anyway.)"""
-    if mechanism.mimic_joints:
+    if mechanism.coordinates.mimic_joints:
         return False
     paths: list[int] = []
     for body in mechanism.bodies:
@@ -271,7 +271,7 @@ def is_eliminated_for_less(mechanism: Mechanism) -> bool:
 def tree_of_forward_dynamics(tree: Tree) -> Tree:
     """With regrouped inertias where the links of an arm resist rotation about all axes: fewer operations for the same
     D and G.  They are not positive: where links are points or needles digits are lost (two of the humanoid icub)."""
-    regroups = is_solid(tree.original) and is_arm(tree.original) and not tree.original.mimic_joints
+    regroups = is_solid(tree.original) and is_arm(tree.original) and not tree.original.coordinates.mimic_joints
     return tree.regrouped if regroups else tree
 
 
@@ -288,7 +288,7 @@ def is_arm(mechanism: Mechanism) -> bool:
 
 def forward_link_accelerations(mechanism: Mechanism) -> Expression:
     """Link accelerations (of the origins, as an inertial observer sees them), rodriguez1992 Algorithm 2."""
-    if mechanism.mimic_joints:
+    if mechanism.coordinates.mimic_joints:
         return phi.T @ (H.T @ S @ bias_free(b) + a)
     return psi.T @ H.T @ D.inv @ WHITENING @ S @ bias_free_moments(b) + phi.T @ a
 
@@ -343,14 +343,14 @@ def mobility(mechanism: Mechanism, link: str) -> Expression:
 def operational_inertia(mechanism: Mechanism, link: str) -> Expression:
     """The inverse of J M^-1 J* = B* psi* H* D^-1 H psi B: force per acceleration of a frame."""
     _require_six_dofs(mechanism, link)
-    if mechanism.mimic_joints:
+    if mechanism.coordinates.mimic_joints:
         frame_jacobian = jacobian(mechanism, link)
         return (frame_jacobian @ MASS_MATRIX_INVERSE @ frame_jacobian.T).inv
     return (B(link).T @ psi.T @ H.T @ D.inv @ H @ psi @ B(link)).inv
 
 
 def _require_six_dofs(mechanism: Mechanism, link: str) -> None:
-    path = mechanism.path(mechanism.frame(link).body)
+    path = mechanism.tree.path(mechanism.frame(link).body)
     moving = {mechanism.v_index(mechanism.bodies[i].joint).start for i in path}
     dofs = sum(b.nv for b in mechanism.bodies if b.nv and mechanism.v_index(b.joint).start in moving)
     if dofs < 6:

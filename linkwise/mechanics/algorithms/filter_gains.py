@@ -44,12 +44,12 @@ def filter_gains(tree: Tree, q, deviations) -> Matrix:
 def require_independent_joints(tree: Tree) -> None:
     """Refuse joints that mimic others."""
     mech = tree.mechanism
-    if mech.mimic_joints:
+    if mech.coordinates.mimic_joints:
         mimicked = dict.fromkeys(body.mimic.joint for body in mech.bodies if body.mimic)
         locked = ", ".join(f"{joint}={mech.initial[mech.q_index(joint)][0]:g}" for joint in mimicked)
         raise MechanismError(
             f"estimation takes one joint at a time, and in mechanism {mech.name!r} some mimic others "
-            f"({', '.join(mech.mimic_joints)}): lock the mimicked joints where they are, such as "
+            f"({', '.join(mech.coordinates.mimic_joints)}): lock the mimicked joints where they are, such as "
             f"mech.with_locked({locked}), or load the mechanism with its mimic joints free, linkwise.load(..., "
             "mimic=False)"
         )

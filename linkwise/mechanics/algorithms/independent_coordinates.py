@@ -116,9 +116,9 @@ def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix
     for name in (joints,) if isinstance(joints, str) else joints:
         single = name if isinstance(name, int) else None
         if isinstance(name, str) and name not in mech.joint_names:
-            single = mech.coordinate_place("v", name)
+            single = mech.coordinates.index("v", name)
         if single is None:
-            place = mech.place(str(name))
+            place = mech.coordinates.place(str(name))
             rows += [
                 [place.ratio * float(c == k) for c in range(mech.nv)]
                 for k in range(place.v_index.start, place.v_index.stop)

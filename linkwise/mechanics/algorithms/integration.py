@@ -10,7 +10,7 @@ Quaternions stay unit, and the order of the method is kept for joints that turn 
 ``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
 the method is the usual one.
 
-Steps of closed mechanisms take the accelerations that keep loops closed, and end with the projection of q and v.
+Steps within constraints are those of ``constrained_steps.py``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,9 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
-from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
 from ..scalar import Scalar, folded
-from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register
-from .closed_dynamics import CLUSTERS, ClosedMotion
-from .closed_projection import PASSES, SETTLED, if_positive, project
+from .algorithm import SOLVES_TREE, Algorithm, register
 from .configuration import MANIFOLD, difference, drift, integrate, kick_bias
 from .dynamics import forward_dynamics
 
@@ -165,26 +162,11 @@ def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     return advanced(method, tree, q, v, dt, lambda q, v, _: forward_dynamics(tree, q, v, tau, wrenches))
 
 
-def closed_step(
-    method: Method, tree: Tree, q, v, tau, dt, wrenches=None, *, fronts: Fronts, settled: float = SETTLED
-) -> tuple[Vector, Scalar, Scalar]:
-    """(nq + nv,), () and (): q and v after dt, loops closed; whether they can be relied on: above 1 if so, else the
-    step was too long to close loops, or too near a singular position for the elimination; and the square of about the
-    fewest such steps to a singular position: where they are few, they do not resolve the motion."""
-    stages: list[ClosedMotion] = []
-
-    def acceleration(q: Sequence[Scalar], v: Vector, _: Vector) -> Vector:
-        stages.append(ClosedMotion(tree, q, v, wrenches, fronts))
-        return stages[-1].under(tau)
-
-    return closed_advanced(method, tree, q, v, dt, acceleration, stages, fronts, settled)
-
-
 STEP = ("q", "v", "tau", "dt")
 
 
 def register_steps(name: str, method: Method) -> None:
-    """Make the steps of a method known, of trees and of mechanisms with constraints."""
+    """Make the steps of a method known, of trees."""
     register(
         Algorithm(
             f"{name}_step",
@@ -197,47 +179,10 @@ def register_steps(name: str, method: Method) -> None:
             sweeps=True,
         )
     )
-    register(
-        Algorithm(
-            f"closed_{name}_step",
-            STEP,
-            ("state", "reliability", "steps_to_singular"),
-            partial(closed_step, method),
-            ("fronts", "settled"),
-            reason=CLUSTERS,
-            ports=("wrenches",),
-            requires=SOLVES_CONSTRAINED,
-        )
-    )
 
 
 for _name, _method in METHODS.items():
     register_steps(_name, _method)
-
-
-def closed_advanced(
-    method: Method,
-    tree: Tree,
-    q,
-    v,
-    dt,
-    rates: Rates,
-    stages: list[ClosedMotion],
-    fronts: Fronts,
-    settled: float,
-    more: Sequence[Scalar] = (),
-) -> tuple[Vector, Scalar, Scalar]:
-    """``advanced``, with loops closed at the end; ``rates`` adds the motion of every stage to ``stages``."""
-    step = dt.item() if hasattr(dt, "item") else dt
-    reached = advanced(method, tree, q, v, dt, rates, more)
-    end = len(q) + len(v)
-    passes, nearby = PASSES + 1, None  # for what an error of low order leaves open
-    if isinstance(method, Tableau):  # its last stage, whose loops are eliminated already, is near the end
-        passes, nearby = PASSES if method.order > 2 else PASSES + 1, stages[-1].rows
-    projected = project(tree, reached[: len(q)], reached[len(q) : end], fronts, settled, passes, nearby)
-    margins = [margin for stage in stages for margin in stage.margins]
-    reliability = if_positive([*margins, *projected.margins], 2.0)
-    return [*projected.q, *projected.v, *reached[end:]], reliability, stages[0].steps_to_singular(v, step)
 
 
 def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:

@@ -184,7 +184,7 @@ def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
     require_frame(frame)
     at = Configuration(tree, q)
     body, last = at.to_frame(link)
-    path = tree.mechanism.path(body)
+    path = tree.mechanism.tree.path(body)
     if frame == "link":
         return Observer(at, frame, _inward(at, path, beyond((IDENTITY, ZERO), last.inverse())), ZERO)
     poses = _outward(at, path)

@@ -60,6 +60,6 @@ def way_to(at: Configuration, name: str) -> Transform:
     """The transform from the world to a named frame."""
     body, last = at.to_frame(name)
     transform = Transform()
-    for i in at.tree.mechanism.path(body):
+    for i in at.tree.mechanism.tree.path(body):
         transform = transform.then(at.joint_kinematics[i].transform)
     return transform.then(last)

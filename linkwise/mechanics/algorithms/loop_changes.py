@@ -43,7 +43,7 @@ def loop_changes(
 ) -> LoopChanges:
     """Changes of all loops at q, for a motion with velocity v and acceleration a, and multipliers of all
     constraints."""
-    rows, coordinates = tree.mechanism.constraint_index(loop.name), _coordinates(tree, loop)
+    rows, coordinates = tree.mechanism.constraints.rows(loop.name), _coordinates(tree, loop)
     units = [[float(c == k) for k in range(tree.mechanism.nv)] for c in coordinates]
     rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)
     at = Configuration(tree, [dual(x, slopes) for x, slopes in zip(q, rates, strict=True)])

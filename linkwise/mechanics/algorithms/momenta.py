@@ -67,7 +67,7 @@ def velocities_of_tree(
     """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands; None with constraints."""
     if mechanism.loops or active:
         return None
-    if form in (ELIMINATION, PAIRS) and not mechanism.mimic_joints:
+    if form in (ELIMINATION, PAIRS) and not mechanism.coordinates.mimic_joints:
         return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
 
@@ -111,7 +111,7 @@ def flow_of_tree(
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form in IN_A_PLANE and not rotates_in_a_plane(tree):
         form = FILTER_AND_SWEEP if form == FIXED_AXES else ELIMINATION
-    if form == ELIMINATION or tree.mechanism.mimic_joints:
+    if form == ELIMINATION or tree.mechanism.coordinates.mimic_joints:
         return FlowByElimination(tree, q, p)
     if form == PAIRS:
         return FlowByPairs(tree, q, p)

@@ -73,7 +73,7 @@ def resisted_forward_dynamics(
     transported = [i for i, body in enumerate(mechanism.bodies) if body.kind.transported]
     if not resistances.links and not any(i in resistances.joints for i in transported):
         return forward_dynamics(resisting, q, v, tau, wrenches)
-    if mechanism.mimic_joints and resistances.links:
+    if mechanism.coordinates.mimic_joints and resistances.links:
         untied = Fronts(((),) * len(clusters(mechanism)))
         return ClosedMotion(resisting, q, v, wrenches, untied, resistances.links).under(tau)
     bias = kick_bias(tree, v)

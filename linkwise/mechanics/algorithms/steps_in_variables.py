@@ -143,12 +143,12 @@ class TotalRates:
     normalized: bool
 
     def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
-        if tree.mechanism.mimic_joints:
+        if tree.mechanism.coordinates.mimic_joints:
             return self.flow(tree, q, by_elimination.rates(tree, q, v, self.normalized))
         return self.flow(tree, q, apply(ex.total_rates(tree.mechanism, self.normalized), tree.regrouped, q, v=v))
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
-        kind = _CoupledTotalRates if tree.mechanism.mimic_joints else _TotalRatesOfTree
+        kind = _CoupledTotalRates if tree.mechanism.coordinates.mimic_joints else _TotalRatesOfTree
         return kind(tree, q, list(x), self.normalized)
 
 

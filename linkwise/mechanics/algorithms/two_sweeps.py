@@ -101,10 +101,10 @@ def forward_dynamics(
     method: str = NAME,
 ) -> list[Scalar]:
     """(nv,): tip to base and base to tip."""
-    if tree.mechanism.mimic_joints:
+    if tree.mechanism.coordinates.mimic_joints:
         raise MechanismError(
             f"method {method!r} takes one joint at a time, and in mechanism {tree.mechanism.name!r} some mimic others "
-            f"({', '.join(tree.mechanism.mimic_joints)}): leave method out, or take 'bias_free'"
+            f"({', '.join(tree.mechanism.coordinates.mimic_joints)}): leave method out, or take 'bias_free'"
         )
     at = Configuration(tree, q)
     links, rates, moments = tree.links, tree.per_joint(v), tree.per_joint(tau)

@@ -100,7 +100,7 @@ def moment_arms(mech: Mechanism, joints: Sequence[tuple[str, float]]) -> np.ndar
     """(nv,): the rate of a tendon's length by the velocities."""
     arms = np.zeros(mech.nv)
     for joint, arm in joints:
-        place = mech.place(joint)
+        place = mech.coordinates.place(joint)
         arms[place.v_index] += place.ratio * arm
     return arms
 

@@ -115,7 +115,7 @@ class Element(ForceLaw):
 
     def add_diagonal(self, mech: Mechanism, matrix: np.ndarray, numbers: Sequence[float]) -> None:
         """Add numbers, one per velocity of the joint, to the diagonal of a matrix over all velocities."""
-        place = mech.place(self.joint)
+        place = mech.coordinates.place(self.joint)
         rows = np.arange(mech.nv)[place.v_index]
         matrix[rows, rows] += place.ratio**2 * np.array(numbers)
 

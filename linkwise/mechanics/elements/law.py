@@ -68,13 +68,13 @@ class Situation:
 
     def positions(self, joint: str) -> list[Scalar]:
         """The joint's own coordinates; those of a mimic joint follow from the joint that it mimics."""
-        place = self.tree.mechanism.place(joint)
+        place = self.tree.mechanism.coordinates.place(joint)
         own = self.q[place.q_index]
         return own if (place.ratio, place.offset) == (1.0, 0.0) else [x * place.ratio + place.offset for x in own]
 
     def velocities(self, joint: str) -> list[Scalar]:
         """The joint's own velocities."""
-        place = self.tree.mechanism.place(joint)
+        place = self.tree.mechanism.coordinates.place(joint)
         return [x * place.ratio for x in self.v[place.v_index]]
 
     def pose(self, frame: str) -> Pose:
@@ -103,7 +103,7 @@ class Situation:
 
     def push_joint(self, joint: str, forces: Sequence[Scalar]) -> None:
         """Forces on the joint's own velocity coordinates; those of a mimic joint reach the joint that it mimics."""
-        place = self.tree.mechanism.place(joint)
+        place = self.tree.mechanism.coordinates.place(joint)
         for k, force in zip(range(self.tree.mechanism.nv)[place.v_index], forces, strict=True):
             self._at_joints[k] = self._at_joints[k] + force * place.ratio
 

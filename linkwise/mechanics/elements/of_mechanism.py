@@ -57,14 +57,14 @@ def acting_on(mech: Mechanism, explicit_step: float | None = None, implicit_step
 
 def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[ForceLaw]:
     """Springs, damping, friction and limits of the joints."""
-    limited, rubbing = (set(mech.acting.get(kind, ())) for kind in ("limits", "friction"))
+    limited, rubbing = (set(mech.forces.active.get(kind, ())) for kind in ("limits", "friction"))
     inertia = _by_joint(mech, effective_inertia(mech)) if limited else {}
     most = _followed(mech, explicit_step) if limited or rubbing else {}
     for body in mech.bodies:
         joint = body.joint
-        if any(body.stiffness) and mech.acts("springs", joint):
+        if any(body.stiffness) and mech.forces.acts("springs", joint):
             yield Spring(joint, body.stiffness, body.rest)
-        if any(body.damping) and mech.acts("damping", joint):
+        if any(body.damping) and mech.forces.acts("damping", joint):
             yield Damper(joint, body.damping)
         if joint in rubbing:
             yield Friction(joint, body.friction, steepest=_steepest(mech, body, body.friction, most[joint]))
@@ -137,7 +137,7 @@ def _steepest(
 def _efforts(mech: Mechanism, body: Body) -> list[float]:
     """What presses a joint against its stops: its effort limits, or what its motors give at most; zero where neither is
     known."""
-    motors = [one for one in mech.actuators if one.transmission == "joint" and one.target == body.joint]
+    motors = [one for one in mech.forces.actuators if one.transmission == "joint" and one.target == body.joint]
     given = sum((abs(one.gear[0]) * _largest_force(one) for one in motors), 0.0)
     known = (min(limit, given) if given else limit for limit in body.limits.effort)
     return [0.0 if math.isinf(effort) else effort for effort in known]
@@ -230,7 +230,7 @@ def _by_joint(mech: Mechanism, inertia: np.ndarray) -> dict[str, list[float]]:
     """Joint -> what a force at each of its coordinates moves; of a mimic joint what the mimicked one does."""
     found = {}
     for body in mech.bodies:
-        place = mech.place(body.joint)
+        place = mech.coordinates.place(body.joint)
         found[body.joint] = (inertia[place.v_index] / (place.ratio**2 or 1.0)).tolist()
     return found
 
@@ -309,11 +309,11 @@ def record_laws(
 ) -> Iterator[ForceLaw]:
     """Of all records that are switched on."""
     for record in mech.elements:
-        if type(record) in LAWS and mech.acts(RECORDS[type(record)], name_of(record)):
+        if type(record) in LAWS and mech.forces.acts(RECORDS[type(record)], name_of(record)):
             law = LAWS[type(record)](mech, record, explicit_step)
             if law is not None:
                 yield law
-    touching = tuple(pair for pair in mech.contact_pairs if mech.acts("contact", pair.name))
+    touching = tuple(pair for pair in mech.contact_pairs if mech.forces.acts("contact", pair.name))
     if touching:
         if implicit_step == 0.0:
             touching = tuple(pair.without_bound for pair in touching)
@@ -322,11 +322,11 @@ def record_laws(
         elif explicit_step is not None:
             touching = tuple(pair.softened(explicit_step) for pair in touching)
         yield CompliantContact(touching, explicit_step)
-    if mech.actuators:
+    if mech.forces.actuators:
         bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
         yield Actuation(
-            mech.actuators,
-            tuple(one for one in mech.tendons if any(_drives(a, one) for a in mech.actuators)),
+            mech.forces.actuators,
+            tuple(one for one in mech.forces.tendons if any(_drives(a, one) for a in mech.forces.actuators)),
             tuple((one.joint, one.lower, one.upper) for one in bounds),
             tuple(_speeds(mech)),
         )
@@ -345,7 +345,7 @@ def for_explicit_steps(acting: Acting, step: float) -> Acting:
 
 def _speeds(mech: Mechanism) -> Iterator[tuple[str, float]]:
     """Velocity limits of joints that actuators drive."""
-    for joint in dict.fromkeys(one.target for one in mech.actuators if one.transmission == "joint"):
+    for joint in dict.fromkeys(one.target for one in mech.forces.actuators if one.transmission == "joint"):
         body = mech.bodies[mech.body_index(joint)]
         if body.kind.nv == 1 and 0.0 < body.limits.velocity[0] < math.inf:
             yield joint, body.limits.velocity[0]

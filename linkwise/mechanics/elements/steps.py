@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from ..algorithms.closed_dynamics import ClosedMotion
-from ..algorithms.closed_projection import SETTLED
 from ..algorithms.configuration import kick_bias
-from ..algorithms.integration import Method, Splitting, Vector, advanced, closed_advanced
-from ..algorithms.resisted_dynamics import (
-    Resistances,
-    resisted_forward_dynamics,
-    with_resisting_joints,
-)
+from ..algorithms.constrained_steps import ConstrainedStep
+from ..algorithms.integration import Method, Splitting, Vector, advanced
+from ..algorithms.resisted_dynamics import Resistances, resisted_forward_dynamics
 from ..algorithms.steps_in_variables import Flow, ForcesAt, Partitioned, Variables, advanced_from
 from ..algorithms.steps_in_variables import advanced as advanced_in
-from ..links.loop_elimination import Fronts
 from ..recursions.tree import Tree
 from ..scalar import Scalar, select
 from .law import Acting, Implicitly
 
+Motion = Callable[[Sequence[Scalar], Vector, Vector, Any, Resistances], Vector]
 
-def acting_step(
-    method: Method,
-    acting: Acting,
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    dt: Scalar,
-    wrenches: Any,
-    ctrl: Vector,
-    activation: Vector,
-) -> Vector:
-    """(nq + nv + n_activation,): q, v and activations after dt.  ``tau``, ``wrenches`` and ``ctrl`` are constant during
-    the step."""
 
-    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
-        return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
+class Start(NamedTuple):
+    """What a step starts from, and what drives it, constant during the step.
 
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt))
-    return advanced(method, tree, q, v, dt, accelerations, activation)
+    q, v, activation       the state; activations of actuators that have states of their own
+    tau, wrenches, ctrl    joint forces, wrenches on links or None, control inputs of actuators
+    """
+
+    q: Vector
+    v: Vector
+    tau: Vector
+    dt: Any
+    wrenches: Any = None
+    ctrl: Sequence[Scalar] = ()
+    activation: Sequence[Scalar] = ()
 
 
 def implicit_share(method: Method | Partitioned) -> float | None:
@@ -50,117 +41,78 @@ def implicit_share(method: Method | Partitioned) -> float | None:
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
-def _implicitly(method: Method, dt: Any) -> Implicitly | None:
-    """Steps back in time, in which damping feeds energy, are explicit: their length counts as zero."""
-    share = implicit_share(method)
-    if share is None:
-        return None
-    length = share * (dt.item() if hasattr(dt, "item") else dt)
-    return Implicitly(select(0.0 < length, length, 0.0))
+@dataclass(frozen=True)
+class ActingStep:
+    """Steps of a method under force elements: (nq + nv + n_activation,), q, v and activations after dt."""
 
+    method: Any
+    acting: Acting
 
-def closed_acting_step(
-    method: Method,
-    acting: Acting,
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    dt: Scalar,
-    wrenches: Any,
-    ctrl: Vector,
-    activation: Vector,
-    *,
-    fronts: Fronts,
-    settled: float = SETTLED,
-) -> tuple[Vector, Scalar, Scalar]:
-    """The same with loops closed, and how far it can be relied on: see ``integration.closed_step``."""
-    stages: list[ClosedMotion] = []
+    def of_tree(self, tree: Tree, start: Start) -> Vector:
+        """In joint velocities, constraints ignored."""
 
-    def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
-        resisting = with_resisting_joints(tree, resistances)
-        stages.append(ClosedMotion(resisting, q, v, pushes, fronts, resistances.links))
-        return stages[-1].under(forces)
+        def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
+            return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
 
-    accelerations = _rates(acting, tree, tau, wrenches, ctrl, motion, _implicitly(method, dt))
-    return closed_advanced(method, tree, q, v, dt, accelerations, stages, fronts, settled, activation)
+        return advanced(
+            self.method, tree, start.q, start.v, start.dt, self._rates(tree, start, motion), start.activation
+        )
 
+    def within(self, constraints: ConstrainedStep, start: Start) -> tuple[Vector, Scalar, Scalar]:
+        """In joint velocities, within constraints; and how far it can be relied on (``ConstrainedStep.end``)."""
+        rates = self._rates(constraints.tree, start, constraints.accelerations)
+        state = start.q, constraints.v
+        reached = advanced(self.method, constraints.tree, *state, start.dt, rates, start.activation)
+        return constraints.end(self.method, reached, start.dt)
 
-def acting_step_in(
-    variables: Variables,
-    method: Method | Partitioned,
-    acting: Acting,
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    dt: Scalar,
-    wrenches: Any,
-    ctrl: Vector,
-    activation: Vector,
-) -> Vector:
-    """``acting_step`` in other variables than joint velocities (``steps_in_variables.advanced``); all that acts is
-    explicit."""
-    forces = _explicit_forces(acting, tree, tau, wrenches, ctrl)
-    return advanced_in(method, variables, tree, q, v, dt, forces, activation)
+    def in_variables(self, variables: Variables, tree: Tree, start: Start) -> Vector:
+        """In other variables than joint velocities; all that acts is explicit."""
+        forces = self._explicit_forces(tree, start)
+        return advanced_in(self.method, variables, tree, start.q, start.v, start.dt, forces, start.activation)
 
+    def from_flow(self, flow: Flow, variables: Variables, tree: Tree, start: Start) -> tuple[Vector, Vector, Vector]:
+        """From the variables at the start, ``flow``, to those at the end: q, these, and activations after dt."""
+        forces = self._explicit_forces(tree, start)
+        return advanced_from(flow, self.method, variables, tree, start.q, start.dt, forces, start.activation)
 
-def acting_step_from(
-    start: Flow,
-    variables: Variables,
-    method: Method | Partitioned,
-    acting: Acting,
-    tree: Tree,
-    q: Vector,
-    tau: Vector,
-    dt: Scalar,
-    wrenches: Any,
-    ctrl: Vector,
-    activation: Vector,
-) -> tuple[Vector, Vector, Vector]:
-    """The same from the variables of its start to those of its end: q, these, and activations after dt."""
-    forces = _explicit_forces(acting, tree, tau, wrenches, ctrl)
-    return advanced_from(start, method, variables, tree, q, dt, forces, activation)
+    def _explicit_forces(self, tree: Tree, start: Start) -> ForcesAt:
+        def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
+            found = self.acting.forces(tree, q, v, start.ctrl, activation)
+            own = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
+            return own, _together(start.wrenches, found.wrenches), found.rates
 
+        return forces
 
-def _explicit_forces(acting: Acting, tree: Tree, tau: Vector, wrenches: Any, ctrl: Vector) -> ForcesAt:
-    def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
-        found = acting.forces(tree, q, v, ctrl, activation)
-        own = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
-        return own, _together(wrenches, found.wrenches), found.rates
+    def _implicitly(self, dt: Any) -> Implicitly | None:
+        """Steps back in time, in which damping feeds energy, are explicit: their length counts as zero."""
+        share = implicit_share(self.method)
+        if share is None:
+            return None
+        length = share * (dt.item() if hasattr(dt, "item") else dt)
+        return Implicitly(select(0.0 < length, length, 0.0))
 
-    return forces
+    def _rates(self, tree: Tree, start: Start, motion: Motion) -> Callable[..., Vector]:
+        """Accelerations and rates of activations at (q, v, activations); where laws ask for it, of steps solved once
+        more with the velocities that the step before has reached."""
+        implicitly = self._implicitly(start.dt)
+        again = implicitly is not None and any(law.corrects_steps(tree.mechanism) for law in self.acting.laws)
 
+        def solved(
+            q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
+        ) -> tuple[Vector, Vector]:
+            found = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
+            forces = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
+            return motion(q, v, forces, _together(start.wrenches, found.wrenches), found.resistances), found.rates
 
-def _rates(
-    acting: Acting,
-    tree: Tree,
-    tau: Sequence[Scalar],
-    wrenches: Any,
-    ctrl: Sequence[Scalar],
-    motion: Callable[..., Any],
-    implicitly: Implicitly | None,
-) -> Callable[..., Vector]:
-    """Accelerations and rates of activations at (q, v, activations); where laws ask for it, of steps solved once more
-    with the velocities that the step before has reached."""
-    again = implicitly is not None and any(law.corrects_steps(tree.mechanism) for law in acting.laws)
+        def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
+            accelerations, changes = solved(q, v, activation, implicitly)
+            if implicitly is not None and again:
+                bias = kick_bias(tree, v)
+                reached = [x + implicitly.step * (a + k) for x, a, k in zip(v, accelerations, bias, strict=True)]
+                accelerations, changes = solved(q, v, activation, implicitly._replace(reached=reached))
+            return [*accelerations, *changes]
 
-    def solved(
-        q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
-    ) -> tuple[Vector, Vector]:
-        found = acting.forces(tree, q, v, ctrl, activation, implicitly=implicitly)
-        forces = [x + y for x, y in zip(tau, found.joint_forces, strict=True)]
-        return motion(q, v, forces, _together(wrenches, found.wrenches), found.resistances), found.rates
-
-    def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
-        accelerations, changes = solved(q, v, activation, implicitly)
-        if implicitly is not None and again:
-            bias = kick_bias(tree, v)
-            reached = [x + implicitly.step * (a + k) for x, a, k in zip(v, accelerations, bias, strict=True)]
-            accelerations, changes = solved(q, v, activation, implicitly._replace(reached=reached))
-        return [*accelerations, *changes]
-
-    return rates
+        return rates
 
 
 def _together(given: Any, added: list[list[Scalar]] | None) -> Any:

@@ -93,7 +93,11 @@ def _mechanisms(left: Expression, right: Expression, armature: bool) -> Iterator
     else:
         candidates = [mechanisms.random_tree(4 + seed % 3, seed) for seed in range(SEEDS)]
     for mech in candidates:
-        yield mech if armature else mech.with_armature({body.joint: [0.0] * body.kind.nv for body in mech.bodies})
+        yield (
+            mech
+            if armature
+            else mech.parameters.with_armature({body.joint: [0.0] * body.kind.nv for body in mech.bodies})
+        )
 
 
 def _arm_with_mimic_joint() -> Mechanism:

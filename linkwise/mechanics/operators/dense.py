@@ -272,7 +272,7 @@ class StackedOperators:
 
     def _stacked_transfers(self, transfers: list[np.ndarray]) -> np.ndarray:
         total = np.zeros((6 * len(transfers),) * 2)
-        for link, parent in enumerate(self.mech.parents):
+        for link, parent in enumerate(self.mech.tree.parents):
             if parent >= 0:
                 total[_six(parent), _six(link)] = transfers[link]
         return total
@@ -281,8 +281,8 @@ class StackedOperators:
         total = np.eye(6 * len(transfers))
         for link in range(len(transfers)):
             block, inner = np.eye(6), link
-            while self.mech.parents[inner] >= 0:
-                block, inner = transfers[inner] @ block, self.mech.parents[inner]
+            while self.mech.tree.parents[inner] >= 0:
+                block, inner = transfers[inner] @ block, self.mech.tree.parents[inner]
                 total[_six(inner), _six(link)] = block
         return total
 
@@ -306,7 +306,8 @@ class StackedOperators:
     def W(self) -> np.ndarray:
         """(6, 6 n_links): forces of the links whose parent is the ground, in the world's axes at its origin."""
         blocks = [
-            t if parent < 0 else np.zeros((6, 6)) for t, parent in zip(self.transfers, self.mech.parents, strict=True)
+            t if parent < 0 else np.zeros((6, 6))
+            for t, parent in zip(self.transfers, self.mech.tree.parents, strict=True)
         ]
         return np.hstack([np.zeros((6, 0)), *blocks])
 
@@ -316,7 +317,7 @@ class StackedOperators:
     def in_world(self) -> list[np.ndarray]:
         """(4, 4) for every link: its pose in the world."""
         poses: list[np.ndarray] = []
-        for body, at, parent in zip(self.mech.bodies, self.joint_kinematics, self.mech.parents, strict=True):
+        for body, at, parent in zip(self.mech.bodies, self.joint_kinematics, self.mech.tree.parents, strict=True):
             step = np.eye(4)
             step[:3, :3], step[:3, 3] = body.rotation @ at.rotation, body.position + body.rotation @ at.position
             poses.append(poses[parent] @ step if parent >= 0 else step)
@@ -377,7 +378,7 @@ class StackedOperators:
         """The Riccati equation (jain1995 4.8), link by link from the tips in, with D = H P H* + R."""
         articulated = [np.array(self.M[_six(link), _six(link)]) for link in range(self.mech.n_links)]
         for link in reversed(range(self.mech.n_links)):
-            body, parent, inertia = self.mech.bodies[link], self.mech.parents[link], articulated[link]
+            body, parent, inertia = self.mech.bodies[link], self.mech.tree.parents[link], articulated[link]
             if parent >= 0:
                 h = self.joint_kinematics[link].motion.T
                 d = h @ inertia @ h.T + np.diag(body.armature)

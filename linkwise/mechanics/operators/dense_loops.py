@@ -185,7 +185,7 @@ def _coupling_row(
     row = np.zeros((1, 6 * mech.n_links))
     for joint, ratio in coupling.ratios:
         link = mech.body_index(joint)
-        parent, picked = mech.parents[link], ratio * np.linalg.pinv(motions[link])
+        parent, picked = mech.tree.parents[link], ratio * np.linalg.pinv(motions[link])
         row[:, 6 * link : 6 * link + 6] += picked
         if parent >= 0:
             apart = np.linalg.inv(in_world[parent]) @ in_world[link]

@@ -396,7 +396,7 @@ def plan_as_written(expression: Expression, mechanism: Mechanism) -> Plan:
 
 def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
     """The expression for the mechanism: without S where no joint mimics another."""
-    return expression if mechanism.mimic_joints else without_mimic_joints(expression)
+    return expression if mechanism.coordinates.mimic_joints else without_mimic_joints(expression)
 
 
 def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
@@ -457,7 +457,7 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 def depth_of(mechanism: Mechanism) -> int:
     """The number of joints on the longest way out."""
     depths: list[int] = []
-    for parent in mechanism.parents:
+    for parent in mechanism.tree.parents:
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
     return max(depths, default=0)
 

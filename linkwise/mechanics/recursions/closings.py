@@ -73,10 +73,10 @@ class _Around:
             loop = mech.loops[number]
             if isinstance(loop, Loop):
                 for link in (loop.link_a, loop.link_b):
-                    needed.update(mech.path(mech.frame(link).body))
+                    needed.update(mech.tree.path(mech.frame(link).body))
         for i in cluster.bodies:
             if i in needed:
-                kinematics, parent = at.joint_kinematics[i], mech.parents[i]
+                kinematics, parent = at.joint_kinematics[i], mech.tree.parents[i]
                 self.poses[i] = beyond(self.poses[parent], kinematics.transform)
                 self.velocities[i] = velocity_base_to_tip(
                     kinematics, self.velocities[parent], self.velocities_of_joints[i]
@@ -84,7 +84,7 @@ class _Around:
 
     def closing(self, number: int) -> Closing:
         loop = self.at.tree.mechanism.loops[number]
-        rows = self.at.tree.mechanism.constraint_index(loop.name)
+        rows = self.at.tree.mechanism.constraints.rows(loop.name)
         places = tuple(range(rows.start, rows.stop))
         if not isinstance(loop, Loop):
             way = way_of(self.at.tree, self.at.joint_kinematics, self.at.coordinates, loop)
@@ -107,7 +107,7 @@ class _Around:
         rotation = inverse.times(self.poses[b][0])
         to_b = rotation, inverse @ (self.poses[b][1] - world_a[1])
         sides = (Station(a, -1.0, from_a), Station(b, 1.0, to_b)) if a != b else ()
-        where = tree.mechanism.constraint_index(loop.name)
+        where = tree.mechanism.constraints.rows(loop.name)
         walk = Walk(with_length(tree, number, loop), where, (), sides, end, tree.drives.get(loop.name))
         velocity = NO_MOTION
         for station in sides:

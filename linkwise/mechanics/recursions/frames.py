@@ -53,7 +53,7 @@ def canonical_steps(mechanism: Mechanism) -> Steps:
     if not mechanism.bodies:
         return np.zeros((0, 3, 3)), np.zeros((0, 3))
     axes = np.array([body.kind.alignment for body in mechanism.bodies])
-    parents = np.array(mechanism.parents)
+    parents = np.array(mechanism.tree.parents)
     before = np.where((parents >= 0)[:, None, None], axes[parents], np.eye(3)).transpose(0, 2, 1)
     rotations = np.array([body.rotation for body in mechanism.bodies]) @ axes
     positions = np.array([body.position for body in mechanism.bodies])
@@ -73,14 +73,14 @@ def chosen_and_placed(
     placements: list[Placement] = []
     sizes = [1] * len(mechanism.bodies)  # of the subtrees
     for i in reversed(range(len(sizes))):
-        if mechanism.parents[i] >= 0:
-            sizes[mechanism.parents[i]] += sizes[i]
+        if mechanism.tree.parents[i] >= 0:
+            sizes[mechanism.tree.parents[i]] += sizes[i]
     for i, body in enumerate(mechanism.bodies):
         if i not in movable or not body.kind.slides:
             choices.append(FrameChoice())
             placements.append(place(mechanism, i, choices, steps))
             continue
-        children = mechanism.children[i]
+        children = mechanism.tree.children[i]
         main = max(children, key=lambda k: (sizes[k], -k)) if children else None
         turn = 0.0
         if body.kind.rotation_coordinate is not None or body.kind.only_slides:

@@ -48,9 +48,9 @@ def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
         return Aim()
     if asked is None:
         raise MechanismError(
-            f"{loop.name!r} follows a function of time: ask about a moment, with mech.at_time(t) in place of mech, or "
-            "compile with parameters=('drive',); lw.simulate follows it, and "
-            "mech.without_drives() is free of it"
+            f"{loop.name!r} follows a function of time: ask about a moment, with mech.constraints.at_time(t) in place "
+            "of mech, or compile with parameters=('drive',); lw.simulate follows it, and "
+            "mech.constraints.without_drives() is free of it"
         )
     return Aim(*asked)
 
@@ -289,7 +289,7 @@ def way_of(
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
     joint_coordinates = tuple(coordinates[i][0] for i in links)
     bodies = tuple(zip(links, loop.ratios_at(joint_coordinates), strict=True))
-    rows, asked = tree.mechanism.constraint_index(loop.name), tree.drives.get(loop.name)
+    rows, asked = tree.mechanism.constraints.rows(loop.name), tree.drives.get(loop.name)
     return Tie(loop, rows, bodies, joint_coordinates, joint_kinematics, asked)
 
 
@@ -297,9 +297,9 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
     """The path from A inward to the link that both sides share, then outward to B."""
     body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
     body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
-    number = tree.mechanism.loop_index(loop.name)
+    number = tree.mechanism.constraints.index(loop.name)
     loop = with_length(tree, number, loop)
-    path_a, path_b = tree.mechanism.path(body_a), tree.mechanism.path(body_b)
+    path_a, path_b = tree.mechanism.tree.path(body_a), tree.mechanism.tree.path(body_b)
     shared = sum(a == b for a, b in zip(path_a, path_b, strict=False))
     stations = []
     from_a = pose = _pose(side_a.inverse())
@@ -311,7 +311,7 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
         stations.append(Station(i, 1.0, pose))
     sides = (Station(body_a, -1.0, from_a), Station(body_b, 1.0, pose)) if body_a != body_b else ()
     moving = tuple(side for side in sides if side.link >= 0)
-    rows = tree.mechanism.constraint_index(loop.name)
+    rows = tree.mechanism.constraints.rows(loop.name)
     return Walk(loop, rows, tuple(stations), moving, beyond(pose, side_b), tree.drives.get(loop.name))
 
 
@@ -328,7 +328,7 @@ def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transfor
 
     The constant frames on the way are multiplied out, and noise in them cleared, so that zeros stay zeros.
     """
-    frame, number = tree.mechanism.frame(link), tree.mechanism.loop_index(loop.name)
+    frame, number = tree.mechanism.frame(link), tree.mechanism.constraints.index(loop.name)
     frames = [(frame.rotation, frame.position)]
     if frame.body >= 0:
         user = tree.links[frame.body].user

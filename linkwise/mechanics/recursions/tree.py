@@ -113,11 +113,11 @@ class Tree:
     @cached_property
     def neighbours(self) -> Neighbours:
         """How values pass between its links."""
-        return TreeNeighbours(self.mechanism.parents, self.mechanism.children)
+        return TreeNeighbours(self.mechanism.tree.parents, self.mechanism.tree.children)
 
     def inwards(self) -> Inwards:
         """The way inwards of a value for each degree of freedom."""
-        return InwardsOnTree(self.mechanism.parents)
+        return InwardsOnTree(self.mechanism.tree.parents)
 
     def matrix_of_dofs(self) -> MatrixOfDofs:
         """A matrix of zeros, to be filled."""
@@ -312,7 +312,7 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
     known = parameters or {}
     bodies = range(len(mechanism.bodies))
     held = {i for i in bodies if at_user_origins or ("pose", i) in known}
-    held |= {mechanism.parents[i] for i in held}
+    held |= {mechanism.tree.parents[i] for i in held}
     steps = canonical_steps(mechanism)
     choices, placements = chosen_and_placed(mechanism, set(bodies) - held, steps)
     links = _regroup([_link(mechanism, i, choices, placements[i], known) for i in bodies])

@@ -285,7 +285,7 @@ def note_effort_ranges(mechanism: Mechanism, driven: Sequence[Driven | None], jo
     bounded = {one.joint for one in mechanism.elements if isinstance(one, EffortRange)}
     sites = {one.record.target for one in driven if one is not None and one.record.transmission == "site"}
     moved = (mechanism.frame(site).body for site in sites)
-    carried = {mechanism.bodies[i].joint for body in moved if body >= 0 for i in mechanism.path(body)}
+    carried = {mechanism.bodies[i].joint for body in moved if body >= 0 for i in mechanism.tree.path(body)}
     for joint in (joint for joint in elements if joint in bounded & carried):
         advice = "forces of actuators at sites act beyond its bounds"
         omit(elements[joint], "joint with actuatorfrcrange and actuators at sites", advice)
@@ -318,7 +318,7 @@ def with_damping_ratios(driven: Sequence[Driven | None], mechanism: Mechanism) -
 def _arms(record: Actuator, mechanism: Mechanism) -> np.ndarray:
     """(nv,): the joint forces of a unit force of an actuator in the pose that the file gives."""
     unit = Actuator(record.name, record.target, record.transmission, record.gear)
-    law = ActuatorLaw((unit,), tuple(one for one in mechanism.tendons if one.name == record.target))
+    law = ActuatorLaw((unit,), tuple(one for one in mechanism.forces.tendons if one.name == record.target))
     tree, still = build_tree(mechanism.spanning_tree), [0.0] * mechanism.nv
     return np.array(Acting((law,)).joint_forces(tree, mechanism.initial.tolist(), still, [1.0]), dtype=float)
 

@@ -15,7 +15,7 @@ from linkwise.readers.protocol import Element, omit, warn
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
 _ADVICE = (
     "does not act, since it drives several joints at once: give joint forces as tau at the joints, which for a motor "
-    "is its torque times the reduction; mech.actuated_joints has the joints"
+    "is its torque times the reduction; mech.metadata.actuated_joints has the joints"
 )
 _NO_MOTOR = "does not act: it drives no joint that moves"
 

@@ -121,7 +121,7 @@ def _at_limits(mech: lw.Mechanism, q: np.ndarray, step: np.ndarray) -> np.ndarra
     """(nv,) of bool: velocities of joints that are at a limit and would leave it."""
     stuck = np.zeros(mech.nv, dtype=bool)
     for joint, at, own in _limited(mech):
-        low, high = mech.q_lower[at], mech.q_upper[at]
+        low, high = mech.limits.lower[at], mech.limits.upper[at]
         if not mech.bodies[mech.body_index(joint)].kind.rates_are_velocities:
             continue
         stuck[own] = ((q[at] <= low + 1e-9) & (step[own] < 0.0)) | ((q[at] >= high - 1e-9) & (step[own] > 0.0))
@@ -150,7 +150,7 @@ def _best_along(
 
 def within_limits(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """q with the coordinates of joints at their limits that would be beyond."""
-    return np.clip(q, mech.q_lower, mech.q_upper)
+    return np.clip(q, mech.limits.lower, mech.limits.upper)
 
 
 def closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:

@@ -23,11 +23,11 @@ class Live:
 
     def __init__(self, mech: lw.Mechanism, q: np.ndarray, v: np.ndarray | None = None, step: float | None = None):
         self.mech, self.q, self.v = mech, np.array(q), np.zeros(mech.nv) if v is None else np.array(v)
-        self.step = min(step or mech.timestep or STEP, STEP)
+        self.step = min(step or mech.metadata.timestep or STEP, STEP)
         self.pull: tuple[Hand, np.ndarray] | None = None
         self.failed = ""
         self.time = 0.0
-        self.stiffness = max(float(mech.masses.sum()), 1e-3) * STIFF**2
+        self.stiffness = max(float(mech.parameters.masses.sum()), 1e-3) * STIFF**2
         self._late = 0.0
 
     def advance(self, seconds: float) -> None:

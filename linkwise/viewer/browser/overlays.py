@@ -8,9 +8,6 @@ import numpy as np
 
 import linkwise as lw
 
-from ..elements import element_lines
-from ..skeleton import Skeleton, symbol_size
-
 ARROW = 0.35  # the longest, in units of the mechanism's size
 VOLUME = 0.045  # radius of the largest mass centre, likewise
 ELLIPSOID = 0.25  # the longest half axis of a manipulability ellipsoid, likewise
@@ -26,20 +23,11 @@ class Ellipsoid:
     half: np.ndarray
 
 
-def element_lines_of(skeleton: Skeleton, q: np.ndarray, toward: np.ndarray) -> np.ndarray:
-    """(m, 2, 3): springs, dampers, cylinders and gears as straight lines, seen from a direction (3,)."""
-    sketch = skeleton.at(q)
-    box = np.array([sketch.own_points.min(axis=0), sketch.own_points.max(axis=0)])
-    drawn = element_lines(sketch.elements, symbol_size(sketch, box), toward)
-    lines = [np.stack([line[:-1], line[1:]], axis=1) for some in drawn.values() for line in some]
-    return np.concatenate([np.zeros((0, 2, 3)), *lines])
-
-
 def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:
     """Of each link, in its frame: the solid ellipsoid of uniform density that has its mass and inertia; None of links
     without."""
     found: list[Ellipsoid | None] = []
-    for mass, com, inertia in zip(mech.masses, mech.coms, mech.inertias, strict=True):
+    for mass, com, inertia in zip(mech.parameters.masses, mech.parameters.coms, mech.parameters.inertias, strict=True):
         moments, axes = np.linalg.eigh(inertia)
         squares = 2.5 * (moments.sum() - 2.0 * moments) / mass if mass > 0.0 else np.zeros(3)
         if not (squares > -1e-9 * np.abs(squares).max(initial=0.0)).all() or not squares.any():
@@ -53,16 +41,16 @@ def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:
 
 def mass_centres(mech: lw.Mechanism, size: float) -> list[tuple[np.ndarray, float]]:
     """(centre in the link's frame, radius) of each link: balls with volumes in proportion to masses."""
-    heaviest = float(mech.masses.max(initial=0.0)) or 1.0
-    radii = VOLUME * size * np.cbrt(np.maximum(mech.masses, 0.0) / heaviest)
-    return list(zip(mech.coms, radii.tolist(), strict=True))
+    heaviest = float(mech.parameters.masses.max(initial=0.0)) or 1.0
+    radii = VOLUME * size * np.cbrt(np.maximum(mech.parameters.masses, 0.0) / heaviest)
+    return list(zip(mech.parameters.coms, radii.tolist(), strict=True))
 
 
 def velocity_arrows(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """(n_links, 2, 3): from each link's mass centre along its velocity, in m/s."""
     poses, rates = lw.link_poses(mech, q), lw.link_velocities(mech, q, v)
-    local = rates[:, 3:] + np.cross(rates[:, :3], mech.coms)
-    centres = (poses[:, :3, :3] @ mech.coms[:, :, None])[:, :, 0] + poses[:, :3, 3]
+    local = rates[:, 3:] + np.cross(rates[:, :3], mech.parameters.coms)
+    centres = (poses[:, :3, :3] @ mech.parameters.coms[:, :, None])[:, :, 0] + poses[:, :3, 3]
     return np.stack([centres, centres + (poses[:, :3, :3] @ local[:, :, None])[:, :, 0]], axis=1)
 
 
@@ -96,7 +84,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
 
 def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
-    if not mech.loops or mech.waits_for_time or len(q) < 3:
+    if not mech.loops or mech.constraints.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
     rank = lw.constraints.generic_rank(mech, q[0])
     if not rank:

@@ -72,7 +72,7 @@ class Panel:
             session = viewer.session
             self._do("go", lambda: session.random(int(seed)) if name == "random" else session.go_to(name))
 
-        motors = [joint for joint in viewer.session.mech.actuated_joints or () if viewer.session.mech.loops]
+        motors = [joint for joint in viewer.session.mech.metadata.actuated_joints or () if viewer.session.mech.loops]
         if motors:
             stay = self._gui.add_checkbox("Other motors stand still", False, hint="when a slider of a loop is moved")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..configurations import Motion, mechanism_of, several_configurations
+from ..configurations import Motion, mechanism_of, motions_of
 from ..modes import excursion
 
 MOST = 36  # motions beside each other
@@ -107,32 +108,16 @@ def clip_of(motion: Any, q: Any = None, t: Any = None) -> Clip:
 
     q of a mechanism is (m, nq), or (..., m, nq) as ``lw.rollout`` gives it, with the times t (m,) of its rows.
     """
-    if isinstance(motion, lw.linkages.RangeOfMotion):
-        return Clip((several_configurations(motion),))
-    if isinstance(motion, lw.Mechanism):
-        values = np.asarray(q, dtype=float)
-        if values.ndim < 3:
-            return Clip((several_configurations(motion, values, t),))
-        rows = values.reshape(-1, *values.shape[-2:])
-        return Clip(tuple(several_configurations(motion, row, t) for row in _few(rows)))
-    if isinstance(motion, (list, tuple)):
-        clips = [clip_of(one) for one in motion]
-        mech = clips[0].motions[0].mech if clips else None
-        if not clips or any(clip.motions[0].mech.joint_names != mech.joint_names for clip in clips):  # type: ignore[union-attr]
-            raise ValueError("motions that are played together are several, of one mechanism")
-        return Clip(tuple(_few([one for clip in clips for one in clip.motions])))
-    mechanism_of(motion)
-    if np.ndim(motion.q) <= 2:
-        return Clip((several_configurations(motion),), motion)
-    batch = np.ndindex(*np.shape(motion.q)[1:-1])
-    return Clip(tuple(several_configurations(motion.member(*index)) for index in _few(list(batch))))
+    if not isinstance(motion, (lw.Mechanism, list, tuple)):
+        mechanism_of(motion)
+    motions, _ = motions_of(motion, q, t, _few)
+    alone = not isinstance(motion, (lw.Mechanism, list, tuple, lw.linkages.RangeOfMotion)) and np.ndim(motion.q) <= 2
+    return Clip(tuple(motions), motion if alone else None)
 
 
-def _few(motions: Any) -> Any:
-    """Those that there is room for, evenly chosen."""
-    if len(motions) <= MOST:
-        return motions
-    return [motions[i] for i in np.linspace(0, len(motions) - 1, MOST).astype(int)]
+def _few(count: int) -> Sequence[int]:
+    """The numbers of those that there is room for, evenly chosen."""
+    return range(count) if count <= MOST else np.linspace(0, count - 1, MOST).astype(int).tolist()
 
 
 def clip_of_mode(model: Any, number: int) -> Clip:

@@ -26,7 +26,9 @@ class Session:
     """
 
     def __init__(self, mech: lw.Mechanism, q: Any = None, seen: Scene | None = None) -> None:
-        self.mech = mech.without_drives() if mech.waits_for_time else mech  # hands move what drives would
+        self.mech = (
+            mech.constraints.without_drives() if mech.constraints.waits_for_time else mech
+        )  # hands move what drives would
         mech = self.mech
         self.q = np.array(one_configuration(mech, q), dtype=float)
         self.v = np.zeros(mech.nv)

@@ -12,10 +12,11 @@ from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 
+from ..coordinates import reach_of
+
 ANGLES = ("roll", "pitch", "yaw")
 DEGREE, METRE = "°", "m"
 STEPS = 400  # of a slider, at least
-LARGEST = 1e12  # limits beyond are none
 NARROWEST = 1e-6  # range of a slider, of its numbers or of 1
 
 
@@ -118,11 +119,6 @@ def _of_joint(mech: lw.Mechanism, body: Any, size: float) -> list[Slider]:
             continue
         unit = {"angle": DEGREE, "length": METRE}.get(measure.of, "")
         scale = np.pi / 180.0 if unit == DEGREE else 1.0
-        usual = 180.0 if unit == DEGREE else max(size, 1e-3)
-        low, high = mech.q_lower[place] / scale, mech.q_upper[place] / scale
-        here = float(mech.initial[place]) / scale
-        low, high = (x if abs(x) < LARGEST else np.copysign(np.inf, x) for x in (low, high))
-        low = low if np.isfinite(low) else min(-usual, (high if np.isfinite(high) else usual) - 2.0 * usual, here)
-        high = high if np.isfinite(high) else max(usual, low + usual, here)
-        found.append(Slider(mech.q_names[place], body.joint, float(low), float(max(high, low)), unit, place))
+        low, high = (x / scale for x in reach_of(mech, place, measure.of, mech.initial[place], size))
+        found.append(Slider(mech.q_names[place], body.joint, low, high, unit, place))
     return found

@@ -163,10 +163,15 @@ class Stage:
         if arrows is not None:
             lengths = np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=-1)
             arrows = arrows[lengths > 1e-4 * self.scene.size]
-        if arrows is None or not len(arrows):
+        drawn = arrow_mesh(arrows, 0.004 * self.scene.size) if arrows is not None and len(arrows) else None
+        self.surface(name, drawn, colour)
+
+    def surface(self, name: str, mesh: Mesh | None, colour: Colour = GREY) -> None:
+        """Triangles in the world, or none; those of the same number of corners are moved."""
+        if mesh is None or not len(mesh.faces):
             self.remove(name)
             return
-        mesh, known = arrow_mesh(arrows, 0.004 * self.scene.size), self._overlays.get(name)
+        known = self._overlays.get(name)
         if known is not None and known.faces.shape == mesh.faces.shape:
             known.vertices = mesh.vertices.astype(np.float32)
             return

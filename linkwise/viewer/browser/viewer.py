@@ -16,12 +16,14 @@ import numpy as np
 
 import linkwise as lw
 
+from ..framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from ..modes import mode_title
 from ..scene import VISUAL, scene
+from ..shapes import Mesh, together
 from ..skeleton import Skeleton
+from ..struts import Fixture, Strut, elements_between, placed_together
 from . import overlays, recording
 from .dragging import Hand
-from .framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from .live import Live
 from .panel import Panel
 from .player import Clip, Player, clip_of_mode
@@ -32,6 +34,7 @@ PICTURES = 40.0  # per second at most
 IDLE = 0.25  # seconds between looks at what is asked
 TRAIL = 600  # points of the way of a hand
 BLUE, VERMILLION, GREEN, PURPLE = (0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167)
+BLACK = (30, 30, 30)
 
 
 class Viewer:
@@ -49,13 +52,13 @@ class Viewer:
         mech = self.session.mech
         self.player: Player | None = None
         self.live: Live | None = None
-        self.hand = Hand(mech.link_names[-1], np.array(mech.coms[-1])) if mech.n_links else None
+        self.hand = Hand(mech.link_names[-1], np.array(mech.parameters.coms[-1])) if mech.n_links else None
         self.model, self._clip_name = model, ""
         self._asked: dict[Any, Callable[[], None]] = {}
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
         self._asking = threading.Lock()
         self._pulled: tuple[Hand, np.ndarray] | None = None
-        self._elements: Skeleton | None = None
+        self._elements: tuple[Fixture | Strut, ...] = ()
         self._toward = np.zeros(3)
         self._trail: list[np.ndarray] = []
         self._longest: dict[str, float] = {}
@@ -232,19 +235,20 @@ class Viewer:
         aside, lift = viewpoint(mech, q, points, up)
         framing = frame(1 if clip is None else len(clip.motions), points, aside, up, lift)
         self.stage.set_actors(framing.offsets)
-        self._elements = self._with_elements(clip)
+        self._elements = self._elements_of(clip)
         self._toward = framing.position - framing.look_at
         start = self._server.initial_camera
         start.position, start.look_at, start.up, start.fov = framing.position, framing.look_at, up, FIELD
         self.stage.ground(floor_height(points, up), framing.reach)
 
-    def _with_elements(self, clip: Clip | None) -> Skeleton | None:
-        """What springs, dampers and gears are drawn with; None where there are none, or the file shows what is seen."""
+    def _elements_of(self, clip: Clip | None) -> tuple[Fixture | Strut, ...]:
+        """Springs, dampers, gears and rods; none where the file shows what is seen, but those of a motion."""
         mech, passive = self.session.mech, getattr(getattr(clip, "source", None), "passive", None)
         if not mech.n_links or (passive is None and self.session.scene.of_kind(VISUAL)):
-            return None
-        skeleton = Skeleton(mech, passive)
-        return skeleton if skeleton.at(self.session.q).elements else None
+            return ()
+        sketch = Skeleton(mech, passive).at(self.session.q)
+        fixtures, struts = elements_between(sketch.elements, sketch.poses, self.session.scene.pin)
+        return (*fixtures, *struts)
 
     def _run(self) -> None:
         last = time.monotonic()
@@ -307,14 +311,11 @@ class Viewer:
 
     def _draw_elements(self, configurations: np.ndarray) -> None:
         """Springs, dampers, cylinders and gears of all mechanisms."""
-        if self._elements is None:
-            self.stage.remove("elements")
-            return
-        lines = [
-            overlays.element_lines_of(self._elements, q, self._toward) + self.stage.offset(number)
-            for number, q in enumerate(configurations)
-        ]
-        self.stage.lines("elements", np.concatenate(lines), (30, 30, 30))
+        found = []
+        for number, q in enumerate(configurations if self._elements else ()):
+            one = placed_together(self._elements, lw.link_poses(self.session.mech, q), self._toward)
+            found.append(Mesh(one.vertices + self.stage.offset(number), one.faces))
+        self.stage.surface("elements", together(found), BLACK)
 
     def _draw_overlays(self) -> None:
         session, stage, mech = self.session, self.stage, self.session.mech

@@ -12,12 +12,13 @@ import numpy as np
 
 import linkwise as lw
 
-from ..coordinates import ANGLE, LENGTH, QUATERNION
+from ..coordinates import ANGLE, LENGTH, QUATERNION, reach_of
 from ..drawing import Trail, trail_points, with_points
+from ..framing import FAR, MOMENTS, beside
 from ..labels import MOST_NAMES
 from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
 from ..shapes import Mesh, Plane, tubes
-from ..skeleton import Skeleton, Sketch, attachment, closing_joints
+from ..skeleton import Skeleton, Sketch, together
 from ..style import BLACK, VERMILLION
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
@@ -27,8 +28,6 @@ MOST_STEPS = 2**28  # of such steps that a coordinate, and the differences of it
 MOST_TRIANGLES = 12_000  # of one mesh
 ELEVATION = math.radians(20.0)
 LINES, MOST_LINES = 10, 60  # of the grid, to either side
-FAR = 3.0  # times its size: a mechanism that goes further is followed
-MOMENTS = 24  # of a motion that are looked at to find out where it goes
 GUIDES = (GROUND, SYMBOL)  # which may go on beyond the picture
 MOST_POINTS = 721  # of a trail
 SAME_PLACE = 1e-3  # of its size: what is as near has one label
@@ -68,8 +67,9 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
     view = view_of(mech, shown.q, "auto", box)
     level = view.flat and not _has_floor(seen, view.up)
     toward = view.toward if level else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
-    next_row = -view.up if level else -view.toward  # below, or behind
-    places = _beside_each_other(1 if shown.motion is None else len(shown.motion.q), box, view.right, next_row)
+    count = 1 if shown.motion is None else len(shown.motion.q)
+    aside, upright = (view.up, -view.toward) if level else (view.toward, view.up)  # rows are below, or behind
+    places = beside(count, math.ceil(math.sqrt(count)), box[1] - box[0], aside, upright)
     whole = np.array([(box[:, None] + places).reshape(-1, 3).min(0), (box[:, None] + places).reshape(-1, 3).max(0)])
     return {
         "title": title,
@@ -80,10 +80,10 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
         "struts": struts,
         "labels": _labels(shown, view.flat if labels is None else labels, most=None if labels else MOST_NAMES),
         "trails": _drawn(trails, seen.pin, meshes, data),
-        "coordinates": list(mech.coordinate_names("q")),
+        "coordinates": list(mech.coordinates.names("q")),
         "units": _units(mech),
         "quaternions": quaternions(mech),
-        "sliders": [] if mech.holonomic_rows.any() or shown.motion else _sliders(mech, shown.q, seen.size),
+        "sliders": [] if mech.constraints.holonomic_rows.any() or shown.motion else _sliders(mech, shown.q, seen.size),
         "q": _rounded(shown.q, 17),
         "box": _rounded(whole),
         "follow": box is not travelled,
@@ -206,22 +206,14 @@ def _labels(shown: Shown, wanted: bool, most: int | None) -> list[dict[str, Any]
     if not wanted or (shown.motion is not None and len(shown.motion.q) > 1):
         return []
     marks = Skeleton(shown.mech).at(shown.q)
-    placed = [(mark.name, k, mark.origin) for k, mark in enumerate(marks.joints)]
-    for loop, (_, moving) in zip(closing_joints(shown.mech), marks.loops, strict=True):
-        placed.append((loop.name, attachment(shown.mech, loop, "b")[0], moving.origin))
-    placed += [(name, link, place) for name, link, place in marks.named]
-    found: list[dict[str, Any]] = []
     poses = np.concatenate([marks.poses, np.eye(4)[None]])  # the last one is that of the ground, -1
-    for name, link, place in placed:
-        point = np.linalg.solve(poses[link], [*place, 1.0])[:3]
-        near = [one for one in found if np.linalg.norm(one["place"] - place) < SAME_PLACE * _size(marks)]
-        if near:
-            near[0]["name"] += f", {name}"
-        else:
-            found.append({"name": name, "link": link, "point": _rounded(point), "place": place})
-    if most is not None and len(found) > most:
+    named = together([one for one in marks.labels if one[1] is not None], SAME_PLACE * _size(marks))
+    if most is not None and len(named) > most:
         return []
-    return [{key: one[key] for key in ("name", "link", "point")} for one in found]
+    return [
+        {"name": name, "link": link, "point": _rounded(np.linalg.solve(poses[link], [*place, 1.0])[:3])}
+        for name, link, place in named
+    ]
 
 
 def _size(marks: Sketch) -> float:
@@ -237,11 +229,9 @@ def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray
     but for mechanisms that travel far, which are followed."""
     limited = [part for part in parts if not isinstance(part.shape, Plane) and (part.link, part.kind) != GUIDES]
     limited = limited or [part for part in parts if not isinstance(part.shape, Plane)]
-    corners = np.stack([_corners(part) for part in limited])  # (parts, 4, 8)
 
     def box(q: np.ndarray) -> np.ndarray:
-        placed = seen.placed(lw.link_poses(shown.mech, q), limited)
-        points = np.swapaxes((placed @ corners)[..., :3, :], -1, -2).reshape(-1, 3)
+        points = seen.corners(lw.link_poses(shown.mech, q), limited)
         return np.array([points.min(axis=0), points.max(axis=0)])
 
     first = box(shown.q)
@@ -281,23 +271,6 @@ def _travels(mech: lw.Mechanism) -> bool:
         roams = body.kind.is_free or sum(not step.turns for step in body.kind.steps) > 1
         endless, link = endless or slides or roams, body.parent
     return endless
-
-
-def _corners(part: Part) -> np.ndarray:
-    """(4, 8): of the box around a part in its own frame."""
-    vertices = part.shape.mesh().vertices
-    ends = np.array([vertices.min(axis=0), vertices.max(axis=0)])
-    return np.array([[ends[i, 0], ends[j, 1], ends[k, 2], 1.0] for i in (0, 1) for j in (0, 1) for k in (0, 1)]).T
-
-
-def _beside_each_other(count: int, box: np.ndarray, right: np.ndarray, next_row: np.ndarray) -> np.ndarray:
-    """(count, 3): where the members of a batch stand, in rows from left to right."""
-    width, depth, height = (
-        1.15 * float(np.abs(way) @ (box[1] - box[0])) for way in (right, next_row, np.cross(right, next_row))
-    )
-    depth = max(depth, 0.8 * height)  # so that those behind are not hidden
-    across = math.ceil(math.sqrt(count))
-    return np.array([(k % across) * width * right + (k // across) * depth * next_row for k in range(count)])
 
 
 def _grid(box: np.ndarray, reached: np.ndarray, up: np.ndarray) -> dict[str, Any]:
@@ -359,10 +332,7 @@ def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, A
         for k, number in enumerate(numbers):
             name = f"{body.joint} {number.name}".strip()
             if number.of != QUATERNION:
-                reach = math.pi if number.of == ANGLE else size if number.of == LENGTH else 1.0
-                lower, upper = body.limits.lower[k], body.limits.upper[k]
-                lower = lower if math.isfinite(lower) else q[start + k] - reach
-                upper = upper if math.isfinite(upper) else q[start + k] + reach
+                lower, upper = reach_of(mech, start + k, number.of, q[start + k], size)
                 sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, lower, upper, q[start + k]))
             elif k == 0 or numbers[k - 1].of != QUATERNION:
                 for axis, turn in enumerate(_rotation_vector(q[start + k : start + k + 4])):

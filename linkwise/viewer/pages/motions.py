@@ -11,7 +11,8 @@ import numpy as np
 
 import linkwise as lw
 
-from ..configurations import ROUND, Motion, one_configuration, paced, several_configurations
+from ..configurations import ROUND, Motion, one_configuration, paced
+from ..configurations import motions_of as _motions_of
 from ..coordinates import ANGLE, LENGTH, measure_of
 from ..scene import scene
 from ..skeleton import Skeleton
@@ -54,32 +55,14 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
         return Shown(found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), _told(found))
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
-    members, note = _members(mech, q, t)
+    members, count = _motions_of(mech, q, t, lambda number: range(min(number, MOST_MEMBERS)))
+    note = f"the first {MOST_MEMBERS} of {count} motions" if count > MOST_MEMBERS else ""
     start, end = float(members[0].t[0]), float(members[0].t[-1])
     count = min(MOST_FRAMES, 1 + max(1, math.ceil((end - start) * rate))) if end > start else 1
     times = np.linspace(start, end, count)
     configurations = np.stack([_continuous(one.mech, one.at(times)) for one in members])
     named = {} if members[0].timed else {"label": "along the path", "unit": ""}
     return Shown(members[0].mech, configurations[0, 0], Frames(configurations, start, end, **named), note)
-
-
-def _members(mech: Any, q: Any, t: Any) -> tuple[list[Motion], str]:
-    """The motions of a batch, one by one."""
-    if q is None:
-        batch = np.shape(getattr(mech, "q", ()))[1:-1]
-        if not batch:
-            return [several_configurations(mech, q, t)], ""
-        chosen = list(np.ndindex(*batch))
-        return [several_configurations(mech.member(*index)) for index in chosen[:MOST_MEMBERS]], _of(len(chosen))
-    values = np.asarray(q, dtype=float)
-    if values.ndim <= 2:
-        return [several_configurations(mech, q, t)], ""
-    rows = values.reshape(-1, *values.shape[-2:])
-    return [several_configurations(mech, one, t) for one in rows[:MOST_MEMBERS]], _of(len(rows))
-
-
-def _of(count: int) -> str:
-    return f"the first {MOST_MEMBERS} of {count} motions" if count > MOST_MEMBERS else ""
 
 
 def _continuous(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
@@ -106,11 +89,11 @@ def moved_along_its_range(shown: Shown) -> Shown:
     """A closed mechanism, whose joints depend on each other, in motion: along its range with one degree of freedom, one
     of its joints along the range of that with several.  Where nothing can be shown in motion, a note says why."""
     mech = shown.mech
-    if not mech.holonomic_rows.any():
+    if not mech.constraints.holonomic_rows.any():
         return shown  # wheels and blades constrain velocities alone: all positions are possible
-    if mech.waits_for_time:
+    if mech.constraints.waits_for_time:
         return replace(shown, note="its joints follow functions of time: save a motion to see it move")
-    if mech.is_nonholonomic:
+    if mech.constraints.is_nonholonomic:
         return replace(shown, note="where it rolls or glides depends on the way it takes: save a motion to see it move")
     count = int(lw.constraints.degrees_of_freedom(mech, shown.q))
     if count == 0:
@@ -138,7 +121,7 @@ def _told(found: lw.linkages.RangeOfMotion) -> str:
 
 def _driven(mech: lw.Mechanism) -> list[str]:
     """Joints of one coordinate: those with motors first, then those on the ground, those that rotate before others."""
-    motors = mech.actuated_joints or ()
+    motors = mech.metadata.actuated_joints or ()
     bodies = [body for body in mech.bodies if body.kind.nv == 1 and not body.mimic]
     bodies.sort(key=lambda body: (body.joint not in motors, body.parent >= 0, not _rotates(mech, body.joint)))
     return [body.joint for body in bodies]
@@ -152,7 +135,7 @@ def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     """(n, nq): configurations along the range of a joint; where nothing stops it, once around from q on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
-        within = bool(((q >= mech.q_lower) & (q <= mech.q_upper)).all())  # else limits are not looked at
+        within = bool(((q >= mech.limits.lower) & (q <= mech.limits.upper)).all())  # else limits are not looked at
         found = lw.linkages.range_of_motion(mech, joint, q, limits=within)
     path, ends = found.path.q, found.values[[0, -1]]
     if not np.isinf([found.lower, found.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
@@ -167,7 +150,7 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     """(n, nq): configurations while a joint that slides goes some way to either side, as far as loops and limits
     let it."""
     at, size = mech.q_index(joint), scene(mech, meshes=False).size
-    lower, upper = mech.q_lower[at][0], mech.q_upper[at][0]
+    lower, upper = mech.limits.lower[at][0], mech.limits.upper[at][0]
     sides = []
     for way in (-EXCURSION, EXCURSION):
         found = [q]

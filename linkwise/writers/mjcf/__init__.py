@@ -30,7 +30,9 @@ def written(mech: Mechanism, report: Report) -> str:
     root = element(None, "mujoco", model=mech.name)
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     fluid = Fluid(mech, report)
-    option = element(root, "option", gravity=mech.gravity, timestep=mech.timestep, **_set(mech), **fluid.option)
+    option = element(
+        root, "option", gravity=mech.gravity, timestep=mech.metadata.timestep, **_set(mech), **fluid.option
+    )
     if mech.annotations.neighbours_touch:
         element(option, "flag", filterparent="disable")
     bodies = Bodies(mech, report, fluid.axes)
@@ -45,9 +47,9 @@ def written(mech: Mechanism, report: Report) -> str:
     for body in mech.bodies:
         if min(body.limits.velocity) < math.inf:
             report.omit("velocity limit", body.joint)
-    for group in mech.groups:
+    for group in mech.metadata.groups:
         report.omit("group of joints", group)
-    idle = {kind: names for kind, names in mech.idle.items() if kind != "actuators"}
+    idle = {kind: names for kind, names in mech.forces.idle.items() if kind != "actuators"}
     if idle:
         report.remark("switched off here, and acting when read again", listed(idle))
     if [mech.bodies[i].joint for i in bodies.order] != list(mech.joint_names):
@@ -58,8 +60,8 @@ def written(mech: Mechanism, report: Report) -> str:
 def _set(mech: Mechanism) -> dict[str, object]:
     """Further options: the integrator, if it is not the usual one, and the group of what is switched off."""
     return {
-        "integrator": None if mech.integrator == USUAL_INTEGRATOR else mech.integrator,
-        "actuatorgroupdisable": SWITCHED_OFF if "actuators" in mech.idle else None,
+        "integrator": None if mech.metadata.integrator == USUAL_INTEGRATOR else mech.metadata.integrator,
+        "actuatorgroupdisable": SWITCHED_OFF if "actuators" in mech.forces.idle else None,
     }
 
 

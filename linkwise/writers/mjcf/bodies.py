@@ -12,9 +12,9 @@ import numpy as np
 
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Loop, Mechanism, Pose, Shape
-from linkwise.mechanism.acting import driven_by
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
+from linkwise.mechanism.forces import driven_by
 from linkwise.mechanism.poses import rotation_from_quaternion
 from linkwise.mechanism.welding import composed
 from linkwise.writers.report import Report
@@ -52,13 +52,13 @@ class Bodies:
         self._elements: dict[int, tuple[Element, Pose]] = {}  # of a body -> its element, and its frame in the link's
         self._sites: dict[str, tuple[int, Pose]] = {}
         self._names = {GROUND, WORLD, *mech.frames}
-        self.initial = {body.joint: mech.place(body.joint).positions(mech.initial) for body in mech.bodies}
+        self.initial = {body.joint: mech.coordinates.place(body.joint).positions(mech.initial) for body in mech.bodies}
 
     def write(self, world: Element) -> None:
         """Everything below ``<worldbody>``."""
         self._elements[-1] = (world, HERE)
         self._frames(-1, GROUND, WORLD)
-        for index, parent in enumerate(self.mech.parents):
+        for index, parent in enumerate(self.mech.tree.parents):
             if parent < 0:
                 self._body(index)
 
@@ -122,13 +122,13 @@ class Bodies:
                 self._report.remark("links without mass, by new names", f"{mech.bodies[link].link} ({expected})")
         self._elements[chain.links[-1]] = (made, chain.frame)
         self._frames(chain.links[-1], chain.name, last.link)
-        for child in mech.children[chain.links[-1]]:
+        for child in mech.tree.children[chain.links[-1]]:
             self._body(child)
 
     def _chain(self, index: int) -> Chain:
         links, mech = [index], self.mech
         while self._only_stands_between(links[-1]):
-            links.append(mech.children[links[-1]][0])
+            links.append(mech.tree.children[links[-1]][0])
         last = mech.bodies[links[-1]]
         base = last.link.removesuffix(f"/{last.joint}")  # as the reader calls the link of a joint that is elsewhere
         if base != last.link and base in mech.frames and mech.frames[base].body == links[-1]:
@@ -142,9 +142,9 @@ class Bodies:
     def _only_stands_between(self, index: int) -> bool:
         """Whether a link has neither mass nor anything fixed to it, and carries one other."""
         body, mech = self.mech.bodies[index], self.mech
-        if body.mass or body.inertia.any() or len(mech.children[index]) != 1 or body.kind.is_free:
+        if body.mass or body.inertia.any() or len(mech.tree.children[index]) != 1 or body.kind.is_free:
             return False
-        if mech.bodies[mech.children[index][0]].kind.is_free:
+        if mech.bodies[mech.tree.children[index][0]].kind.is_free:
             return False
         used = [frame.name for frame in mech.frames.values() if frame.body == index and frame.name != body.link]
         used += [shape.link for shape in mech.shapes if shape.placed(mech)[0] == index]

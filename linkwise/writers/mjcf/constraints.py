@@ -15,7 +15,7 @@ from linkwise.writers.xml import element
 
 def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
     """All constraints, exactly: MuJoCo's solver keeps them as well as its settings let it."""
-    if not (mech.loops or mech.mimic_joints):
+    if not (mech.loops or mech.coordinates.mimic_joints):
         return
     refuse_functions(mech, report)
     section = element(root, "equality")

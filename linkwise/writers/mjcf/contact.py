@@ -6,6 +6,7 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from linkwise.mechanism import Mechanism
+from linkwise.mechanism.contact import contact_defaults
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.writers.mjcf.bodies import HERE, TOUCHES_NOTHING, Bodies
 from linkwise.writers.report import Report
@@ -27,7 +28,7 @@ def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, report: Repor
     section = element(root, "contact") if mech.contact_pairs or mech.annotations.kept_apart else None
     for names in _kept_apart(mech, bodies, report):
         element(section, "exclude", body1=names[0], body2=names[1])
-    defaults = mech._contact_defaults
+    defaults = contact_defaults(mech)
     for pair in mech.contact_pairs:
         law = pair.law
         sliding = law.friction

@@ -16,10 +16,10 @@ SWITCHED_OFF = 1  # group of actuators
 
 def write_tendons(root: Element, mech: Mechanism) -> None:
     """Fixed tendons; the part of a length that is constant is taken from rest and limits instead."""
-    if not mech.tendons:
+    if not mech.forces.tendons:
         return
     section = element(root, "tendon")
-    for one in mech.tendons:
+    for one in mech.forces.tendons:
         rest = [x - one.offset for x in one.rest]
         if rest == [-1.0, -1.0]:  # which stands for a length that is not given
             rest[0] = math.nextafter(-1.0, -2.0)
@@ -43,7 +43,7 @@ def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Repo
     """Every actuator as ``<general>``."""
     actuators = [one for one in mech.elements if isinstance(one, Actuator)]
     section = element(root, "actuator") if actuators else None
-    offsets = {one.name: one.offset for one in mech.tendons}
+    offsets = {one.name: one.offset for one in mech.forces.tendons}
     for one in actuators:
         offset = one.gear[0] * offsets[one.target] if one.transmission == "tendon" else 0.0
         gain, bias = ((p[0] + p[1] * offset, *p[1:]) for p in (one.gain, one.bias))
@@ -60,7 +60,7 @@ def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Repo
             section,
             "general",
             name=one.name,
-            group=None if mech.acts("actuators", one.name) else SWITCHED_OFF,
+            group=None if mech.forces.acts("actuators", one.name) else SWITCHED_OFF,
             gear=one.gear,
             gaintype="affine" if any(gain[1:]) else "fixed",
             gainprm=gain,

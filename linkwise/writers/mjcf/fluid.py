@@ -96,7 +96,7 @@ class Fluid:
         for shape in mech.shapes:
             if shape.kind != PLANE:
                 yield shape.name, shape.kind, shape.size, *shape.placed(mech)
-        for look in mech.looks:
+        for look in mech.metadata.looks:
             if look.kind not in (PLANE, MESH):
                 frame = mech.frame(look.link)
                 yield (

@@ -26,7 +26,7 @@ def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> Non
         qpos: list[float] = []
         qvel: list[float] = []
         for index in order:
-            body, place = mech.bodies[index], mech.place(mech.bodies[index].joint)
+            body, place = mech.bodies[index], mech.coordinates.place(mech.bodies[index].joint)
             own, rates = place.positions(q), np.array(velocities.get(body.joint, (0.0,) * body.kind.nv))
             if body.mimic:
                 rates = place.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))

@@ -22,13 +22,13 @@ _FORMATS = (".stl", ".obj", ".msh")  # of meshes that MuJoCo reads
 
 def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
     """A geom for each look; one that a shape says too is that shape's geom.  Other shapes are not seen then."""
-    if not mech.looks:
+    if not mech.metadata.looks:
         return
     geoms = {one.get("name", ""): one for one in root.iter("geom")}
     for one in geoms.values():
         one.set("group", str(TOUCHING))
     shapes, assets, taken = {shape.name: shape for shape in mech.shapes}, _Assets(root, report), set(geoms)
-    for look in mech.looks:
+    for look in mech.metadata.looks:
         shape = shapes.get(look.name)
         if shape is not None and _is_same(mech, look, shape):
             _show(geoms[look.name], look)

@@ -79,7 +79,7 @@ def test_propagation_is_the_identity_and_a_shift_where_a_link_is_on_the_way(mech
     blocks = N_l.reshape(STATES, mech.n_links, 6, mech.n_links, 6).swapaxes(2, 3)
     for i in range(mech.n_links):
         for j in range(mech.n_links):
-            block, on_the_way = blocks[:, i, j].copy(), j in mech.path(i)
+            block, on_the_way = blocks[:, i, j].copy(), j in mech.tree.path(i)
             if on_the_way and i != j:
                 lever = block[:, 3:, :3].copy()
                 np.testing.assert_array_equal(lever, -transposed(lever))
@@ -148,7 +148,7 @@ def test_forces_are_the_projected_wrenches(mech):
 @every_tree
 def test_weights_as_wrenches_are_the_gravity_forces(mech):
     q, *_ = states(mech)
-    weights = np.concatenate([np.zeros((mech.n_links, 3)), mech.masses[:, None] * mech.gravity], axis=1)
+    weights = np.concatenate([np.zeros((mech.n_links, 3)), mech.parameters.masses[:, None] * mech.gravity], axis=1)
     same(lw.formulations.denoc.forces(mech, q, weights), -lw.gravity_force(mech, q))
 
 
@@ -184,10 +184,10 @@ def test_dynamics_agree_with_the_rest_of_the_library_and_undo_each_other(mech):
 
 def depth_first(mech):
     """The same arm with every branch declared in one go, the order that Pinocchio needs."""
-    order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.parents[i] < 0]
+    order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.tree.parents[i] < 0]
     while waiting:
         order.append(waiting.pop())
-        waiting += reversed(mech.children[order[-1]])
+        waiting += reversed(mech.tree.children[order[-1]])
     return rebuilt(mech, order)
 
 
@@ -259,10 +259,12 @@ def test_public_functions_compile_as_themselves_and_take_parameters():
     )
     heavier = lw.compile(lw.formulations.denoc.coriolis_matrix, mech, parameters=("mass", "com"))
     com = np.array([body.com for body in mech.bodies])
-    same(heavier(q, v, mech.masses, com), lw.formulations.denoc.coriolis_matrix(mech, q, v))
+    same(heavier(q, v, mech.parameters.masses, com), lw.formulations.denoc.coriolis_matrix(mech, q, v))
     inertia = np.array([body.inertia for body in mech.bodies])
     all_inputs = lw.compile(lw.formulations.denoc.udu, mech, parameters=("mass", "com", "inertia"))
-    same(all_inputs(q, 2.0 * mech.masses, com, 2.0 * inertia)[1], 2.0 * lw.formulations.denoc.udu(mech, q)[1])
+    same(
+        all_inputs(q, 2.0 * mech.parameters.masses, com, 2.0 * inertia)[1], 2.0 * lw.formulations.denoc.udu(mech, q)[1]
+    )
 
 
 def test_one_state_and_empty_batches():

@@ -27,7 +27,7 @@ class Gaussian:
 
     def beyond(self, i: int) -> list[int]:
         """All links that link i carries."""
-        return [j for j in range(self.mech.n_links) if j != i and i in self.mech.path(j)]
+        return [j for j in range(self.mech.n_links) if j != i and i in self.mech.tree.path(j)]
 
     def given(self, rows: list[int], measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n_links, 6) and covariance of all forces, given some joint forces, of zero mean before."""

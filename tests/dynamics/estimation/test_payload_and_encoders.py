@@ -52,13 +52,13 @@ def test_what_acts_is_accounted_for(arm):
     """Damping acts besides motors, and motors are not counted twice."""
     link, rng = arm.link_names[-1], np.random.default_rng(5)
     motor = lw.forces.Actuator("motor", arm.joint_names[0], gain=(3.0,), bias=(1.0, -2.0, -3.0))
-    damped = arm.with_damping(dict.fromkeys(arm.joint_names, 1.5)).with_elements(motor)
+    damped = arm.parameters.with_damping(dict.fromkeys(arm.joint_names, 1.5)).with_elements(motor)
     q, v, a, tau = measured(arm, arm.with_payload(link, 1.5, (0.02, -0.03, 0.2)), rng, 20, noisy=False)
     tau = tau + 1.5 * v
     found = estimate_payload(damped, q, v, a, tau, link, NOISE)
     close(np.array([found.mass, *found.com]), (1.5, 0.02, -0.03, 0.2), 1e-8)
-    assert found.mechanism.acting == damped.acting
-    light = arm.with_damping(dict.fromkeys(arm.joint_names, 1.0))
+    assert found.mechanism.forces.active == damped.forces.active
+    light = arm.parameters.with_damping(dict.fromkeys(arm.joint_names, 1.0))
     other = estimate_payload(damped, q, v, a, tau - 0.5 * v, link, NOISE, passive=lw.forces.Passive.of(light))
     close(other.parameters, found.parameters, 1e-8)
     blind = estimate_payload(damped, q, v, a, tau, link, NOISE, passive=lw.forces.Passive())

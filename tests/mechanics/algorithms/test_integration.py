@@ -18,9 +18,9 @@ from linkwise.mechanics.recursions.tree import build_tree
 from linkwise.mechanism import MechanismError
 from linkwise.mechanism.library import EVERY_KIND
 from linkwise.motion import integrators
+from linkwise.motion.forces import Forces
 from linkwise.motion.singular import SingularPositions
 from linkwise.motion.system import FullState, Manifold
-from linkwise.simulation.forces import Forces
 from tests.mechanics.joints.test_joints import every_kind
 from tests.physics.test_mimic import tied_and_free
 

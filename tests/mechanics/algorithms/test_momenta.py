@@ -69,7 +69,9 @@ def test_a_form_that_is_unknown():
 
 def test_mimic_joints_and_rotors():
     tied, *_ = tied_and_free(3)
-    tied = tied.with_armature({joint: 0.3 for joint in tied.joint_names if joint not in tied.mimic_joints})
+    tied = tied.parameters.with_armature(
+        {joint: 0.3 for joint in tied.joint_names if joint not in tied.coordinates.mimic_joints}
+    )
     check_motion(Model(tied))
 
 

@@ -41,7 +41,7 @@ def planar_tree(parents=TREE, rotors: bool = True, against: int | None = None) -
             (before.T @ orientations[i], rng.normal(size=3)),
         )
     mech = builder.build("planar_tree", rng.normal(size=3) * 5.0)
-    return mech.with_armature({joint: 0.3 for joint in mech.joint_names}) if rotors else mech
+    return mech.parameters.with_armature({joint: 0.3 for joint in mech.joint_names}) if rotors else mech
 
 
 def check(mech: lw.Mechanism, inputs=None, **options) -> None:

@@ -101,7 +101,7 @@ def test_parameters_are_inputs_as_in_other_kernels():
     mech = lw.mechanisms.planar_arm(2)
     q, v, tau, _ = states(mech)
     kernel = lw.compile("rk4_step_derivatives", mech, target="numpy", parameters=("mass",))
-    heavier = mech.masses * 1.2
+    heavier = mech.parameters.masses * 1.2
     scaled = lw.compile("rk4_step", mech, target="numpy", parameters=("mass",))
     agree(
         kernel(q, v, tau, 0.05, heavier),

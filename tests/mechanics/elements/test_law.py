@@ -11,7 +11,7 @@ import linkwise as lw
 from linkwise.dynamics.resolved import Resolved
 from linkwise.mechanics.elements.law import Acting, ForceLaw
 from linkwise.mechanics.spatial import Force, Vector3
-from linkwise.simulation.steps import OneStep
+from linkwise.motion.step import Step
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def test_compiled_steps_evaluate_laws_in_every_stage(method):
     mech = mech.with_frame("tip", mech.link_names[-1], (np.eye(3), (0.1, 0.2, 0.3)))
     law, (q, v) = Wind("tip", mech.joint_names[1]), lw.random_state(mech, np.random.default_rng(5))
     tau, u, w, h, n = np.ones(mech.nv), np.array([2.0]), np.array([0.7]), 0.02, mech.nv
-    step = OneStep(method, Acting((law,)), ("ctrl", "activation"))(mech)
+    step = Step(method, Acting((law,)), ("ctrl", "activation"))(mech)
     found = step(q, v, tau, h, u, w)
 
     def rates(x):

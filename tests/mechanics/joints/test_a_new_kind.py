@@ -113,7 +113,7 @@ KINDS = [Cam((1.0, 2.0, 0.5), 0.07), Pivot((0.3, 0.0, 1.0))]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_simulated(kind):
-    mech = arm(kind).with_damping(drive=[0.0] * kind.nv)
+    mech = arm(kind).parameters.with_damping(drive=[0.0] * kind.nv)
     motion = lw.simulate(mech, [0.1] * mech.nq, [0.3] * mech.nv, 0.2)
     assert np.ptp(motion.energy) < 1e-6
 

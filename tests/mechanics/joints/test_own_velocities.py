@@ -29,8 +29,12 @@ def states(seed: int, shape: tuple[int, ...] = ()) -> tuple[np.ndarray, np.ndarr
 def test_what_the_joint_and_the_mechanism_say():
     joint = BodyPlanar()
     assert joint.nq == joint.nv and not joint.rates_are_velocities and not joint.steps_commute
-    assert not OWN.rates_are_velocities and not OWN.steps_commute
-    assert PLAIN.rates_are_velocities and PLAIN.steps_commute and not PLAIN.structure_constants.any()
+    assert not OWN.coordinates.rates_are_velocities and not OWN.coordinates.steps_commute
+    assert (
+        PLAIN.coordinates.rates_are_velocities
+        and PLAIN.coordinates.steps_commute
+        and not PLAIN.coordinates.structure_constants.any()
+    )
     # [E_x, E_turn] = -E_y, [E_y, E_turn] = E_x
     np.testing.assert_array_equal(joint.structure_constants[0, 2], [0.0, -1.0, 0.0])
     np.testing.assert_array_equal(joint.structure_constants[1, 2], [1.0, 0.0, 0.0])
@@ -190,7 +194,7 @@ def hinged(joint: lw.Revolute) -> lw.Builder:
 
 def test_steps_that_commute_without_being_changes_of_coordinates():
     mech, plain = hinged(Geared((1.0, 0.0, 0.0))).build(), hinged(lw.Revolute((1.0, 0.0, 0.0))).build()
-    assert mech.steps_commute and not mech.rates_are_velocities
+    assert mech.coordinates.steps_commute and not mech.coordinates.rates_are_velocities
     found, expected = lw.simulate(mech, [0.3], [1.0], 0.5), lw.simulate(plain, [0.3], [0.5], 0.5)
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-8)
     np.testing.assert_allclose(found.v[-1], 2.0 * expected.v[-1], atol=1e-8)

@@ -59,7 +59,7 @@ class Generator:
 
     def __init__(self, rng: np.random.Generator, mech: lw.Mechanism) -> None:
         self.rng = rng
-        self.frames = mech.frame_names[1:]
+        self.frames = tuple(mech.frames)[1:]
         self.movable = [f for f in self.frames if _moves_freely(mech, f)]
         self.vectors = 0
         self.rates = op.joint_vector("rates")
@@ -217,7 +217,9 @@ class StackedVectors(StackedOperators):
 
     def bias_g(self, rates: None) -> np.ndarray:
         up = np.array([0.0, 0.0, 0.0, *(-np.array(self.mech.gravity))])
-        parts = [t.T @ up if p < 0 else np.zeros(6) for t, p in zip(self.transfers, self.mech.parents, strict=True)]
+        parts = [
+            t.T @ up if p < 0 else np.zeros(6) for t, p in zip(self.transfers, self.mech.tree.parents, strict=True)
+        ]
         return np.concatenate(parts)
 
     def size_of_terms(self, expression: Expression) -> float:

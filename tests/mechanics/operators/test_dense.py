@@ -61,7 +61,7 @@ def test_link_velocities(mech):
 @every_tree
 def test_jacobian_of_every_frame(mech):
     q, _ = state(mech)
-    for frame in mech.frame_names[1:]:
+    for frame in tuple(mech.frames)[1:]:
         same(op.dense(op.B(frame).T @ op.phi.T @ op.H.T, mech, q), lw.jacobian(mech, q, frame))
 
 
@@ -88,7 +88,7 @@ def test_a_motion_of_one_frame():
     q, _ = state(mech)
     rng = np.random.default_rng(1)
     poses = lw.link_poses(mech, q)
-    for frame in mech.frame_names[1:]:
+    for frame in tuple(mech.frames)[1:]:
         body = mech.frame(frame).body
         omega, velocity, moment, force = rng.normal(size=(4, 3))
         relative = np.linalg.solve(poses[body], lw.frame_pose(mech, q, frame))
@@ -133,7 +133,7 @@ def test_forces_are_carried_to_the_parents_frame():
     rng = np.random.default_rng(0)
     poses = lw.link_poses(mech, q)
     shift = op.dense(op.E_phi, mech, q)
-    for child, parent in enumerate(mech.parents):
+    for child, parent in enumerate(mech.tree.parents):
         if parent < 0:
             continue
         moment, force = rng.normal(size=(2, 3))
@@ -238,10 +238,10 @@ def test_composite_inertias_mobilities_and_block_inverses(mech):
     rigid = np.linalg.multi_dot([stacked.phi, stacked.M, stacked.phi.T])
     propagation = stacked.phi - np.eye(6 * mech.n_links)
     same(stacked.C + propagation @ stacked.C + stacked.C @ propagation.T, rigid)
-    roots = [link for link, parent in enumerate(mech.parents) if parent < 0]
-    same(sum(stacked.C[6 * root + 5, 6 * root + 5] for root in roots), np.sum(mech.masses))
+    roots = [link for link, parent in enumerate(mech.tree.parents) if parent < 0]
+    same(sum(stacked.C[6 * root + 5, 6 * root + 5] for root in roots), np.sum(mech.parameters.masses))
     motions = stacked.phi.T @ stacked.H.T
     same(stacked.Omega, motions @ lw.mass_matrix_inverse(mech, q) @ motions.T, 1e-9)
-    for block_diagonal in ("D", "P", "M") if mech.masses.all() else ("D", "P"):
+    for block_diagonal in ("D", "P", "M") if mech.parameters.masses.all() else ("D", "P"):
         product = getattr(stacked, block_diagonal) @ getattr(stacked, f"{block_diagonal}_inv")
         same(product, np.eye(len(product)), 1e-9)

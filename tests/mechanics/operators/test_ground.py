@@ -59,7 +59,7 @@ def test_forces_are_moved_to_the_worlds_origin(mech):
     q, _ = lw.random_state(mech, np.random.default_rng(7))
     forces, poses = np.random.default_rng(1).normal(size=(mech.n_links, 6)), lw.link_poses(mech, q)
     total = np.zeros(6)
-    for pose, parent, (moment, force) in zip(poses, mech.parents, forces.reshape(-1, 2, 3), strict=True):
+    for pose, parent, (moment, force) in zip(poses, mech.tree.parents, forces.reshape(-1, 2, 3), strict=True):
         if parent < 0:
             turned = pose[:3, :3] @ force
             total += [*(pose[:3, :3] @ moment + np.cross(pose[:3, 3], turned)), *turned]

@@ -53,7 +53,7 @@ def test_the_trees_can_tell():
     """Some joints have rotors, some links carry two others."""
     assert any(any(body.armature) for mech in TREES for body in mech.bodies)
     assert not any(any(body.armature) for mech in LIGHT_TREES for body in mech.bodies)
-    assert any(len(children) > 1 for mech in TREES for children in mech.children)
+    assert any(len(children) > 1 for mech in TREES for children in mech.tree.children)
 
 
 @pytest.mark.parametrize("rule", identities.INVERSES, ids=lambda rule: str(rule.left))

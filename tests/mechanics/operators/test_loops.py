@@ -168,7 +168,7 @@ def test_a_joint_that_carries_both_sides_is_left_out():
     """Its column is zero as a number, and costs nothing as code."""
     mech, q = two_loops(21, 3, floating=True)
     first = with_loops(mech, mech.loops[0])
-    one, other = (mech.path(mech.frame(side).body) for side in (first.loops[0].link_a, first.loops[0].link_b))
+    one, other = (mech.tree.path(mech.frame(side).body) for side in (first.loops[0].link_a, first.loops[0].link_b))
     shared = set(one) & set(other)
     assert shared
     kernel = lw.compile(G, first, target="numpy")

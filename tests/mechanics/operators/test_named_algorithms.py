@@ -168,7 +168,7 @@ def test_link_accelerations_as_an_inertial_observer_sees_them(mech):
 @every_tree
 def test_jacobians_of_all_frames(mech):
     q, v, _, _ = state(mech)
-    for frame in mech.frame_names[1:]:
+    for frame in tuple(mech.frames)[1:]:
         pose = compiled("frame_pose", mech, link=frame)(q)
         turn, place = pose[:3, :3], pose[:3, 3]
         own = op.dense(op.B(frame).T @ op.phi.T @ op.H.T, mech, q)
@@ -197,7 +197,7 @@ def test_operational_inertia_costs_in_proportion_to_the_way_to_the_link():
 @every_tree
 def test_operational_inertia(mech):
     q, *_ = state(mech)
-    for frame in mech.frame_names[1:]:
+    for frame in tuple(mech.frames)[1:]:
         jacobian = op.dense(ex.jacobian(mech, frame), mech, q)
         mobility = jacobian @ np.linalg.solve(op.dense(ex.MASS_MATRIX, mech, q), jacobian.T)
         if np.linalg.cond(mobility) < 1e8:

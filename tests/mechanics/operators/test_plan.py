@@ -98,7 +98,7 @@ def test_what_is_printed_is_what_ran(name, where):
         assert "Level 3" in plan or any(reason in plan for reason in reasons(VARIANTS[name]))
         ran += 1
     algorithm = VARIANTS[name]
-    refused = mech.mimic_joints and any(part in name for part in ESTIMATION)
+    refused = mech.coordinates.mimic_joints and any(part in name for part in ESTIMATION)
     refused = (
         refused
         or (mech.loops and not algorithm.requires.constraints)

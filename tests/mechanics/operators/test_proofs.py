@@ -198,7 +198,7 @@ def test_every_step_of_a_reduction_is_true(seed):
     expression, words = random_words(rng)
     mech = TREES[0]
     at = StackedVectors(mech, lw.random_state(mech, rng)[0], {})
-    if any(isinstance(part, Operator) and part.link not in ("", *mech.frame_names) for part in expression.walk()):
+    if any(isinstance(part, Operator) and part.link not in ("", *mech.frames) for part in expression.walk()):
         return
     expected = at.matrix(expression)
     for rule, after in laws_of(LAWS).reduction(words):
@@ -249,13 +249,13 @@ def test_the_papers_joints_have_no_rotors(left, right, with_rotors):
     general = proof.with_rotors
     assert general.holds is True and general.armature is True
     assert f"\n  with rotors: {op.prove(*with_rotors)}".startswith(str(proof)[str(proof).index("\n  with rotors: ") :])
-    mech = TREES[0].with_armature({body.joint: [0.3] * body.kind.nv for body in TREES[0].bodies})
+    mech = TREES[0].parameters.with_armature({body.joint: [0.3] * body.kind.nv for body in TREES[0].bodies})
     q = lw.random_state(mech, np.random.default_rng(3))[0]
     at = {"x": np.linspace(1.0, 2.0, mech.nv)}
     sides = [op.dense(side, mech, q, at) for side in (general.left, general.right)]
     np.testing.assert_allclose(*sides, rtol=0, atol=1e-9 * np.abs(sides[0]).max())
     refuted = op.prove(left, right, armature=True)
-    assert refuted.holds is False and refuted.counterexample.mechanism.armature.any()
+    assert refuted.holds is False and refuted.counterexample.mechanism.parameters.armature.any()
     assert refuted.holds_without_rotors
     assert "\n  holds where no joint has a rotor (armature=False)\n  with rotors: " in str(refuted)
 
@@ -268,7 +268,7 @@ def test_what_names_rotors_is_about_mechanisms_with_rotors():
     nothing = op.prove(op.R, 0.0 * op.R)
     assert nothing.holds is False and nothing.holds_without_rotors and nothing.with_rotors is None
     wrong = op.prove(op.H @ op.phi @ op.G, WHITENING)
-    assert wrong.holds is False and not wrong.counterexample.mechanism.armature.any()
+    assert wrong.holds is False and not wrong.counterexample.mechanism.parameters.armature.any()
     assert wrong.with_rotors is None and "with rotors" not in str(wrong)
     everywhere = op.prove(WHITENING @ op.H @ op.phi, op.H @ op.psi, armature=False)
     assert everywhere.holds is True and everywhere.with_rotors.armature and "with rotors" not in str(everywhere)

@@ -98,7 +98,9 @@ def test_what_is_known_without_rotors_only():
     with pytest.raises(lw.MechanismError, match="known only without rotor inertias"):
         forgetful.simplify(lw.mechanisms.puma560())
     light = lw.mechanisms.stanford_arm()
-    assert not light.armature.any() and operations(forgetful, light) < operations(forgetful, light, simplify=False)
+    assert not light.parameters.armature.any() and operations(forgetful, light) < operations(
+        forgetful, light, simplify=False
+    )
     assert forgetful.simplify(light) != forgetful
 
 

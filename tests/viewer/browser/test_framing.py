@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.viewer.browser.framing import ASPECT, FIELD, beside, camera, frame, points_of, viewpoint
 from linkwise.viewer.browser.player import clip_of
 from linkwise.viewer.browser.session import Session
+from linkwise.viewer.framing import ASPECT, FIELD, beside, camera, frame, points_of, viewpoint
 
 SIZES = {"planar_arm": (3,), "chain": (6,), "random_tree": (8, 3), "n_four_bar": (3,), "four_bar_branches": (2,)}
 NAMES = [name for name, made in inspect.getmembers(lw.mechanisms, inspect.isfunction)]

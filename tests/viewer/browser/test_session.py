@@ -129,7 +129,7 @@ def test_an_arm_is_dragged_within_its_limits(arm):
     assert reached.distance < 1e-5 and session.status == ""
     for _ in range(40):  # far away: stretched towards it, and within limits
         session.drag(hand, np.array([-50.0, 20.0, 0.0]))
-    assert arm.q_lower[1] <= session.q[1] <= arm.q_upper[1] and "out of reach" in session.status
+    assert arm.limits.lower[1] <= session.q[1] <= arm.limits.upper[1] and "out of reach" in session.status
     away = hand.position(arm, session.q)
     assert away @ (-50.0, 20.0, 0.0) > 0.9 * np.linalg.norm(away) * np.hypot(50.0, 20.0)
 
@@ -210,7 +210,7 @@ def test_velocities_and_forces_are_arrows_in_the_world(arm):
     q, v = np.array([0.3, 0.5, -0.4]), np.array([1.0, -0.5, 0.7])
     arrows = overlays.velocity_arrows(arm, q, v)
     ahead = lw.link_poses(arm, q + 1e-6 * v) - lw.link_poses(arm, q - 1e-6 * v)
-    for k, com in enumerate(arm.coms):
+    for k, com in enumerate(arm.parameters.coms):
         np.testing.assert_allclose(arrows[k, 1] - arrows[k, 0], (ahead[k] @ np.append(com, 1.0))[:3] / 2e-6, atol=1e-6)
     wrenches = np.zeros((3, 6))
     wrenches[2, 3:] = lw.link_poses(arm, q)[2][:3, :3].T @ (0.0, 5.0, 0.0)
@@ -248,7 +248,7 @@ def test_a_live_simulation_is_that_of_rollouts_and_follows_the_hand(arm):
     live.pull = (hand, wanted)
     force = live.wrenches()[2]
     np.testing.assert_allclose(force[:3], np.cross(hand.point, force[3:]), atol=1e-9)
-    free = arm.with_gravity((0.0, 0.0, 0.0)).with_damping(0.5)
+    free = arm.with_gravity((0.0, 0.0, 0.0)).parameters.with_damping(0.5)
     pulled, wanted = Live(free, q), hand.position(arm, q) - [0.4, 0.1, 0.0]
     pulled.pull = (hand, wanted)
     for _ in range(100):

@@ -135,7 +135,8 @@ def test_springs_of_a_motion_are_drawn_with_it(opened):
     viewer = opened(motion)
     for t in (0.0, 0.3):
         viewer.seek(t)
-        lines = np.reshape(viewer.stage._overlays["elements"].points, (-1, 3))
+        rings = np.reshape(viewer.stage._overlays["elements"].vertices, (-1, 6, 3))  # around the ends of thin tubes
+        lines = rings.mean(axis=1)
         q = motion.at(t)[0]
         for point in ((0.5, 0.0, 0.0), lw.frame_pose(mech, q, "pole")[:3] @ (0.0, 0.0, 0.5, 1.0), (q[0], 0.0, 0.0)):
             assert np.linalg.norm(lines - point, axis=1).min() < 1e-6

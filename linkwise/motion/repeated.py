@@ -16,13 +16,12 @@ import numpy as np
 
 from ..compiler.ir.program import Array
 from ..compiler.store import stored
-from ..mechanics.elements.law import Acting
 from ..mechanism import Mechanism
 from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
-from ..motion.checks import warn_of_starts_beyond_limits, warn_of_starts_in_penetration
-from .rollout_inputs import CONFIGURATIONS, by_step
-from .rollout_records import apart_from, look_at_records, results_of, returned, started
-from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, warn_of_long_steps
+from .arguments import CONFIGURATIONS, by_step
+from .checks import warn_of_starts_beyond_limits, warn_of_starts_in_penetration
+from .records import apart_from, look_at_records, results_of, returned, started
+from .step import ACTIVATION, FEEDBACK, GAIN, PER_STEP, Step, warn_of_long_steps
 
 KEPT = "repeated rollouts"
 MOST = 64  # kept with a mechanism; then all are forgotten, as steps of ever new lengths would fill the memory
@@ -86,16 +85,14 @@ class RepeatedRollout:
     batch: tuple[int, ...]
     shapes: list[tuple[int, ...]]
     dtype: np.dtype
-    method: str
-    acting: Acting
-    steps: int
-    every: int
-    final_only: bool
+    step: Step
+    kept: Any  # which states are: ``Kept``
     turns: bool  # whether some coordinates are quaternions, whose lengths are checked
     limited: bool  # whether limits of joints act
 
     def __call__(self, mech: Mechanism, given: tuple[Any, ...], out: Any, with_activation: bool) -> Any:
         arrays: list[np.ndarray] = []
+        steps, every = self.kept.steps, self.kept.every
         for array, source in zip(self.inputs, self.sources, strict=True):
             if not isinstance(source, int):
                 arrays.append(source)
@@ -103,26 +100,26 @@ class RepeatedRollout:
             x = given[source]
             if self.turns and array.name in CONFIGURATIONS:
                 x = with_unit_quaternions(mech, CONFIGURATIONS[array.name], x)
-            arrays.append(by_step(x, len(array.shape), self.steps, self.every) if array.name in PER_STEP else x)
+            arrays.append(by_step(x, len(array.shape), steps, every) if array.name in PER_STEP else x)
         if out is not None:
             arrays = apart_from(out, arrays)
-        if self.acting.laws:
+        if self.step.acting.laws:
             dt = next(x for array, x in zip(self.inputs, arrays, strict=True) if array.name == "dt")
-            warn_of_long_steps(mech, self.method, self.acting, dt)
+            warn_of_long_steps(mech, self.step, dt)
         if self.limited:
             warn_of_starts_beyond_limits(mech, arrays[0])
-        if self.steps >= MANY_STEPS and mech.contact_pairs:
+        if steps >= MANY_STEPS and mech.contact_pairs:
             warn_of_starts_in_penetration(mech, arrays[0])
         initial = arrays[:2]
         if len(self.shapes) > 2:
             initial += [x for array, x in zip(self.inputs, arrays, strict=True) if array.name == ACTIVATION]
         found = results_of(out, self.shapes, self.dtype)
-        kept = started(initial, found, self.steps, self.final_only)
-        if self.steps:
+        kept = started(initial, found, steps, self.kept.final_only)
+        if steps:
             with np.errstate(all="ignore"):  # what is lost is told below, once
                 self.run(*arrays, out=tuple(kept))
             named = dict(zip(self.inputs, arrays, strict=True))
-            look_at_records(mech, self.method, self.acting, named, self.batch, kept, self.every)
+            look_at_records(mech, self.step, named, self.batch, kept, every)
         return returned(found, with_activation)
 
 
@@ -154,6 +151,6 @@ def remember(
     found |= {
         "dtype": next(iter(named.values())).dtype,
         "turns": has_quaternions(mech),
-        "limited": bool(mech.acting.get("limits")),
+        "limited": bool(mech.forces.active.get("limits")),
     }
     known[key] = RepeatedRollout(run, tuple(named), sources, **found)

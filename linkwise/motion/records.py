@@ -10,11 +10,9 @@ import numpy as np
 
 from ..compiler.ir.program import Array
 from ..compiler.kernel import KernelError
-from ..mechanics.elements.law import Acting
-from ..mechanism import Mechanism
-from ..motion.checks import warn_of_creep, warn_of_slip_in_rollout
-from .closed_rollouts import finite_states, warn_first
-from .steps import PER_STEP, fixed_steps
+from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from .checks import warn_of_creep, warn_of_slip_in_rollout
+from .step import PER_STEP, Step
 
 
 def started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
@@ -49,32 +47,55 @@ def no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") ->
     return f"rollout: out must be a tuple of {count} writable arrays{where} of dtype {dtype}, shapes {needed}{last}"
 
 
+def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
+    """(...): whether all numbers of a state are."""
+    return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
+
+
+def warn_first(ended: np.ndarray, dt: np.ndarray, what: str, advice: str, within: int = 1) -> None:
+    """Warn of the first state of a batch of which something became true: ``ended`` (...) says after how many steps,
+    -1 where it never did; in one of the last ``within`` of them, where states between were not looked at."""
+    if not (ended >= 0).any():
+        return
+    times = np.where(ended >= 0, ended * np.abs(dt), np.inf)
+    state = tuple(map(int, np.unravel_index(np.argmin(times), times.shape)))
+    whose = f"in state {state}, " if state else ""
+    others = f" ({int((ended >= 0).sum())} of {times.size} states)" if state else ""
+    before, time = (float(((ended - steps) * dt)[state]) + 0.0 for steps in (within, 0))  # no negative zero
+    when = f"first {whose}at t = {time:.6g} s"
+    if within > 1:
+        when = f"{whose}between t = {before:.6g} s and {time:.6g} s"
+    warn_caller(f"rollout: {what}, {when}{others}: {advice}", MechanismWarning)
+
+
 def warn_of_lost(
     mech: Mechanism,
-    method: str,
+    step: Step,
     given: Mapping[Array, np.ndarray],
     batch: tuple[int, ...],
     records: Sequence[np.ndarray],
     every: int,
-) -> None:
-    """Where numbers that are finite have led to some that are not, which stay so: the last record tells."""
+) -> np.ndarray:
+    """Where numbers that are finite have led to some that are not, which stay so: the last record tells.  Returns the
+    step by which they did, 0 where they did not."""
     finite = np.isfinite(records[1][..., -1, :])
     if finite.all():
-        return
-    lost = ~finite.all(axis=-1)
+        return np.zeros(batch, int)
+    method, lost = step.name, ~finite.all(axis=-1)
     inputs = with_batch({array: x for array, x in given.items() if array.name != "numbers"}, batch)
     lost &= finite_states(batch, *inputs.values())
-    first = np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1)
+    first = (np.argmin(np.isfinite(records[1]).all(axis=-1), axis=-1) + 1) * every
     stiff = "where damping, friction or stops of joints, or kd of lw.control.joint_feedback, are stiff"
     other_method = "" if method == "semi_implicit" else f"method='semi_implicit' {stiff}, "
     warn_first(
-        np.where(lost, (first + 1) * every, -1),
+        np.where(lost, first, -1),
         inputs["dt"],
         f"steps of {method!r} are too long for the motion of mechanism {mech.name!r}, whose velocities grew beyond all "
         "numbers",
         f"take smaller steps, {other_method}or lw.simulate with method='radau'",
         every,
     )
+    return np.where(lost, first, 0)
 
 
 def with_batch(given: Mapping[Array, np.ndarray], batch: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -111,21 +132,23 @@ def _share_memory(x: Any, others: Iterable[np.ndarray]) -> bool:
 
 def look_at_records(
     mech: Mechanism,
-    method: str,
-    acting: Acting,
+    step: Step,
     named: Mapping[Array, np.ndarray],
     batch: tuple[int, ...],
     kept: Sequence[np.ndarray],
     every: int,
     friction_is_known: bool = True,
-) -> None:
-    """Tell of motions that are lost, and of friction that steps cannot follow."""
+) -> np.ndarray:
+    """Warn of motions that are lost, and of friction that steps cannot follow.  Returns the step by which states were
+    lost, 0 where they were not."""
+    lost = np.zeros(batch, int)
     if not mech.loops:
-        warn_of_lost(mech, method, named, batch, kept, every)
-    if not acting.laws or not kept[1].size:
-        return
+        lost = warn_of_lost(mech, step, named, batch, kept, every)
+    if not step.acting.laws or not kept[1].size:
+        return lost
     dt = next(x for array, x in named.items() if array.name == "dt")
     longest = float(np.abs(dt).max(initial=0.0))
-    warn_of_creep(mech, method, acting, longest, kept[1])
-    if fixed_steps(method, 0.0)[1] is None and friction_is_known:
-        warn_of_slip_in_rollout(mech, method, longest, every * kept[0].shape[-2] * dt, *kept[:2])
+    warn_of_creep(mech, step.name, step.acting, longest, kept[1])
+    if not step.is_implicit and friction_is_known:
+        warn_of_slip_in_rollout(mech, step.name, longest, every * kept[0].shape[-2] * dt, *kept[:2])
+    return lost

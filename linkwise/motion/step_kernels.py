@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,16 @@ from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import otherwise
 from ..dynamics.trees import neutral
-from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import RELIABLE
-from ..mechanism import Mechanism, one_of
+from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from ..motion.checks import check_bodies
-from .closed_rollouts import SETTLED
-from .rollout_inputs import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
-from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, method_in, require_without_drives, step_algorithm, step_name
+from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
+from .checks import check_bodies
+from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, step_of
 
 __all__ = [
     "ACTIVATION",
+    "ACTIVE",
     "GAINS",
     "PER_STEP",
     "RELIABLE",
@@ -40,7 +40,7 @@ __all__ = [
     "with_motors",
 ]
 
-MORE = ("wrenches", "feedback", GAIN)
+MORE = ("wrenches", "feedback", GAIN, ACTIVE)
 
 
 def step_kernel(
@@ -59,7 +59,8 @@ def step_kernel(
     one array (nq + nv,).
 
     dt           the length that steps will have, where what acts must be made for it (contacts); an input all the same
-    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, as ``rollout`` takes them
+    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, "active" (which constraints hold), as
+                 ``rollout`` takes them
     parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
     forces, passive, coordinates, method   as for ``rollout``: all force elements act (``forces="all"``)
     dtype, target   as for ``compile``
@@ -68,25 +69,26 @@ def step_kernel(
     mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
     number of steps to the next singular position, squared.
     """
-    require_without_drives(mech)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    of_step, names = method_in(mech, coordinates, method), tuple(inputs)
+    names, bare = tuple(inputs), step_of(mech, method, coordinates, parameters=parameters)
     for name in names:
         one_of("input of a step", name, MORE)
-    ALGORITHMS[step_name(mech, of_step)].check(mech)
-    acting = acting_laws(mech, passive, of_step, 0.0 if dt is None else dt, tuple(parameters))
+    if ACTIVE in names and not mech.loops:
+        raise MechanismError(f"step_kernel: mechanism {mech.name!r} has no constraints, which 'active' switches")
+    acting = acting_laws(mech, passive, bare, 0.0 if dt is None else dt)
     more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
     more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
+    more += (ACTIVE,) * (ACTIVE in names)
+    step = replace(bare, acting=acting, inputs=more)
     options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
 
     def make() -> Kernel:
-        algorithm = step_algorithm(mech, of_step, acting, more)
-        made = compile(algorithm, mech, dtype, target, parameters=tuple(parameters), **options)
+        made = compile(step.algorithm(mech), mech, dtype, target, parameters=step.parameters, **options)
         recipe = (mech, dt, method, names, tuple(parameters), passive, coordinates, dtype, target)
         return made.made_by(step_kernel, *recipe)
 
-    return stored(mech, ("step", of_step, acting, more, tuple(parameters), dtype, target), make)
+    return stored(mech, ("step", step, dtype, target), make)
 
 
 def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +108,8 @@ def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """What an input of a step is where nothing is given for it."""
     if name in ("q", "v", "tau"):
         return otherwise(mech, name)
+    if name == ACTIVE:
+        return np.ones(shape)
     return neutral(mech) if name == "target" else np.zeros(shape)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..dynamics import trees as tree
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import rates_by_joint
@@ -15,10 +18,62 @@ from ..dynamics.resolved import Resolved, no_controls
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.scales import scales
-from .functions import Function, Held, answer
 
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
+REAL = "biuf"  # kinds of dtypes that are real numbers
 EARLY = 1e-9  # of a period: what is so near to its end is at it
 DIFFERENCE = 1e-7  # dimensionless step by which a controller is differenced
+
+
+@dataclass(frozen=True)
+class Held:
+    """A function of (t, q, v) that is asked every ``period`` seconds, at multiples of it, and held in between."""
+
+    function: Function
+    period: float
+
+    def __repr__(self) -> str:
+        return f"<{self.function!r}, held for {self.period:g} s>"
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> Any:
+        return self.function(t, q, v)
+
+
+def held(control: Function, period: float) -> Held:
+    """A digital controller: ``control(t, q, v)`` is asked every ``period`` seconds, at multiples of it, and what it
+    gives is held in between (zero-order hold).
+
+    ``control`` and ``ctrl`` of ``simulate`` take it, and ``tau`` and ``ctrl`` of ``rollout``, where the period is a
+    whole number of steps and q and v are those of all states.
+    """
+    if not callable(control):
+        raise TypeError(f"held takes a function of (t, q, v), not {control!r}")
+    if isinstance(period, bool) or not isinstance(period, numbers.Real) or not 0.0 < period < math.inf:
+        raise MechanismError(f"the period of a held controller must be a positive number of seconds, not {period!r}")
+    return Held(control, float(period))
+
+
+def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
+    """The numbers that ``function(t, q, v)`` gives, of dtypes of these ``kinds``; an error names ``who`` gave others.
+
+    The function gets copies and so does the caller: a function may change its arguments, keep them, and give the same
+    array again and again, and the integration is none the worse for it.
+    """
+    given = function(t, q.copy(), v.copy())
+    if isinstance(given, Mapping):
+        made = ": linkwise.forces.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
+        raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
+    try:
+        values = np.asarray(plain(given))
+    except UnreadableArrayError as unread:
+        raise MechanismError(f"at t = {t:.6g} s {who} gives an array that {unread}") from None
+    except ValueError as ragged:
+        raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
+    if values.dtype.kind not in kinds:
+        raise MechanismError(
+            f"at t = {t:.6g} s {who} gives {given!r}, of type {values.dtype}, but real numbers are needed"
+        )
+    return np.array(values, dtype=float)
 
 
 class Forces:
@@ -161,7 +216,7 @@ class Forces:
         if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
             raise MechanismError(
                 f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "
-                "actuator of mech.actuator_names"
+                "actuator of mech.forces.actuator_names"
             )
         if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
             raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {given}")

@@ -26,7 +26,7 @@ from ..mechanics.elements.of_mechanism import with_varying_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
-from .steps import ACTIVATION, FEEDBACK, GAIN, PER_STEP, fixed_steps, usual_step
+from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, usual_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -38,22 +38,22 @@ def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping
     return given or {}
 
 
-def acting_laws(mech: Mechanism, passive: Any, method: str, dt: Any, parameters: Sequence[str] = ()) -> Acting:
-    """What acts by itself, in such steps; ``parameters`` are the names of numbers that differ from state to state."""
+def acting_laws(mech: Mechanism, passive: Any, step: Step, dt: Any) -> Acting:
+    """What acts by itself in steps of this method and with these parameters."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
-    step, implicit = fixed_steps(method, step_length(mech, dt), usual_step(mech))
-    elements = resolved(mech, passive, step, implicit)
+    explicit, implicit = fixed_steps(step.method, step_length(mech, dt), usual_step(mech), step.coordinates)
+    elements = resolved(mech, passive, explicit, implicit)
     acting = Acting() if elements is None else elements.acting
-    varied = numbers_that_act(mech, parameters)
+    varied = numbers_that_act(mech, step.parameters)
     if not varied:
         return acting
     if passive is not None and any(kind != CONTACT_FRICTION for kind, _ in varied):
         raise ValueError(
-            f"rollout: {', '.join(parameters)} of parameters are numbers of the mechanism's own joints, in whose place "
-            "passive acts: give one of the two"
+            f"rollout: {', '.join(step.parameters)} of parameters are numbers of the mechanism's own joints, in whose "
+            "place passive acts: give one of the two"
         )
-    return with_varying_numbers(mech, acting, varied, step)
+    return with_varying_numbers(mech, acting, varied, explicit)
 
 
 def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[str, int], ...]:
@@ -61,7 +61,7 @@ def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[
     _, places = parameter_arrays(mech, parameters)
     found = tuple(key for own in places for key, _ in own if key[0] in NUMBERS_THAT_ACT)
     idle = [mech.contact_pairs[k].name for kind, k in found if kind == CONTACT_FRICTION]
-    idle = [name for name in idle if not mech.acts("contact", name)]
+    idle = [name for name in idle if not mech.forces.acts("contact", name)]
     if idle:
         raise MechanismError(
             f"rollout: contact {idle[0]!r} of mechanism {mech.name!r} is switched off, and its friction does nothing: "
@@ -107,6 +107,26 @@ def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> 
         elif given is not None:
             raise MechanismError(f"rollout: {no_controls(mech, name)}")
     return found
+
+
+def schedule_of(mech: Mechanism, active: Any) -> dict[str, Any]:
+    """Which constraints hold, 1 or 0 each, where that is given."""
+    if active is None:
+        return {}
+    if not mech.loops:
+        raise MechanismError(
+            f"rollout: mechanism {mech.name!r} has no constraints, which active= switches: "
+            "linkwise.contact.hold_frames makes those of feet"
+        )
+    if on_device(active):
+        return {ACTIVE: active}
+    values = np.asarray(plain(active))
+    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise MechanismError(
+            "rollout: active must be booleans, whether each constraint of mech.loops holds, (..., "
+            f"{len(mech.loops)},) or (..., steps, {len(mech.loops)})"
+        )
+    return {ACTIVE: values.astype(np.float32)}  # exact, and decides on no precision
 
 
 def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -156,7 +176,7 @@ def _is_array(x: Any) -> bool:
 
 def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
-    asked = {**dict.fromkeys(FEEDBACK), **asked}
+    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE)), **asked}
     made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
     chosen = [x for name, x in given.items() if x is not None and name not in made]
     single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
@@ -165,12 +185,12 @@ def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 def step_length(mech: Mechanism, dt: Any) -> Any:
     """dt, that of the mechanism's file if it is left out."""
-    if dt is None and mech.timestep is None:
+    if dt is None and mech.metadata.timestep is None:
         raise KernelError(
-            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.timestep, <option "
-            "timestep> of MJCF): give the length of a step, in seconds"
+            f"rollout: dt is missing, and mechanism {mech.name!r} has no time step of its own (mech.metadata.timestep, "
+            "<option timestep> of MJCF): give the length of a step, in seconds"
         )
-    return mech.timestep if dt is None else dt
+    return mech.metadata.timestep if dt is None else dt
 
 
 def stride(steps: int, every: int, final_only: bool) -> int:

@@ -1,43 +1,259 @@
-"""Trajectories of closed mechanisms that compiled steps cannot be relied on for everywhere, followed again.
+"""Rollouts within constraints: how they start, and what is done about steps that compiled code cannot be relied on for.
 
-Compiled steps take them to where a singular position comes near.  What passes beside it is resolved by shorter steps,
-compiled too, of all trajectories together.  What goes through takes the arcs of ``simulate``, each trajectory for
-itself.  Then compiled steps take over again, until the next.
+Compiled steps eliminate loops by pivots that may be too small for some states, close loops by a fixed number of
+iterations, and may be too long to resolve the motion near singular positions.  Every trajectory therefore counts its
+steps up to the first that cannot be relied on, and up to the first that does not resolve the motion.  Trajectories with
+such a step are followed again past it: what passes beside a singular position is resolved by shorter steps, compiled
+too, of all trajectories together; what goes through takes the arcs of ``simulate``, each trajectory for itself;
+elsewhere by the compiled step or, where that cannot be relied on, by singular value decompositions.  Then compiled
+steps take over again, until the next.
+
+Under a schedule, and where numbers of the mechanism differ from state to state, such trajectories stay as they are, and
+their status says from which step on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from .. import constraints
-from ..compiler.store import kernel_function
+from ..compiler.ir.program import Array
+from ..compiler.pipeline import compile
+from ..compiler.runtime.device_arrays import DeviceCall
+from ..compiler.store import kernel_function, stored
 from ..constraints.accelerations import accelerations
 from ..constraints.elimination_orders import fronts
-from ..constraints.sizes import units
+from ..constraints.equations import loop_of
+from ..constraints.masks import row_mask
+from ..constraints.sizes import sizes, units
+from ..constraints.tolerances import LOOPS
 from ..dynamics import trees as tree
 from ..dynamics.resolved import Resolved
 from ..mechanics.algorithms.closed_projection import RELIABLE
-from ..mechanics.algorithms.integration import METHODS, Tableau
-from ..mechanics.elements.law import Acting
+from ..mechanics.algorithms.constrained_steps import holds_where_it_engages
+from ..mechanics.algorithms.integration import Splitting, Tableau
 from ..mechanics.elements.of_mechanism import for_explicit_steps
 from ..mechanism import Mechanism, MechanismError
-from .rollout_passages import Passages
-from .shorter_steps import ShorterSteps
-from .steps import ACTIVATION, PER_STEP, OneStep, drifted, feedback_forces, kick_bias
+from .checks import warn_of_inconsistent_velocities
+from .passages import Passages, ShorterSteps
+from .records import finite_states, warn_first
+from .step import (
+    ACTIVATION,
+    ACTIVE,
+    NONE_YET,
+    PER_STEP,
+    RESOLVED,
+    WATCHED,
+    Step,
+    drifted,
+    feedback_forces,
+    kick_bias,
+)
 
 Records = Sequence[np.ndarray]
 #: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``counting`` ends with,
 #: of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
 Resumed = Callable[[Mapping[str, np.ndarray]], tuple[Records, np.ndarray]]
-RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
 SAME = 1e-7  # of velocities: a step that leads where two of half its length do, but for this, resolves the motion
-WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
 SHORTER = "rk4"  # the method of shorter steps
 LARGEST = 2**23  # numbers that are kept of trajectories while they are followed again
+
+
+# -- how they start -----------------------------------------------------------------------------------
+
+
+def onto_loops(
+    mech: Mechanism, q: np.ndarray, v: np.ndarray, parameters: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The initial states with their loops closed to round-off, and velocities that keep them so.  Loops that are open
+    by more than a thousandth of their size or a milliradian are refused."""
+    poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
+    start, given = np.asarray(q, float), np.asarray(v, float)
+    error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
+    _refuse_open(mech, start, error)
+    error = error * sizes(mech).rows
+    found, reliability = _function(mech, "closed_projection", tuple(poses))(start, given, *poses.values())
+    batch = found.shape[:-1]
+    start, given = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (start, given))
+    is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > LOOPS.closed)[..., None], (*batch, 1))
+    to = np.where(is_open, found[..., : mech.nq], start), np.array(found[..., mech.nq :])
+    known = finite_states(batch, start, given)
+    poor = ~(reliability > RELIABLE) & known
+    if poor.any() and not poses:
+        to[0][poor], to[1][poor] = constraints.project(
+            mech, start[poor], given[poor], rank=independent_constraints(mech)
+        )
+    warn_of_inconsistent_velocities(mech, (to[0][known], to[1][known]), given[known])
+    return to[0].astype(q.dtype), to[1].astype(v.dtype)
+
+
+def onto_loops_on_device(
+    device: DeviceCall, mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """The same of arrays on a GPU, there if nothing is to be said about them."""
+    if not parameters and q.ndim == v.ndim == 2:  # one of each for all states is quickly done here
+        error = _function_on_device(mech, "position_error")(q)
+        found, reliability = _function_on_device(mech, "closed_projection")(q, v)
+        rows, columns = device.copied([sizes(mech).rows, sizes(mech).columns])
+        gaps, rates = np.abs(error * rows).max(axis=-1), found[..., mech.nq :]
+        bound = LOOPS.velocity_by_mistake * np.abs(v / columns).max(axis=-1)
+        plain = (
+            (gaps <= LOOPS.open_by_mistake)
+            & (reliability > RELIABLE)
+            & (np.abs((rates - v) / columns).max(axis=-1) <= bound)
+        )
+        if bool(plain.all()):
+            closed_q = np.where(gaps[..., None] > LOOPS.closed, found[..., : mech.nq], q)
+            return closed_q.astype(q.dtype), rates.astype(v.dtype)
+    here = {name: device.fetched(x) for name, x in parameters.items()}
+    return onto_loops(mech, device.fetched(q), device.fetched(v), here)
+
+
+def refuse_open_schedule(
+    mech: Mechanism, q: np.ndarray, active: np.ndarray, parameters: Mapping[str, np.ndarray]
+) -> None:
+    """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are."""
+    poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
+    error = _function(mech, "position_error", tuple(poses))(np.asarray(q, float), *poses.values())
+    closes = np.array([not holds_where_it_engages(mech, loop) for loop in mech.loops])
+    _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active * closes))
+
+
+def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
+    """In double precision, of mechanisms with these numbers as further inputs."""
+    if not parameters:
+        return kernel_function(mech, algorithm, None)
+    return stored(mech, (algorithm, parameters), lambda: compile(algorithm, mech, parameters=parameters))
+
+
+def _function_on_device(mech: Mechanism, algorithm: str) -> Callable[..., Any]:
+    return stored(mech, (algorithm, "cuda"), lambda: compile(algorithm, mech, target="cuda"))
+
+
+def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
+    gaps = np.abs(error * sizes(mech).rows)
+    if not (gaps > LOOPS.open_by_mistake).any():
+        return
+    *state, row = np.unravel_index(np.nanargmax(gaps), gaps.shape)
+    index, gap = tuple(map(int, state)), float(np.nanmax(gaps) / sizes(mech).rows[row])
+    whose, loop = f" in state {index}" if index else "", loop_of(mech, int(row))
+    raise constraints.AssemblyError(
+        f"rollout: loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} (metres or radians){whose}: close it "
+        "first, q0 = constraints.assemble(mech, q0)",
+        loop,
+        gap,
+        np.broadcast_to(q, (*gaps.shape[:-1], mech.nq))[index],
+    )
+
+
+# -- compiled steps -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WithinConstraints:
+    """A rollout within constraints on its way through its arrays; what cannot be relied on is made again.
+
+    run       the compiled rollout
+    arrays    its inputs, those of every step (..., records, every, ...)
+    given     the same with all batch axes, by name; those of every step (..., steps, ...)
+    records   q, v and activations, (..., records, n): where trajectories are kept, the initial states not among them
+    varied    whether numbers of the mechanism differ from state to state
+    """
+
+    mech: Mechanism
+    step: Step
+    run: Callable[..., None]
+    arrays: Mapping[Array, Any]
+    given: Mapping[str, Any]
+    records: Sequence[Any]
+    varied: bool
+
+    def run_here(self) -> np.ndarray:
+        """On the CPU; the status of each motion."""
+        trusted = _counted(self.run, list(self.arrays.values()), self.records)
+        return self._look_after(self.given, trusted, self.records, self._resuming(self.run, self.records))
+
+    def run_on_device(self, device: DeviceCall, on_cpu: Callable[[], Callable[..., None]]) -> np.ndarray:
+        """On a GPU; what is made again is made on the CPU, by the rollout that ``on_cpu`` gives."""
+        first, dtype = self.records[0], self.records[0].dtype
+        trusted, written = device.over_and_over((*first.shape[:-2], *NONE_YET.shape), first.shape[-2], dtype)
+        self.run(*self.arrays.values(), out=(*self.records, written))
+        counts = device.fetched(trusted)
+        if not (counts[..., :2] < 0.0).any():
+            return np.zeros(counts.shape[:-1], int)
+        here = {name: x if type(x) is np.ndarray else device.some(x) for name, x in self.given.items()}
+        here |= {name: device.fetched(self.given[name]) for name in ("q", "v", "dt")}
+        places: list[Any] = [device.some(x) for x in self.records]
+
+        def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
+            return self._resuming(on_cpu(), places)(some)
+
+        return self._look_after(here, counts, places, resumed)
+
+    def _resuming(self, run: Callable[..., None], records: Sequence[Any]) -> Resumed:
+        """Compiled steps for some of the trajectories."""
+
+        def resumed(some: Mapping[str, np.ndarray]) -> tuple[Records, np.ndarray]:
+            names = [x.name for x in self.arrays]
+            inputs = [some[name][:, :, None] if name in PER_STEP else some[name] for name in names]
+            out = [np.empty((*some["tau"].shape[:2], x.shape[-1]), x.dtype) for x in records]
+            return out, _counted(run, inputs, out)
+
+        return resumed
+
+    def _look_after(
+        self, given: Mapping[str, Any], trusted: np.ndarray, records: Sequence[Any], resumed: Resumed
+    ) -> np.ndarray:
+        """Follow the trajectories again that cannot be relied on, and warn of what remains.  Returns the status.
+
+        trusted   (..., 3): what steps that count ended with
+        """
+        ended, unresolved = (np.array(np.maximum(-1 - trusted[..., k].astype(int), -1)) for k in range(2))
+        ended = np.where(finite_states(ended.shape, given["q"], given["v"]), ended, -1)
+        lost, again = np.full(ended.shape, -1), (ended >= 0) | (unresolved >= 0)
+        status = np.array(ended + 1)
+        dt, name, scheduled = given["dt"], self.mech.name, ACTIVE in self.step.inputs
+        if again.any() and not (self.varied or scheduled):
+            followed = Followed(self.mech, self.step, resumed, {name: x[again] for name, x in given.items()})
+            for record, own in zip(records, followed.records(records), strict=True):
+                record[again] = own
+            followed.passages.told.warn(self.mech, np.argwhere(again))
+            unresolved[again], lost[again] = followed.unresolved, followed.lost
+            status[again] = followed.left
+        else:
+            advice = "take other states or smaller steps, or edits of the mechanism instead of parameters"
+            if scheduled:
+                advice = "constraints that hold must be independent and, but for feet, closed; take smaller steps"
+            what = f"compiled steps of mechanism {name!r} cannot be relied on near singular positions"
+            warn_first(ended, dt, what, advice)
+        warn_first(lost, dt, f"the loops of mechanism {name!r} cannot be kept closed", "take smaller steps")
+        advice = "energies may change there; take smaller steps, or lw.simulate for these states"
+        what = f"steps do not resolve the motion of mechanism {name!r} near singular positions"
+        warn_first(unresolved, dt, what, advice)
+        return status
+
+
+def _counted(run: Callable[..., None], inputs: Sequence[np.ndarray], out: Records) -> np.ndarray:
+    """Run a rollout on the CPU; what steps that count end with."""
+    trusted = np.zeros((*out[0].shape[:-2], *NONE_YET.shape), out[0].dtype)
+    with np.errstate(all="ignore"):
+        run(*inputs, out=(*out, over_and_over(trusted, out[0].shape[-2])))
+    return trusted
+
+
+def over_and_over(last: np.ndarray, records: int, core: int = 1) -> np.ndarray:
+    """(..., records, *core): records that are all written to the same place (..., *core), where the last stays."""
+    cut = last.ndim - core
+    shape = (*last.shape[:cut], records, *last.shape[cut:])
+    return as_strided(last, shape, (*last.strides[:cut], 0, *last.strides[cut:]))
+
+
+# -- what cannot be relied on -------------------------------------------------------------------------
 
 
 @dataclass
@@ -49,31 +265,33 @@ class Followed:
     resumed     runs compiled steps
     given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
     unresolved  (n,): after how many steps the motion was not resolved first, or -1
+    left        (n,): the number of the first step, from 1, that is not the compiled one, or 0
     lost        (n,): after how many steps loops could not be closed any more, or -1; the states are NaN then
     """
 
     mech: Mechanism
-    method: str
-    acting: Acting
+    step: Step
     resumed: Resumed
     given: Mapping[str, np.ndarray]
     unresolved: np.ndarray = field(init=False)
     lost: np.ndarray = field(init=False)
+    left: np.ndarray = field(init=False)
     passages: Passages = field(init=False)
 
     def __post_init__(self) -> None:
         longest = float(np.abs(self.given["dt"]).max(initial=0.0))
-        self._explicit = for_explicit_steps(self.acting, longest)  # near singular positions nothing is implicit
+        self._explicit = for_explicit_steps(self.step.acting, longest)  # near singular positions nothing is implicit
         self.passages = Passages(self.mech, self._explicit, self.given)
         self.unresolved, self.lost = (np.full(len(self.given["q"]), -1) for _ in range(2))
+        self.left = np.zeros(len(self.given["q"]), int)
         self._steps = self.given["tau"].shape[1]
         self._state_names = [name for name in ("q", "v", ACTIVATION) if name in self.given]
         self._more = tuple(name for name in ("wrenches", "ctrl", ACTIVATION) if name in self.given)
 
     def _kernel(self, method: str) -> Callable[..., tuple[np.ndarray, ...]]:
         """One compiled step."""
-        acting = self.acting if method == self.method else self._explicit
-        return kernel_function(self.mech, OneStep(method, acting, self._more), None)
+        acting = self.step.acting if method == self.step.method else self._explicit
+        return kernel_function(self.mech, Step(method, acting, self._more), None)
 
     def records(self, like: Records) -> list[np.ndarray]:
         """q, v and activations if there are any, (n, records, ...), as ``like`` keeps them."""
@@ -88,9 +306,11 @@ class Followed:
             self._past(which[through], ends[through])
         return self._kept
 
-    def _keep(self, i: int, states: Sequence[np.ndarray]) -> None:
-        """Note the states (k, ...) of a trajectory after its next k steps."""
+    def _keep(self, i: int, states: Sequence[np.ndarray], compiled: bool = True) -> None:
+        """Note the states (k, ...) of a trajectory after its next k steps, and whether these are the compiled ones."""
         before, count = int(self._made[i]), len(states[0])
+        if not (compiled or self.left[i]):
+            self.left[i] = before + 1
         first, last = before // self._every, (before + count) // self._every
         for kept, own in zip(self._kept, states, strict=True):
             kept[i, first:last] = own[(first + 1) * self._every - before - 1 :: self._every]
@@ -140,7 +360,7 @@ class Followed:
             motions.advance(on, forces[on], [x[on] for x in others])
             arrived = on[(motions.left[on] == 0.0) & ~motions.failed[on]]
             for j in arrived.tolist():
-                self._keep(int(which[j]), [x[j : j + 1] for x in motions.x])
+                self._keep(int(which[j]), [x[j : j + 1] for x in motions.x], compiled=False)
             k = self._made[which]
             goes_on = (k < self._steps) & ~((k > ends) & (motions.away >= WATCHED * np.abs(dt))) & ~motions.failed
             further = arrived[goes_on[arrived]]
@@ -172,22 +392,24 @@ class Followed:
         """Take trajectories one step after the other beyond those ``ends``, until compiled steps will do again."""
         while len(which):
             k, now = self._made[which], [x[which] for x in self._now]
-            there, settled = self._step(which, k, now)
-            for i, *states in zip(which.tolist(), *there, strict=True):
-                self._keep(i, [x[None] for x in states])
+            there, settled, compiled = self._step(which, k, now)
+            for i, taken, *states in zip(which.tolist(), compiled.tolist(), *there, strict=True):
+                self._keep(i, [x[None] for x in states], taken)
             unknown = ~np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])
             for i in which[unknown].tolist():  # and stays so
                 self._keep(i, [np.full((self._steps - self._made[i], x.shape[-1]), np.nan) for x in self._now])
             on = (self._made[which] < self._steps) & ~(settled & (ends < k + 1))
             which, ends = which[on], ends[on]
 
-    def _step(self, which: np.ndarray, k: np.ndarray, now: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-        """The states after the k-th step of each of these trajectories, and whether compiled steps will do from
-        there."""
+    def _step(
+        self, which: np.ndarray, k: np.ndarray, now: Sequence[np.ndarray]
+    ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """The states after the k-th step of each of these trajectories, whether compiled steps will do from there, and
+        whether this was one."""
         q, v, *activation = now
         dt, (forces, others) = self.given["dt"][which].astype(float), self._driven(which, k, now)
         inputs = [*others, *activation]
-        state, reliability, ahead = self._kernel(self.method)(q, v, forces, dt, *inputs)
+        state, reliability, ahead = self._kernel(self.step.method)(q, v, forces, dt, *inputs)
         there = np.split(state, np.cumsum([x.shape[-1] for x in now])[:-1], axis=-1)
         known = finite_states(dt.shape, q, v, forces, *inputs)
         past = self._past_singular_positions(which, k, now, known & (ahead < WATCHED**2), there)
@@ -202,13 +424,13 @@ class Followed:
             again = self._by_decomposition(which[poor], k[poor], q[poor], v[poor], dt[poor], forces[poor], named)
             for one, own in zip(there, again, strict=True):
                 one[poor] = own
-        return there, known & ~past & ~poor & (ahead >= WATCHED**2)
+        return there, known & ~past & ~poor & (ahead >= WATCHED**2), ~past & ~poor
 
     def _by_halves(
         self, now: Sequence[np.ndarray], forces: np.ndarray, dt: np.ndarray, others: Sequence[np.ndarray]
     ) -> Sequence[np.ndarray]:
         """The states after two compiled steps of half the length."""
-        kernel, ends = self._kernel(self.method), np.cumsum([x.shape[-1] for x in now])[:-1]
+        kernel, ends = self._kernel(self.step.method), np.cumsum([x.shape[-1] for x in now])[:-1]
         for _ in range(2):
             q, v, *activation = now
             now = np.split(kernel(q, v, forces, 0.5 * dt, *others, *activation)[0], ends, axis=-1)
@@ -266,7 +488,7 @@ class Followed:
     ) -> tuple[np.ndarray, ...]:
         """The states after a step of some; NaN where loops cannot be closed."""
         try:
-            return decomposed_step(self.mech, self.method, self._explicit, q, v, dt[:, None], tau, **others)
+            return decomposed_step(self.mech, replace(self.step, acting=self._explicit), q, v, dt[:, None], tau, others)
         except MechanismError:
             if len(which) == 1:
                 self.lost[which] = np.where(self.lost[which] < 0, k, self.lost[which])
@@ -283,18 +505,16 @@ class Followed:
 
 def decomposed_step(
     mech: Mechanism,
-    name: str,
-    acting: Acting,
+    step: Step,
     q: np.ndarray,
     v: np.ndarray,
     h: np.ndarray,
     tau: np.ndarray,
-    wrenches: Any = None,
-    ctrl: Any = None,
-    activation: Any = None,
+    driven: Mapping[str, np.ndarray],
 ) -> tuple[np.ndarray, ...]:
     """One step of a method and the projection after it, by NumPy: (q, v), and the activations if there are any."""
-    method, rank, elements = METHODS[name], independent_constraints(mech), Resolved(mech, acting)
+    method, rank, elements = step.rule, independent_constraints(mech), Resolved(mech, step.acting)
+    wrenches, ctrl, activation = (driven.get(name) for name in ("wrenches", "ctrl", ACTIVATION))
     nq, n, more = mech.nq, mech.nv, [] if activation is None else [activation]
 
     def changes(q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -311,6 +531,7 @@ def decomposed_step(
         x = method.advance(np.concatenate([q, v, *more], axis=-1), h, rates)
         q, v = x[:, :nq], x[:, nq:]
     else:
+        assert isinstance(method, Splitting)
 
         def kicks(_: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
             found = changes(q, v)
@@ -324,11 +545,6 @@ def decomposed_step(
         q, v = method.advance(q, np.concatenate([v, *more], axis=-1), h, kicks, moved)
     closed_q, closed_v = constraints.project(mech, q, v[:, :n], rank=rank)
     return (closed_q, closed_v, v[:, n:])[: 2 + len(more)]
-
-
-def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
-    """(...): whether all numbers of a state are."""
-    return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
 
 
 def independent_constraints(mech: Mechanism) -> int:

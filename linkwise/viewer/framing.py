@@ -8,10 +8,10 @@ import numpy as np
 
 import linkwise as lw
 
-from ..scene import Scene
-from ..shapes import ENDLESS
-from ..skeleton import Skeleton
-from ..views import view_of
+from .scene import Scene
+from .shapes import ENDLESS
+from .skeleton import Skeleton
+from .views import view_of
 
 FIELD, ASPECT = np.radians(45.0), 1.15  # of view from top to bottom; width over height of narrow windows
 LIFT, LIFT_OF_ROWS = 0.35, 0.7  # tangents of how far down the camera looks: at one row, and at least at several
@@ -98,27 +98,14 @@ def points_of(scene: Scene, mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     first, *others = np.reshape(q, (-1, mech.nq))
     if not mech.n_links:
         return np.zeros((1, 3))
-    points = _corners(scene, lw.link_poses(mech, first), Skeleton(mech).at(first).own_points)
+    moving = [part for part in scene.shown if part.link in scene.link_names and len(part.shape.mesh().vertices)]
+    points = np.concatenate([Skeleton(mech).at(first).own_points, scene.corners(lw.link_poses(mech, first), moving)])
     if not others:
         return points
     poses = lw.link_poses(mech, np.array(others))
-    origins = poses[..., :3, 3].reshape(-1, 3)
-    whole = np.concatenate([points, _corners(scene, poses, origins)])
+    whole = np.concatenate([points, poses[..., :3, 3].reshape(-1, 3), scene.corners(poses, moving)])
     size = np.linalg.norm(np.ptp(points, axis=0))
     return whole if np.linalg.norm(np.ptp(whole, axis=0)) < FAR * size else points
-
-
-def _corners(scene: Scene, poses: np.ndarray, besides: np.ndarray) -> np.ndarray:
-    """(n, 3): of boxes around what is seen and moves, with points besides."""
-    moving = [part for part in scene.shown if part.link in scene.link_names and len(part.shape.mesh().vertices)]
-    if not moving:
-        return besides
-    ends = [part.shape.mesh().vertices for part in moving]
-    boxes = np.array([[vertices.min(axis=0), vertices.max(axis=0)] for vertices in ends])  # (parts, 2, 3)
-    corners = np.stack([boxes[:, [i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)], axis=-1)
-    placed = scene.placed(poses, moving)
-    found = placed[..., :3, :3] @ corners + placed[..., :3, 3:]
-    return np.concatenate([besides, np.swapaxes(found, -1, -2).reshape(-1, 3)])
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:

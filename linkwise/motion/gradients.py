@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
@@ -27,18 +25,27 @@ from ..compiler.passes.scan import scan
 from ..compiler.pipeline import load, tangent_basis
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
-from ..dynamics.by_actuator import unless_empty
+from ..constraints.sizes import sizes as sizes_of
+from ..constraints.sizes import units
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
-from ..dynamics.states import Float64Array
-from ..mechanics.algorithms.catalogue import ALGORITHMS
+from ..dynamics.states import Float64Array, real_numbers
+from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.elements.law import Acting
-from ..mechanism import LimitWarning, Mechanism, MechanismError, PenetrationWarning, one_of
-from ..motion.checks import check_bodies
-from .compiled_steps import SAME, STATE, CompiledSteps
-from .rollout_inputs import (
+from ..mechanism import (
+    LimitWarning,
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    PenetrationWarning,
+    one_of,
+    require_mechanism,
+    warn_caller,
+)
+from .arguments import (
     acting_laws,
     by_name,
     controls_of,
@@ -47,15 +54,21 @@ from .rollout_inputs import (
     input_arrays,
     plain_arrays,
     precision,
+    schedule_of,
     step_length,
 )
-from .rollout_programs import NEXT, step_program
-from .rollouts import rollout
-from .steps import ACTIVATION, GAIN, PER_STEP, method_in, require_without_drives, step_name
+from .checks import check_bodies
+from .constrained import over_and_over
+from .rollout import rollout
+from .step import ACTIVATION, ACTIVE, GAIN, NEXT, PER_STEP, Step, step_of
 
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
+BY = ("tau", "ctrl")
+STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
+SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
+SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
 
 def rollout_vjp(
@@ -78,14 +91,15 @@ def rollout_vjp(
     activation: ArrayLike | None = None,
     coordinates: str = "joint",
     forces: Any = ALL,
+    active: ArrayLike | None = None,
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates   as ``rollout`` was
-                 given them
+    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates, active   as ``rollout``
+                 was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
                  for not at all; with a third of n_activation numbers where actuators have states of their own
@@ -103,45 +117,193 @@ def rollout_vjp(
     by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
     which nothing changes: a control input at its bound, or beyond, has none, however the function would change if it
     went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
-    Loops: gradients by q0 and v0 count what the projection onto loops does to any change of them; motions that pass
-    singular positions, where steps are not the compiled ones, are refused.
+    Loops: gradients by q0 and v0 count what the projection onto loops does to any change of them.  Of motions that pass
+    singular positions, where steps are not the compiled ones (status of ``rollout``), gradients are NaN by all that
+    comes before, and a ``MechanismWarning`` names state and step.
     """
-    require_without_drives(mech)
+    require_mechanism(mech)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    of_step, target = method_in(mech, coordinates, method), one_of("target", target, TARGETS)
-    ALGORITHMS[step_name(mech, of_step)].check(mech)
-    parameters, ctrl = by_name("parameters", parameters, "{'mass': masses}"), unless_empty(mech, ctrl)
-    steps, acting = count("steps", steps, 0), acting_laws(mech, passive, of_step, dt, tuple(parameters))
-    sizes, more = _state_sizes(mech, acting, activation), {} if wrenches is None else {"wrenches": wrenches}
-    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation)
+    driving = Driving(
+        tau, dt, steps, method, coordinates, passive, target, wrenches, feedback, parameters, ctrl, active
+    )
+    found, left = _gradients(mech, (q, v, activation), driving, cotangent, wrt)
+    _warn_of_left(mech, "rollout_vjp", left)
+    return found
+
+
+def rollout_derivatives(
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: Any,
+    dt: ArrayLike | None,
+    method: str | None = None,
+    *,
+    by: str = "tau",
+    wrenches: ArrayLike | None = None,
+    feedback: Mapping[str, Any] | None = None,
+    ctrl: Any = None,
+    passive: Passive | None = None,
+    forces: Any = ALL,
+    active: ArrayLike | None = None,
+) -> tuple[Float64Array, Float64Array]:
+    """(A, B) of every step of a motion that ``rollout`` gave: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with
+    contact, actuators, damping and all else that acts, loops closed.
+
+    q, v    what ``rollout`` returned with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
+    by      what B is by: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
+    tau, dt, method, wrenches, feedback, ctrl, forces, passive, active   as ``rollout`` was given them
+
+    dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).
+    By ``rollout_vjp``, one step backwards for each row; ``step_derivatives`` are those of the bare mechanism.  Of steps
+    that are not the compiled ones, near singular positions, they are NaN, and a warning names state and step.
+    """
+    require_mechanism(mech)
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
+    one_of("by", by, BY)
+    q, v = real_numbers("q", q), real_numbers("v", v)
+    if q.ndim < 2 or q.shape[-1] != mech.nq or v.shape[-1:] != (mech.nv,) or v.shape[:-1] != q.shape[:-1]:
+        raise MechanismError(
+            f"q and v must be those of rollout, (..., steps + 1, {mech.nq}) and (..., steps + 1, {mech.nv}), "
+            f"got {q.shape} and {v.shape}"
+        )
+    if any(one.has_activation for one in mech.forces.actuators):
+        raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
+    n = mech.nv
+    unit = np.zeros((2 * n, 2, 2 * n), q.dtype)  # each element of the state at the end of a step counts for itself
+    unit[:, 1] = np.eye(2 * n)
+    unit = unit.reshape(2 * n, *(1,) * (q.ndim - 1), 2, 2 * n)
+    starts_and_ends = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in (q, v)]
+    if feedback is not None and "target" in feedback:
+        feedback = {**feedback, "target": _per_step(feedback["target"], 1)}
+    pairs = starts_and_ends[0], starts_and_ends[1], None
+    driving = Driving(
+        _per_step(state_by_joint(mech, {"tau": tau})["tau"], 1),
+        dt,
+        1,
+        method,
+        passive=passive,
+        wrenches=_per_step(wrenches, 2),
+        feedback=feedback,
+        ctrl=_per_step(inputs_by_actuator(mech, unless_empty(mech, ctrl)), 1),
+        active=_per_step(active, 1),
+    )
+    cotangent = unit[..., :n], unit[..., n:]
+    found, left = _gradients(mech, pairs, driving, cotangent, ("q0", "v0", by))
+    steps = np.arange(1, q.shape[-2])
+    _warn_of_left(mech, "rollout_derivatives", np.where(left > 0, steps, 0), steps_apart=True)
+    rows = np.concatenate([found["q0"], found["v0"]], axis=-1)
+    return np.moveaxis(rows, 0, -2), np.moveaxis(found[by][..., 0, :], 0, -2)
+
+
+def _per_step(given: Any, core: int) -> Any:
+    """What drives a rollout, (..., steps, *core), as that of as many rollouts of one step: (..., steps, 1, *core)."""
+    if given is None or np.ndim(given) == core or isinstance(given, Mapping):
+        return given
+    return np.expand_dims(np.asarray(given), -core - 1)
+
+
+@dataclass(frozen=True)
+class Driving:
+    """How a motion was made: the arguments of ``rollout`` but for its start."""
+
+    tau: Any
+    dt: Any
+    steps: Any
+    method: str | None
+    coordinates: str = "joint"
+    passive: Passive | None = None
+    target: str = "cpu"
+    wrenches: Any = None
+    feedback: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] | None = None
+    ctrl: Any = None
+    active: Any = None
+
+
+def _gradients(
+    mech: Mechanism,
+    states: tuple[Any, Any, Any],
+    driving: Driving,
+    cotangent: Sequence[ArrayLike | None],
+    wrt: str | Sequence[str] | None,
+) -> tuple[dict[str, Float64Array], np.ndarray]:
+    """The gradients of ``rollout_vjp`` by name, and (...): the first step of every motion, from 1, that is not the
+    compiled one, 0 where all are.  ``states`` are q, v and activations that were kept."""
+    (q, v, activation), dt = states, driving.dt
+    step, target = step_of(mech, driving.method, driving.coordinates), one_of("target", driving.target, TARGETS)
+    parameters = by_name("parameters", driving.parameters, "{'mass': masses}")
+    ctrl, steps = unless_empty(mech, driving.ctrl), count("steps", driving.steps, 0)
+    step = replace(step, parameters=tuple(parameters))
+    acting = acting_laws(mech, driving.passive, step, dt)
+    sizes, more = _state_sizes(mech, acting, activation), {}
+    if driving.wrenches is not None:
+        more = {"wrenches": driving.wrenches}
+    more |= feedback_of(mech, driving.feedback) | controls_of(mech, acting, ctrl, activation)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
-    forces = state_by_joint(mech, {"tau": tau})
+    more |= schedule_of(mech, driving.active)
+    step = replace(step, acting=acting, inputs=tuple(more))
+    forces = state_by_joint(mech, {"tau": driving.tau})
     given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})
-    dtype = np.dtype(precision(given, {**(feedback or {}), "tau": tau, "ctrl": ctrl}))
+    dtype = np.dtype(precision(given, {**(driving.feedback or {}), "tau": driving.tau, "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
-    backward = _kernel(mech, of_step, acting, tuple(more), tuple(parameters), by, dtype.name, target)
+    backward = _kernel(mech, step, by, dtype.name, target)
     given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
     arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
         check_bodies(mech, name, driven[name])
     weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[:-1], dtype)
+    batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in path))
     sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
-    once = CompiledSteps(mech, of_step, acting, tuple(more), tuple(parameters))
-    between = partial(_between, mech, method, parameters, target, passive, coordinates)
+    again = _Again(mech, step, target, driving.passive, path, driven)
+    left = np.zeros(batch, int)
     if every == 1:
-        for record in {0, steps - 1} if steps else ():  # enough to tell another method, and other inputs mostly
-            _once_more(between, record, 1, path, driven)
-        once.verify(0, path, driven)
+        left = again.first_left(steps)
         sweep.over(0, path, driven, weights)
     else:
         for record in reversed(range(steps // every)):
-            inside, states = _once_more(between, record, every, path, driven)
-            once.verify(record * every, states, inside)
-            sweep.over(record * every, states, inside, [_at_the_first(x[..., record, :], every) for x in weights])
-    return {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+            inside, between = again.once_more(record, every)
+            own, _ = replace(again, path=between, driven=inside).left()
+            left = np.where(own > 0, record * every + own, left)
+            sweep.over(record * every, between, inside, [_at_the_first(x[..., record, :], every) for x in weights])
+    found = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+    return {name: _unknown_before(name, x, left, len(x.shape) - backward.rank(name)) for name, x in found.items()}, left
+
+
+def _unknown_before(name: str, gradient: np.ndarray, left: np.ndarray, lead: int) -> np.ndarray:
+    """A gradient, not numbers where it is by what comes before a step that is not the compiled one.
+
+    left   (...): the number of that step, from 1, 0 where there is none
+    lead   axes of the batch and, of inputs of every step, of steps
+    """
+    if not left.any():
+        return gradient
+    gone = left > 0
+    if name in PER_STEP:
+        gone = np.arange(gradient.shape[lead - 1]) < left[..., None]
+    gone = np.broadcast_to(gone, gradient.shape[:lead])
+    return np.where(gone.reshape(*gone.shape, *(1,) * (gradient.ndim - lead)), np.nan, gradient)
+
+
+def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool = False) -> None:
+    """Name the first state and step of which there are no derivatives; ``steps_apart``: the last axis is that of
+    steps."""
+    if not (left > 0).any():
+        return
+    first = np.unravel_index(np.argmin(np.where(left > 0, left, np.iinfo(left.dtype).max)), left.shape)
+    step, state = int(left[first]), tuple(map(int, first[:-1] if steps_apart else first))
+    whose = f" of state {state}" if state else ""
+    more = f" ({int((left > 0).sum())} {'steps' if steps_apart else 'motions'} of {left.size})" if left.size > 1 else ""
+    warn_caller(
+        f"{who}: step {step}{whose}{more} is not the compiled one: near singular positions of mechanism {mech.name!r} "
+        "rollout takes other ways, which have no derivatives; those that would pass through it are NaN: take shorter "
+        "motions, smaller steps or other states",
+        MechanismWarning,
+    )
 
 
 # -- the sweep ----------------------------------------------------------------------------------------------
@@ -155,6 +317,11 @@ class _Backward:
     run: Callable[..., None]
     program: Program
     given: tuple[Array, ...]
+
+    def rank(self, name: str) -> int:
+        """The number of axes of a gradient, but for those of the batch and of steps."""
+        own = INITIAL.get(name, name)
+        return next(len(array.shape) for array in self.program.outputs if _plain_name(array.name) == own)
 
 
 class _Sweep:
@@ -201,7 +368,7 @@ class _Sweep:
                 outputs.append(_reversed(steps, 1 + len(array.shape)))
             else:
                 self.gradients[name] = np.empty_like(self.gradients[name])
-                outputs.append(_one_place(self.gradients[name], count, len(array.shape)))
+                outputs.append(over_and_over(self.gradients[name], count, len(array.shape)))
         self.backward.run(*inputs, out=tuple(outputs))
 
 
@@ -224,36 +391,20 @@ def _cut(part: slice, axis: int) -> tuple[Any, ...]:
     return (..., part, *(slice(None),) * (axis - 1))
 
 
-def _one_place(last: np.ndarray, records: int, core: int) -> np.ndarray:
-    """(..., records, core): records that are all written to the same place (..., core), where the last stays."""
-    cut = last.ndim - core
-    shape = (*last.shape[:cut], records, *last.shape[cut:])
-    return as_strided(last, shape, (*last.strides[:cut], 0, *last.strides[cut:]))
-
-
 # -- the program --------------------------------------------------------------------------------------------
 
 
-def _kernel(
-    mech: Mechanism,
-    method: str,
-    acting: Acting,
-    more: tuple[str, ...],
-    parameters: tuple[str, ...],
-    by: tuple[str, ...],
-    dtype: str,
-    target: str,
-) -> _Backward:
+def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target: str) -> _Backward:
     """The compiled sweep, from the mechanism's own store or made now."""
 
     def make() -> _Backward:
-        step = step_program(mech, method, acting, more, parameters, dtype, counts=False)
-        program = _backward_step(mech, step, [INITIAL.get(name, name) for name in by])
+        forward = step.program(mech, dtype, counts=False)
+        program = _backward_step(mech, forward, [INITIAL.get(name, name) for name in by])
         carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
         per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
-        return _Backward(load(scan(program, carried, per_run), dtype, target), program, step.inputs)
+        return _Backward(load(scan(program, carried, per_run), dtype, target), program, forward.inputs)
 
-    return stored(mech, ("rollout_vjp", method, acting, more, parameters, by, dtype, target), make)
+    return stored(mech, ("rollout_vjp", step, by, dtype, target), make)
 
 
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
@@ -318,7 +469,7 @@ def _state_sizes(mech: Mechanism, acting: Acting, activation: Any) -> dict[str, 
     if not acting.n_activation:
         return {"q": mech.nq, "v": mech.nv}
     if activation is None:
-        names = ", ".join(one.name for one in mech.actuators if one.has_activation)
+        names = ", ".join(one.name for one in mech.forces.actuators if one.has_activation)
         raise MechanismError(
             f"{names} of mechanism {mech.name!r} have states of their own: give rollout_vjp the activation that "
             "rollout(..., return_activation=True) returned third"
@@ -403,50 +554,101 @@ def _segment(driven: Mapping[str, np.ndarray], first: int, count: int) -> dict[s
     return parts
 
 
-def _once_more(
-    between: Callable[..., Sequence[np.ndarray]],
-    record: int,
-    every: int,
-    path: Sequence[np.ndarray],
-    driven: Mapping[str, np.ndarray],
-) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
-    """What drives from one kept state to the next, and the states on the way, which must lead there."""
-    inside = _segment(driven, record * every, every)
-    states = between([x[..., record, :] for x in path], inside, every)
-    _check_arrival(states, [x[..., record + 1, :] for x in path], (record + 1) * every)
-    return inside, states
+@dataclass(frozen=True)
+class _Again:
+    """Steps of a motion made once more, from the states ``path`` that were kept and what has ``driven`` it."""
+
+    mech: Mechanism
+    step: Step
+    target: str
+    passive: Passive | None
+    path: Sequence[np.ndarray]
+    driven: Mapping[str, np.ndarray]
+
+    def first_left(self, steps: int) -> np.ndarray:
+        """(...): the number of the first step, from 1, that is not the compiled one, 0 where all are.  Motions that
+        were made with other arguments are refused where their first or last step shows it, or, within constraints, the
+        first that is not compiled."""
+        left, doubtful = self.left()
+        looked_at = {0, steps - 1} if steps and not self.mech.loops else set()
+        if doubtful.any():
+            looked_at = {int(doubtful[doubtful > 0].min()) - 1}
+        for record in looked_at:  # enough to tell another method, and other inputs mostly
+            self.once_more(record, 1)
+        return left
+
+    def once_more(self, record: int, every: int) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
+        """What drives from one kept state to the next, and the states on the way, which must lead there but where steps
+        are not the compiled ones."""
+        inside = _segment(self.driven, record * every, every)
+        *states, status = self._motion([x[..., record, :] for x in self.path], inside, every)
+        ends, compiled = [x[..., record + 1, :] for x in self.path], np.asarray(status == 0)[..., None]
+        _check_arrival(states, [np.where(compiled, x, np.nan) for x in ends], (record + 1) * every)
+        return inside, states
+
+    def _motion(
+        self, start: Sequence[np.ndarray], driven: Mapping[str, np.ndarray], steps: int
+    ) -> tuple[np.ndarray, ...]:
+        """The states from one checkpoint to the next, and their status."""
+        (q, v, *activation), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
+        options: dict[str, Any] = {"parameters": {name: driven[name] for name in self.step.parameters}}
+        if "wrenches" in driven:
+            options["wrenches"] = driven["wrenches"][..., 0, :, :]
+        if "target" in driven:
+            feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
+            options["feedback"] = feedback | ({GAIN: driven[GAIN]} if GAIN in driven else {})
+        options |= {name: driven[name][..., 0, :] for name in ("ctrl", ACTIVE) if name in driven}
+        if activation:
+            options |= {"activation": activation[0], "return_activation": True}
+        with warnings.catch_warnings():
+            for kind in (LimitWarning, PenetrationWarning):  # of where the motion started
+                warnings.simplefilter("ignore", kind)
+            return rollout(
+                self.mech, q, v, tau, dt, steps, self.step.method, **options, target=self.target,
+                passive=self.passive, coordinates=self.step.coordinates, return_status=True,
+            )  # fmt: skip
+
+    def left(self) -> tuple[np.ndarray, np.ndarray]:
+        """(...) each: the number of the first step, from 1, that the compiled one does not make, or not so that it can
+        be relied on; and of the first that it does not make though it could be relied on.  0 where there is none."""
+        states = self.path
+        if not self.mech.loops or states[0].shape[-2] < 2:
+            none = np.zeros(states[0].shape[:-2], int)
+            return none, none
+        kernel = stored(self.mech, ("step, in double precision", self.step), lambda: self.step(self.mech))
+        given = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
+        inputs = [_by_step(name, given[name], len(core)) for name, core in kernel.input_shapes.items()]
+        with np.errstate(all="ignore"):
+            reached, reliability, _ = kernel(*(np.asarray(x, float) for x in inputs))
+        there = [x[..., 1:, :] for x in states]
+        off = self._differ(np.split(reached, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
+        known = np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])
+        poor = ~(reliability > RELIABLE)
+        first = [
+            np.where(x.any(axis=-1), np.argmax(x, axis=-1) + 1, 0) for x in (known & (off | poor), known & off & ~poor)
+        ]
+        return first[0], first[1]
+
+    def _differ(self, states: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+        """(...): whether q, v, or activations if there are any, are not the same: lengths in units of the mechanism's
+        size."""
+        own, slow = units(self.mech), SLOW * sizes_of(self.mech).rate
+        scales = ((own.positions, 1.0), (own.velocities, slow), (1.0, 1.0))
+        found = []
+        for x, y, (unit, least) in zip(states, others, scales, strict=False):
+            gap, size = (np.abs(z / unit).max(axis=-1, initial=0.0) for z in (x - y, y))
+            found.append(gap > SAME[y.dtype.name] * (least + size))
+        return np.logical_or.reduce(found)
 
 
-def _between(
-    mech: Mechanism,
-    method: str | None,
-    parameters: Mapping[str, Any],
-    target: str,
-    passive: Passive | None,
-    coordinates: str,
-    start: Sequence[np.ndarray],
-    driven: Mapping[str, np.ndarray],
-    steps: int,
-) -> Sequence[np.ndarray]:
-    """The states from one checkpoint to the next."""
-    (q, v, *activation), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
-    wrenches = driven["wrenches"][..., 0, :, :] if "wrenches" in driven else None
-    feedback = None
-    if "target" in driven:
-        feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
-        feedback |= {GAIN: driven[GAIN]} if GAIN in driven else {}
-    options: dict[str, Any] = {"parameters": {name: driven[name] for name in parameters}, "passive": passive}
-    options["coordinates"] = coordinates
-    if "ctrl" in driven:
-        options["ctrl"] = driven["ctrl"][..., 0, :]
-    if activation:
-        options |= {"activation": activation[0], "return_activation": True}
-    with warnings.catch_warnings():
-        for kind in (LimitWarning, PenetrationWarning):  # of where the motion started
-            warnings.simplefilter("ignore", kind)
-        return rollout(
-            mech, q, v, tau, dt, steps, method, wrenches=wrenches, feedback=feedback, target=target, **options
-        )
+def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:
+    """An input of steps, whose values have ``core`` axes, with an axis of steps behind those of the batch."""
+    if name in STATE:
+        return x
+    cut = x.ndim - core
+    if name in PER_STEP:
+        return np.take(x, 0, axis=cut - 1)  # each step is a record of its own
+    return x.reshape((*x.shape[:cut], 1, *x.shape[cut:]))
 
 
 def _check_arrival(states: Sequence[np.ndarray], kept: Sequence[np.ndarray], step: int) -> None:

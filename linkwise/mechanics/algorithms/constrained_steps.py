@@ -1,0 +1,174 @@
+"""Steps in time within constraints: of all of them by elimination, or of those that a schedule has hold by multipliers.
+
+A step under a schedule, ``active``, begins with the impact of the constraints that hold in it: velocities jump by
+v+ - v = -M^-1 G* (G M^-1 G*)^+ G v, as in ``lw.contact.impact``.  Constraints that held in the step before have G v = 0
+already, so only those that engage change anything; those that let go have no part in it.
+
+Feet and hands (``holds_where_it_engages``) are anchored where they are as the step begins.  While one holds, every step
+ends with it there, so that its anchor is where it engaged: a foot that is lifted may be put down elsewhere.  Other
+constraints close as the mechanism has them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...mechanism import Constraint, Loop, Mechanism
+from ..joints import Fixed, Spherical
+from ..links.loop_elimination import Fronts
+from ..recursions.loops import walk
+from ..recursions.tree import Configuration, Tree
+from ..scalar import Scalar
+from .algorithm import SOLVES_CONSTRAINED, Algorithm, register
+from .closed_dynamics import CLOSED, CLUSTERS, FAR, ClosedMotion, unless_open
+from .closed_projection import PASSES, SETTLED, if_positive, project, project_active
+from .contact_dynamics import HeldMotion, Impact
+from .integration import METHODS, STEP, Method, Tableau, Vector, advanced
+from .resisted_dynamics import Resistances, with_resisting_joints
+
+NO_RESISTANCES = Resistances({}, {})
+
+
+class ConstrainedStep:
+    """A step in time within constraints.
+
+    tree     on which it is made: what a schedule holds is anchored where it is
+    v        the velocities that it begins with, after the impact of constraints that engage
+    active   (number of loops,): 1 for those that hold, 0 for those that do not; None: all hold, and stay as they are
+    settled  the largest last correction of positions, in radians and sizes of loops
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        active: Sequence[Scalar] | None,
+        fronts: Fronts,
+        settled: float = SETTLED,
+    ):
+        self.tree, self.v, self.active = tree, list(v), None if active is None else list(active)
+        self._fronts, self._settled = fronts, settled
+        self._stages: list[ClosedMotion] = []
+        self._doubt: list[Scalar] = []
+        self._open: list[Scalar] = []
+        if self.active is not None:
+            self.tree = anchored(tree, q)
+            self._open = _open_errors(self.tree, q, self.active)
+            impact = Impact(self.tree, q, v, self.active, fronts.units)
+            self._doubt.append(impact.doubt)
+            self.v = [x + jump for x, jump in zip(v, impact.jumps, strict=True)]
+
+    def accelerations(
+        self,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        wrenches: Any = None,
+        resistances: Resistances = NO_RESISTANCES,
+    ) -> Vector:
+        """(nv,): of one stage."""
+        tree, units = with_resisting_joints(self.tree, resistances), self._fronts.units
+        if self.active is None:
+            self._stages.append(ClosedMotion(tree, q, v, wrenches, self._fronts, resistances.links))
+            return self._stages[-1].under(tau)
+        held = HeldMotion(tree, q, v, wrenches, self.active, units, resistances=resistances.links)
+        found = held.under(tau)
+        self._doubt.append(held.doubt)
+        return found
+
+    def end(self, method: Method, reached: Sequence[Scalar], dt: Any) -> tuple[Vector, Scalar, Scalar]:
+        """The state with its constraints closed, what follows (nq + nv,) in ``reached`` unchanged; whether the step can
+        be relied on: above 1 if so, else it was too long to close loops, or too near a singular position; and the
+        square of about the fewest such steps to a singular position, which is not looked for under a schedule."""
+        mechanism = self.tree.mechanism
+        ends = mechanism.nq, mechanism.nq + mechanism.nv
+        q, v, more = reached[: ends[0]], reached[ends[0] : ends[1]], reached[ends[1] :]
+        passes = PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
+        if self.active is not None:
+            found = project_active(self.tree, q, v, self.active, self._fronts.units, (self._settled, passes))
+            margins = [*(1.0 - doubt for doubt in self._doubt), *found.margins]
+            reliability = unless_open(self._fronts.units, self._open, if_positive(margins, 2.0), CLOSED)
+            return [*found.q, *found.v, *more], reliability, FAR**2
+        # The last stage of a tableau, whose loops are eliminated already, is near the end.
+        nearby = self._stages[-1].rows if isinstance(method, Tableau) else None
+        found = project(self.tree, q, v, self._fronts, self._settled, passes, nearby)
+        margins = [*(margin for stage in self._stages for margin in stage.margins), *found.margins]
+        reliability, length = if_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
+        return [*found.q, *found.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
+
+
+def anchored(tree: Tree, q: Sequence[Scalar]) -> Tree:
+    """The tree with feet and hands held where they are at q."""
+    mechanism, sides = tree.mechanism, dict(tree.sides)
+    numbers = [k for k, loop in enumerate(mechanism.loops) if holds_where_it_engages(mechanism, loop)]
+    free = dataclasses.replace(tree, sides=sides | {("pose_a", k): np.eye(4) for k in numbers})
+    at = Configuration(free, q)
+    for k in numbers:
+        loop = tree.mechanism.loops[k]
+        assert isinstance(loop, Loop)
+        rotation, position = walk(free, at.joint_kinematics, loop).end
+        axes = np.array(loop.kind.alignment, dtype=float)  # both sides of the pose are in the axes of the joint
+        pose = np.full((4, 4), 0.0, dtype=object)
+        pose[:3, :3] = axes @ np.array([[*row] for row in rotation], dtype=object) @ axes.T
+        pose[:3, 3] = axes @ np.array([*position], dtype=object)
+        pose[3, 3] = 1.0
+        sides["pose_a", k] = pose
+    return dataclasses.replace(tree, sides=sides)
+
+
+def holds_where_it_engages(mechanism: Mechanism, loop: Constraint) -> bool:
+    """Whether a constraint under a schedule holds a point or a frame where that is as it engages: ball joints and fixed
+    ones on the ground (side A), and what ``hold_contacts`` holds."""
+    if not isinstance(loop, Loop) or not isinstance(loop.kind, (Fixed, Spherical)):
+        return False
+    return loop.holds_frame or mechanism.frame(loop.link_a).body < 0
+
+
+def _open_errors(tree: Tree, q: Sequence[Scalar], active: Sequence[Scalar]) -> list[Scalar]:
+    """(m,): how far those are open that hold, and are not anchored where they are."""
+    found: list[Scalar] = []
+    for way, on in zip(Configuration(tree, q).ways, active, strict=True):
+        is_anchored = holds_where_it_engages(tree.mechanism, way.loop)
+        found += [0.0 if is_anchored else x * on for x in way.closure()]
+    return found
+
+
+def closed_step(
+    method: Method, tree: Tree, q, v, tau, dt, wrenches=None, active=None, *, fronts: Fronts, settled: float = SETTLED
+) -> tuple[Vector, Scalar, Scalar]:
+    """(nq + nv,), () and (): q and v after dt, loops closed; whether they can be relied on: above 1 if so, else the
+    step was too long to close loops, or too near a singular position for the elimination; and the square of about the
+    fewest such steps to a singular position: where they are few, they do not resolve the motion.
+
+    With ``active`` those constraints hold whose number in it is 1, after an impact of those that engage; feet and hands
+    hold where they are.
+    """
+    step = ConstrainedStep(tree, q, v, active, fronts, settled)
+    reached = advanced(method, step.tree, q, step.v, dt, lambda q, v, _: step.accelerations(q, v, tau, wrenches))
+    return step.end(method, reached, dt)
+
+
+def register_constrained_steps(name: str, method: Method) -> None:
+    """Make the steps of a method known for mechanisms with constraints."""
+    register(
+        Algorithm(
+            f"closed_{name}_step",
+            STEP,
+            ("state", "reliability", "steps_to_singular"),
+            partial(closed_step, method),
+            ("fronts", "settled"),
+            reason=CLUSTERS,
+            ports=("wrenches", "active"),
+            requires=SOLVES_CONSTRAINED,
+        )
+    )
+
+
+for _name, _method in METHODS.items():
+    register_constrained_steps(_name, _method)

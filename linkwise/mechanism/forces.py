@@ -1,0 +1,226 @@
+"""The view ``mech.forces``: force elements of a mechanism, which of them act, and copies with others."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.mechanism import elements as records
+from linkwise.mechanism import family
+from linkwise.mechanism.checks import MechanismError, did_you_mean
+from linkwise.mechanism.elements import (
+    KINDS,
+    OF_JOINTS,
+    RECORDS,
+    Actuator,
+    EffortRange,
+    FluidForce,
+    GravityCompensation,
+    Tendon,
+)
+from linkwise.mechanism.parts import Body
+from linkwise.mechanism.view import View, kept, read_only
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+#: Kind -> whether a joint has such.
+_AT_JOINTS: dict[str, Callable[[Body], bool]] = {
+    "springs": lambda body: any(body.stiffness),
+    "damping": lambda body: any(body.damping),
+    "friction": lambda body: any(body.friction),
+    "limits": lambda body: bool(
+        body.kind.rates_are_velocities and np.isfinite([*body.limits.lower, *body.limits.upper]).any()
+    ),
+}
+assert tuple(_AT_JOINTS) == OF_JOINTS
+
+
+class ForcesView(View):
+    """Force elements: springs, damping, friction and limits of joints, actuators, tendons, fluid, contact.
+
+    They act in ``lw.simulate``, ``lw.rollout`` and ``lw.linearize``; in functions of dynamics, such as
+    ``lw.forward_dynamics``, those act that ``forces=`` names.  ``mech.with_acting`` switches them,
+    ``mech.with_elements`` adds some.
+    """
+
+    __slots__ = ()
+
+    @kept
+    def active(self) -> dict[str, tuple[str, ...]]:
+        """What acts: kind -> names of joints, actuators, tendons or links."""
+        return self._that_act(True)
+
+    @kept
+    def idle(self) -> dict[str, tuple[str, ...]]:
+        """What is switched off: kind -> names."""
+        return self._that_act(False)
+
+    def _that_act(self, wanted: bool) -> dict[str, tuple[str, ...]]:
+        chosen = (
+            (kind, tuple(x for x in names if self.acts(kind, x) is wanted)) for kind, names in self._known.items()
+        )
+        return {kind: names for kind, names in chosen if names}
+
+    def acts(self, kind: str, name: str) -> bool:
+        """Whether what the mechanism has of a ``kind`` at ``name`` is switched on."""
+        return records.acts(self._mech.switched_off, kind, name)
+
+    @kept
+    def actuators(self) -> tuple[Actuator, ...]:
+        """The actuators that act; control inputs are in their order."""
+        return tuple(x for x in self._mech.elements if isinstance(x, Actuator) and self.acts("actuators", x.name))
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators that act, in the order of ``ctrl``."""
+        return tuple(actuator.name for actuator in self.actuators)
+
+    @property
+    def n_activation(self) -> int:
+        """Number of activations: states of actuators with dynamics, in the order of ``ctrl``."""
+        return sum(actuator.has_activation for actuator in self.actuators)
+
+    @kept
+    def ctrl_range(self) -> np.ndarray:
+        """(n_ctrl, 2): bounds of the control inputs, infinite where there are none."""
+        ranges = [actuator.ctrl_range or (-np.inf, np.inf) for actuator in self.actuators]
+        return read_only(np.array(ranges, dtype=float).reshape(-1, 2))
+
+    @kept
+    def tendons(self) -> tuple[Tendon, ...]:
+        """Tendons, whether something acts along them or not."""
+        return tuple(element for element in self._mech.elements if isinstance(element, Tendon))
+
+    def without(self, *names: str) -> Mechanism:
+        """A copy without the actuators, tendons and other elements of these names; joints that lose their last actuator
+        are no longer among ``mech.metadata.actuated_joints``."""
+        mech = self._mech
+        known = [records.name_of(element) for element in mech.elements]
+        for name in names:
+            if name not in known:
+                raise MechanismError(f"mechanism {mech.name!r} has no element {name!r}: " + did_you_mean(name, known))
+        return with_records(mech, tuple(x for x in mech.elements if records.name_of(x) not in names))
+
+    @kept
+    def _known(self) -> dict[str, tuple[str, ...]]:
+        """Kind -> all names, switched on or not."""
+        return known_elements(self._mech)
+
+
+def known_elements(mech: Mechanism) -> dict[str, tuple[str, ...]]:
+    """Kind of force element -> names of all that a mechanism has, switched on or not."""
+    known = {kind: tuple(b.joint for b in mech.bodies if has(b)) for kind, has in _AT_JOINTS.items()}
+    for kind in KINDS[len(known) :]:
+        of_kind = (element for element in mech.elements if RECORDS[type(element)] == kind)
+        known[kind] = tuple(dict.fromkeys(map(records.name_of, of_kind)))
+    known["contact"] = tuple(pair.name for pair in mech.contact_pairs)
+    return known
+
+
+def with_switched(mech: Mechanism, only: tuple[Any, ...], kinds: dict[str, Any]) -> Mechanism:
+    """The mechanism with elements switched on and off."""
+    return family.variant(mech, (), switched_off=records.switched(known_elements(mech), mech.switched_off, only, kinds))
+
+
+def check_elements(mech: Mechanism) -> None:
+    """Every record leads somewhere."""
+    tendons = mech.forces.tendons
+    for element in mech.elements:
+        if isinstance(element, Tendon):
+            for joint, _ in element.joints:
+                _require_scalar(mech, joint, f"tendon {element.name!r}")
+        elif isinstance(element, EffortRange):
+            _require_scalar(mech, element.joint, "an effort range")
+        elif isinstance(element, (GravityCompensation, FluidForce)):
+            mech.frame(element.link)
+        elif isinstance(element, Actuator):
+            _check_target(mech, element, [tendon.name for tendon in tendons])
+
+
+def _check_target(mech: Any, one: Actuator, tendons: list[str]) -> None:
+    if one.transmission == "site":
+        mech.frame(one.target)
+    elif one.transmission == "tendon":
+        if one.target not in tendons:
+            raise MechanismError(
+                f"actuator {one.name!r} drives tendon {one.target!r}, which does not exist: "
+                + did_you_mean(one.target, tendons)
+            )
+    else:
+        kind = mech.bodies[mech.body_index(one.target)].kind
+        if kind.nv != 1 and not (kind.is_ball or kind.is_free):
+            raise MechanismError(
+                f"actuator {one.name!r} drives joint {one.target!r}, which has {kind.nv} coordinates: it needs a joint "
+                "of one, a ball or a free joint"
+            )
+
+
+def _require_scalar(mech: Any, joint: str, what: str) -> None:
+    kind = mech.bodies[mech.body_index(joint)].kind
+    if kind.nv != 1 or not kind.rates_are_velocities:
+        raise MechanismError(f"{what} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
+
+
+def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:
+    """The mechanism with other records: joints are actuated that actuators drive now, and not those that they drove."""
+    changed = dataclasses.replace(mech, elements=elements)
+    if mech.annotations.actuated is None:
+        return changed
+    before, now = (dict.fromkeys(j for a in _actuators(m) for j in driven_by(m, a)) for m in (mech, changed))
+    kept = [joint for joint in mech.annotations.actuated if joint in now or joint not in before]
+    actuated = tuple(dict.fromkeys([*kept, *(joint for joint in now if joint not in before)]))
+    return dataclasses.replace(changed, annotations=dataclasses.replace(mech.annotations, actuated=actuated))
+
+
+def driven_only_at(mech: Any, joints: Sequence[str]) -> tuple[Any, ...]:
+    """The elements without the actuators that drive other joints; those of frames may move any joint, and stay."""
+    lost = [one for one in _actuators(mech) if not set(driven_by(mech, one)) <= set(joints)]
+    return tuple(one for one in mech.elements if one not in lost)
+
+
+def driven_by(mech: Any, actuator: Actuator) -> tuple[str, ...]:
+    """The joints that an actuator drives, mimicked ones in the place of those that mimic them; none of frames."""
+    joints = [actuator.target] if actuator.transmission in ("joint", "jointinparent") else []
+    if actuator.transmission == "tendon":
+        joints = [joint for one in mech.forces.tendons if one.name == actuator.target for joint, _ in one.joints]
+    bodies = (mech.bodies[mech.body_index(joint)] for joint in joints)
+    return tuple(body.mimic.joint if body.mimic else body.joint for body in bodies)
+
+
+def _actuators(mech: Any) -> list[Actuator]:
+    """All, switched on or not."""
+    return [one for one in mech.elements if isinstance(one, Actuator)]
+
+
+def with_efforts(mech: Any, efforts: Mapping[str, float]) -> tuple[Any, ...]:
+    """The elements when the effort limits of joints are these: bounds of what the actuators there give, none where the
+    limit is infinite."""
+    driven = {one.target for one in _actuators(mech)} | {e.joint for e in mech.elements if isinstance(e, EffortRange)}
+    kept = (one for one in mech.elements if not (isinstance(one, EffortRange) and one.joint in efforts))
+    bounded = ((joint, most) for joint, most in efforts.items() if joint in driven and most < np.inf)
+    return (*kept, *(EffortRange(joint, -most, most) for joint, most in bounded))
+
+
+def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> tuple[Any, ...]:
+    """The elements when joints are locked at these coordinates: what drives them alone is gone, and what they add to
+    tendons is constant."""
+    kept: list[Any] = []
+    for one in elements:
+        if isinstance(one, Tendon):
+            free = tuple((joint, arm) for joint, arm in one.joints if joint not in values)
+            offset = one.offset + sum(arm * values[joint][0] for joint, arm in one.joints if joint in values)
+            kept += [dataclasses.replace(one, joints=free, offset=offset)] if free else []
+        elif not (isinstance(one, EffortRange) and one.joint in values):
+            kept.append(one)
+    tendons = {one.name for one in kept if isinstance(one, Tendon)}
+    return tuple(one for one in kept if not isinstance(one, Actuator) or not _lost(one, values, tendons))
+
+
+def _lost(one: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
+    if one.transmission == "tendon":
+        return one.target not in tendons
+    return one.transmission != "site" and one.target in values

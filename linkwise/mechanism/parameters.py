@@ -1,0 +1,163 @@
+"""The views ``mech.parameters`` and ``mech.limits``: numbers of bodies and joints as arrays, and copies with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.mechanism import checks, family
+from linkwise.mechanism.view import View, kept, read_only
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.model import Mechanism
+
+NO_JOINTS: Mapping[str, Any] = MappingProxyType({})
+
+
+class ParametersView(View):
+    """Inertial parameters of the bodies; armature, damping, friction and springs of the joints.
+
+    Numbers by velocity or position coordinate leave out joints that mimic others.
+    """
+
+    __slots__ = ()
+
+    @kept
+    def masses(self) -> NDArray[np.float64]:
+        """(n_links,) mass of each body."""
+        return read_only(np.array([body.mass for body in self._mech.bodies], dtype=float))
+
+    @kept
+    def coms(self) -> NDArray[np.float64]:
+        """(n_links, 3) centre of mass of each body in its link frame."""
+        return read_only(np.array([body.com for body in self._mech.bodies], dtype=float).reshape(-1, 3))
+
+    @kept
+    def inertias(self) -> NDArray[np.float64]:
+        """(n_links, 3, 3) inertia of each body about its centre of mass, along the axes of its link frame."""
+        return read_only(np.array([body.inertia for body in self._mech.bodies], dtype=float).reshape(-1, 3, 3))
+
+    @kept
+    def armature(self) -> NDArray[np.float64]:
+        """(nv,) reflected rotor inertias."""
+        return _by_coordinate(self._mech, "armature")
+
+    @kept
+    def damping(self) -> NDArray[np.float64]:
+        """(nv,) viscous damping of the joints."""
+        return _by_coordinate(self._mech, "damping")
+
+    @kept
+    def friction(self) -> NDArray[np.float64]:
+        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
+        return _by_coordinate(self._mech, "friction")
+
+    @kept
+    def stiffness(self) -> NDArray[np.float64]:
+        """(nv,) stiffness of springs in the joints, as the file gives it."""
+        return _by_coordinate(self._mech, "stiffness")
+
+    @kept
+    def spring_rest(self) -> NDArray[np.float64]:
+        """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
+        return _by_coordinate(self._mech, "rest")
+
+    @property
+    def singular_joints(self) -> tuple[str, ...]:
+        """Independent joints that can move while nothing with inertia does: the mass matrix of the tree is singular at
+        every configuration, and no force law gives them an acceleration."""
+        return tuple(massless.joint for massless in self._mech._massless_joints)
+
+    def link_index(self, link: str) -> int:
+        """Index of a link among masses, centres of mass and inertias: one that a joint moves, no frame welded to it."""
+        mech = self._mech
+        if link in mech.link_names:
+            return mech.link_names.index(link)
+        if link not in mech.frames:
+            return mech.link_names.index(checks.one_of("moving link", link, mech.link_names))
+        body = mech.frames[link].body
+        welded = f"welded to {mech.link_names[body]!r}: name that moving link" if body >= 0 else "fixed to the ground"
+        raise ValueError(f"{link!r} of mechanism {mech.name!r} is {welded}")
+
+    def with_inertial(self, parameters: Any, strict: bool = True) -> Mechanism:
+        """A copy with these numbers, (10 n_links,) in the order of ``lw.estimation.inertial_parameters``.
+
+        With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
+        Numbers identified from torques often are such, as torques see some combinations only:
+        ``lw.estimation.physical_parameters`` gives the nearest that are not.
+        """
+        from linkwise.mechanism.inertial_parameters import with_inertial_parameters
+
+        return with_inertial_parameters(self._mech, parameters, strict)
+
+    def with_armature(self, armature: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``, or
+        joints as keywords; or a number for all joints but floating ones."""
+        return _with_joint_numbers(self._mech, "armature", armature, named)
+
+    def with_damping(self, damping: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
+        """A copy with this viscous damping in the joints, given as for ``with_armature``.
+
+        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and whatever else takes all forces; the
+        functions of plain dynamics leave it out.
+        """
+        return _with_joint_numbers(self._mech, "damping", damping, named)
+
+    def with_springs(self, stiffness: Mapping[str, Any], /, rest: Mapping[str, Any] = NO_JOINTS) -> Mechanism:
+        """A copy with springs of this stiffness in the joints, given as for ``with_armature``.
+
+        rest   coordinates at which they are at rest; joints it leaves out keep theirs, at first zero
+        """
+        from linkwise.mechanism.edit import set_springs
+
+        return set_springs(self._mech, stiffness, rest)
+
+    def with_shared_code(self) -> Mechanism:
+        """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
+        of one are the same to the last bit, whichever others were computed before it."""
+        return family.alike(self._mech)
+
+
+class LimitsView(View):
+    """Limits of the joints by coordinate, infinite where there is none; without those of joints that mimic others.
+
+    ``mech.with_limits`` changes them; ``mech.forces.ctrl_range`` has those of control inputs.
+    """
+
+    __slots__ = ()
+
+    @kept
+    def lower(self) -> NDArray[np.float64]:
+        """(nq,) lower limits of q, -inf where there is none."""
+        return _by_coordinate(self._mech, "limits.lower")
+
+    @kept
+    def upper(self) -> NDArray[np.float64]:
+        """(nq,) upper limits of q, inf where there is none."""
+        return _by_coordinate(self._mech, "limits.upper")
+
+    @kept
+    def velocity(self) -> NDArray[np.float64]:
+        """(nv,) the largest ``|v|``, inf where there is no limit."""
+        return _by_coordinate(self._mech, "limits.velocity")
+
+    @kept
+    def effort(self) -> NDArray[np.float64]:
+        """(nv,) the largest joint forces and torques, inf where there is no limit."""
+        return _by_coordinate(self._mech, "limits.effort")
+
+
+def _by_coordinate(mech: Mechanism, quantity: str) -> NDArray[np.float64]:
+    values = map(attrgetter(quantity), (body for body in mech.bodies if not body.mimic))
+    return read_only(np.array([x for of_joint in values for x in of_joint], dtype=float))
+
+
+def _with_joint_numbers(mech: Mechanism, quantity: str, values: Any, named: Mapping[str, Any]) -> Mechanism:
+    from linkwise.mechanism.edit import by_joint, set_of_joints
+
+    return set_of_joints(mech, quantity, by_joint(quantity, values, named, mech))

@@ -1,0 +1,447 @@
+"""Many motions at once: states and joint forces in, trajectories out, a compiled scan over steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..compiler.ir.program import Array, Program
+from ..compiler.kernel import KernelError
+from ..compiler.passes.scan import scan
+from ..compiler.pipeline import compile, is_long, load, rollout_targets
+from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
+from ..compiler.runtime.device_arrays import DeviceCall
+from ..compiler.store import kernel_function, stored
+from ..compiler.variants import shared_by_variants
+from ..control.compiled import CompiledControl
+from ..dynamics.by_actuator import unless_empty
+from ..dynamics.by_joint import state_by_joint
+from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.passive import Passive
+from ..dynamics.states import ByJoint, Float64Array
+from ..mechanism import Mechanism, one_of
+from ..mechanism.elements import CONTACT_FRICTION
+from .arguments import (
+    acting_laws,
+    by_name,
+    controls_of,
+    count,
+    feedback_of,
+    input_arrays,
+    numbers_that_act,
+    plain_arrays,
+    precision,
+    schedule_of,
+    step_length,
+    stride,
+    with_controller,
+)
+from .checks import (
+    check_bodies,
+    warn_of_limits_left_out,
+    warn_of_starts_beyond_limits,
+    warn_of_starts_in_penetration,
+    with_largest,
+)
+from .constrained import WithinConstraints, onto_loops, onto_loops_on_device, refuse_open_schedule
+from .controllers import asking_controllers
+from .forces import Held
+from .records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
+from .repeated import given_values, key_of, remember, repeated
+from .step import (
+    ACTIVATION,
+    ACTIVE,
+    MOMENTA,
+    NEXT,
+    NONE_YET,
+    PER_STEP,
+    TRUSTED,
+    Step,
+    step_of,
+    warn_of_long_steps,
+)
+
+#: Operations: in momenta every stage waits for the one before, and steps this short for their own results; so many
+#: vectors of states are then computed side by side, if there are so many states.
+SHORT = {4: 600, 2: 2000}
+MANY = {4: 64, 2: 16}
+
+
+@asking_controllers
+def rollout(
+    mech: Mechanism,
+    q0: ByJoint | None,
+    v0: ByJoint | None,
+    tau: ByJoint | Held | None,
+    dt: ArrayLike | None,
+    steps: int,
+    method: str | None = None,
+    *,
+    wrenches: ArrayLike | None = None,
+    feedback: Mapping[str, Any] | CompiledControl | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    every: int = 1,
+    final_only: bool = False,
+    out: tuple[Float64Array, Float64Array] | None = None,
+    target: str = "cpu",
+    passive: Passive | None = None,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
+    return_activation: bool = False,
+    coordinates: str = "joint",
+    forces: Any = ALL,
+    active: ArrayLike | None = None,
+    return_status: bool = False,
+) -> tuple[Any, ...]:
+    """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
+    steps + 1, nv), the initial state first.
+
+    q0, v0       (..., nq), (..., nv): initial states, their batches broadcast; None and {joint: ...} as in ``simulate``
+    tau          joint forces: None, (nv,) the same at all times, (steps, nv) in every step, (..., steps, nv) for every
+                 state too, (..., 1, nv) for every state the same at all times; {joint: number}; or ``lw.motion.held``
+    dt           length of a step: a number, or one for each state; may be negative or 0; None:
+                 ``mech.metadata.timestep``
+    method       "semi_implicit" (contact implicitly), of first order at a quarter of the cost, "rk4", of fourth order,
+                 or the name of one of your own (``linkwise.extend.register_integrator``).  None: "semi_implicit" where
+                 contact acts, else "rk4"
+    wrenches     external, in link frames: None, or (n_links, 6) and more axes as tau
+    feedback     {"target": ..., "kp": ..., "kd": ...}: joint forces kp (target - q) - kd v besides tau, of the start of
+                 each step, and gain [target - q; -v] with "gain" (..., nv, 2 nv).  The target has the shapes of tau; kp
+                 and kd are (..., nv) or a number, for all joints with motors; all but gain as {joint: ...} too.
+                 Or a compiled controller (``lw.control.computed_torque``, ...), in every stage, of the mechanism it was
+                 made of
+    parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
+                 {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused.
+                 Of what acts too: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
+                 "contact_friction" (...) of all contacts, "floor.contact_friction" of a shape's
+    every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
+    out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
+    target       "cpu", "cuda" (arrays on a GPU choose it, and are not checked), or "numpy": the slow reference
+    forces       force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or
+                 a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive      elements (``linkwise.forces.Passive``) in place of the springs, damping, friction and limits of the
+                 joints
+    ctrl         control inputs of ``mech.forces.actuator_names`` in the shapes of tau, or {actuator: ...}; None for
+                 zero
+    activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
+                 ``return_activation`` the result is (q, v, activation)
+    coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or
+                 "xi" (total)
+
+    active       a schedule: whether each constraint of ``mech.loops`` holds, in the shapes of tau; None: all do.  Those
+                 that engage do so by an impact without rebound (``lw.contact.impact``), those that let go do not.
+                 Ball joints and fixed ones on the ground (``lw.contact.hold_frames``: feet) hold where they touch down,
+                 others close as they are
+    return_status  the result ends with (...) integers: 0 where every step is the compiled one, else the number of the
+                 first step that is not, from 1: near singular positions, or where numbers are lost
+
+    Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
+    ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
+    must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
+    """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
+    values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
+    usual = values and parameters is passive is active is None and not return_status
+    key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None
+    if known := repeated(mech, key):
+        return known(mech, values, out, return_activation)
+    step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
+    parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
+    step = replace(step, parameters=tuple(parameters))
+    acting = acting_laws(mech, passive, step, dt)
+    ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
+    acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
+    more = {} if wrenches is None else {"wrenches": wrenches}
+    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation) | schedule_of(mech, active)
+    state = state_by_joint(mech, {"q": q0, "v": v0, "tau": tau})
+    given = {**state, "dt": step_length(mech, dt), **more, **parameters}
+    device = _device(target, given)
+    target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
+    asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
+    dtype = precision({**given, "ctrl": own_ctrl}, asked)
+    kept = Kept(steps, stride(steps, every, final_only), final_only)
+    call = _Call(mech, replace(step, acting=acting, inputs=tuple(more)), kept, passive, dtype, target, device)
+    found, status = call.records(given, out, (key, values) if key else None)
+    return (*returned(found, return_activation), *(status,) * return_status)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Which states of how many steps are kept."""
+
+    steps: int
+    every: int
+    final_only: bool
+
+    @property
+    def all(self) -> bool:
+        return self.every == 1 and not self.final_only
+
+    def axes(self, batch: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of the states before the axis of coordinates."""
+        return batch if self.final_only else (*batch, self.steps // self.every + 1)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled rollout, its inputs, and those of them that are numbers of this variant of a mechanism."""
+
+    run: Callable[..., None]
+    inputs: tuple[Array, ...]
+    numbers: Mapping[str, np.ndarray]
+
+
+def compiled_rollout(
+    mech: Mechanism, step: Step, dtype: str, target: str, all_states: bool, vectors: int = 1
+) -> Compiled:
+    """The rollout of a step, from the mechanism's own store or made now.
+
+    all_states   whether every state is kept, as rollouts in momenta have to know
+    vectors      of states, that may be computed side by side
+    """
+    with_velocities = all_states if in_momenta(step, target) else None
+
+    def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
+        program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None)
+        if not program.loops and is_long(program, target):  # stages of one kind as a loop, but within constraints
+            stages = not mech.loops
+            program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None, stages=stages)
+        per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
+        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
+        last = (MOMENTA + NEXT,) if with_velocities else ()
+        run = load(scan(program, carried, per_run, registers(program, vectors), last), dtype, target)
+        return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
+
+    def shared(numbers: Any) -> Any:
+        run, inputs = rollout((numbers,))
+        return lambda variant, vector: Compiled(run, inputs, {"numbers": vector})
+
+    def own() -> Compiled:
+        return Compiled(*rollout(), {})
+
+    request = ("rollout", step, target, with_velocities, vectors)
+    return stored(mech, (*request, dtype), lambda: shared_by_variants(mech, request, dtype, own, shared))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of ``rollout``, its arguments checked.
+
+    kept      which states are kept
+    device    what takes arrays to the GPU; None on the CPU
+    """
+
+    mech: Mechanism
+    step: Step
+    kept: Kept
+    passive: Passive | None
+    dtype: str
+    target: str
+    device: DeviceCall | None
+
+    def records(self, given: Mapping[str, Any], out: Any, key: tuple[Any, Any] | None) -> tuple[Any, np.ndarray]:
+        """The states that are kept, and the status of each motion; with a ``key`` later calls with it are told what
+        they need not find out again."""
+        mech, step, kept = self.mech, self.step, self.kept
+        vectors = side_by_side(step, given["q"], given["v"])
+        compiled = compiled_rollout(mech, step, self.dtype, self.target, kept.all, vectors)
+        given = {**given, **compiled.numbers, TRUSTED: NONE_YET}
+        dtype = np.dtype(self.dtype)
+        named, batch = input_arrays(mech, compiled.inputs, given, dtype, kept.steps, kept.every)
+        named = dict(zip(named, apart_from(out, named.values()), strict=True))
+        varied = self._prepared(named)
+        initial = [x for array, x in named.items() if array.name in ("q", "v", ACTIVATION)]
+        sizes = (mech.nq, mech.nv, step.acting.n_activation)[: len(initial)]
+        shapes = [(*kept.axes(batch), size) for size in sizes]
+        run = _Run(self, compiled, named, batch, varied)
+        found, status = run.recorded(initial, out, shapes, dtype)
+        if key and self.device is None and not (mech.loops or in_momenta(step, self.target)):
+            remember(mech, *key, compiled.run, named, batch=batch, shapes=shapes, step=step, kept=kept)
+        return found, status
+
+    def _prepared(self, arrays: dict[Array, Any]) -> dict[Array, Any]:
+        """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits or in penetration
+        and of limits that ``passive`` leaves out, and close the loops of the initial states.  Returns the numbers of
+        the mechanism that differ from state to state."""
+        mech, step = self.mech, self.step
+        warn_of_limits_left_out(mech, self.passive)
+        dt = next(x for array, x in arrays.items() if array.name == "dt")
+        varied = {array: x for array, x in arrays.items() if array.name in step.parameters}
+        for array, values in varied.items():
+            check_bodies(mech, array.name, values)
+        bodies = of_bodies(mech, varied)
+        acts = {array.name: x for array, x in varied.items() if array not in bodies}
+        if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
+            warn_of_long_steps(mech, replace(step, acting=with_largest(mech, step.acting, acts)) if acts else step, dt)
+            start = next(iter(arrays.values()))
+            if self.passive is None:
+                warn_of_starts_beyond_limits(mech, start)
+            warn_of_starts_in_penetration(mech, start)
+        if mech.loops:
+            self._close(arrays, {array.name: x for array, x in bodies.items()})
+        return varied
+
+    def _close(self, arrays: dict[Array, Any], parameters: Mapping[str, Any]) -> None:
+        """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
+        engage by the impact of the first step."""
+        q, v, *_ = arrays
+        if ACTIVE in self.step.inputs:
+            if self.device is None:
+                active = next(x for array, x in arrays.items() if array.name == ACTIVE)
+                refuse_open_schedule(self.mech, arrays[q], active[..., 0, 0, :], parameters)
+            return
+        if self.device:
+            arrays[q], arrays[v] = onto_loops_on_device(self.device, self.mech, arrays[q], arrays[v], parameters)
+        else:
+            arrays[q], arrays[v] = onto_loops(self.mech, arrays[q], arrays[v], parameters)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A compiled rollout on its way through its arrays."""
+
+    call: _Call
+    compiled: Compiled
+    arrays: Mapping[Array, Any]
+    batch: tuple[int, ...]
+    varied: Mapping[Array, Any]
+
+    def recorded(
+        self, initial: Sequence[Any], out: Any, shapes: list[tuple[int, ...]], dtype: np.dtype
+    ) -> tuple[Any, np.ndarray]:
+        """Arrays with the initial states and those that steps lead to, on a GPU those of the caller's library; and the
+        status of each motion."""
+        call, status = self.call, np.zeros(self.batch, int)
+        steps, final_only, device = call.kept.steps, call.kept.final_only, call.device
+        found: Any
+        if device is None:
+            found = results_of(out, shapes, dtype)
+            kept = started(initial, found, steps, final_only)
+            return found, self._here(kept, found) if steps else status
+        with device.stream():
+            found = device.results(out, shapes, dtype)
+            if found is None:
+                raise KernelError(no_place(shapes, dtype, " on the device"))
+            kept = started(device.copied(initial), found, steps, final_only)
+            if steps:
+                status = self._on_device(device, kept)
+            return device.delivered(found, out), status
+
+    def _here(self, kept: list[np.ndarray], found: Sequence[np.ndarray]) -> np.ndarray:
+        """Run on the CPU; the status."""
+        call, compiled, status = self.call, self.compiled, np.zeros(self.batch, int)
+        mech, step, every = call.mech, call.step, call.kept.every
+        if mech.loops:
+            whole = with_batch(self.arrays, self.batch)
+            status = WithinConstraints(mech, step, compiled.run, self.arrays, whole, kept, bool(self.varied)).run_here()
+        else:
+            with np.errstate(all="ignore"):  # what is lost is told below, once
+                if in_momenta(step, call.target):
+                    self._in_momenta(kept, found)
+                else:
+                    compiled.run(*self.arrays.values(), out=tuple(kept))
+        judged = not any(array.name.endswith(CONTACT_FRICTION) for array in self.varied)
+        lost = look_at_records(mech, step, self.arrays, self.batch, kept, every, judged)
+        return np.where(status == 0, lost, status)
+
+    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+        """Run on a GPU; the status.  Closed mechanisms may need the same rollout on the CPU."""
+        call = self.call
+        arrays = dict(zip(self.arrays, device.copied([*self.arrays.values()]), strict=True))
+        if not call.mech.loops:
+            self.compiled.run(*arrays.values(), out=tuple(kept))
+            return np.zeros(self.batch, int)
+        whole = with_batch(self.arrays, self.batch)
+        constrained = WithinConstraints(call.mech, call.step, self.compiled.run, arrays, whole, kept, bool(self.varied))
+        return constrained.run_on_device(
+            device, lambda: compiled_rollout(call.mech, call.step, call.dtype, "cpu", call.kept.all).run
+        )
+
+    def _in_momenta(self, kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
+        """Steps from momenta to momenta, and the velocities of the states that are kept.
+
+        The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
+        are the records of v, one place earlier than the positions after the step, and only the last state is solved for
+        alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
+        """
+        mech, run, parameters = self.call.mech, self.compiled.run, of_bodies(self.call.mech, self.varied)
+        arrays, (q, v, *_) = [*self.arrays.values()], kept
+        p = _computed(mech, "joint_momenta", arrays[0], arrays[1], parameters)
+        if self.call.kept.all:
+            last, of_starts = np.empty((*self.batch, mech.nv), v.dtype), found[1]
+            run(p, *arrays, out=(q, of_starts[..., :-1, :], *kept[2:], last))
+            of_starts[..., 0, :] = arrays[1]
+            v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
+        else:
+            run(p, *arrays, out=tuple(kept))
+            each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
+            v[...] = _computed(mech, "momentum_velocities", q, v, each)
+
+
+def of_bodies(mech: Mechanism, varied: Mapping[Array, Any]) -> dict[Array, Any]:
+    """Those numbers that are of bodies, not of what acts on them."""
+    return {array: x for array, x in varied.items() if not numbers_that_act(mech, (array.name,))}
+
+
+def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
+    """What takes the arrays to the GPU, if that is where to compute."""
+    if target != "cuda" and not (target == "cpu" and any(is_foreign(x) and on_device(x) for x in given.values())):
+        return None
+    from ..compiler.runtime.gpu import cupy_with_device
+
+    try:
+        return DeviceCall(cupy_with_device(), given)
+    except (ImportError, NoDeviceError):
+        if target == "cuda":
+            raise
+        return None  # what follows says what to do about such arrays
+    except UnreadableArrayError as error:
+        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+# -- in momenta ---------------------------------------------------------------------------------------
+
+
+def in_momenta(step: Step, target: str) -> bool:
+    """Whether steps hand on momenta, so that nothing is solved for v that a step does not solve for itself; on a GPU
+    they hand on v."""
+    return step.coordinates == "momentum" and target != "cuda"
+
+
+def side_by_side(step: Step, q: Any, v: Any) -> int:
+    """How many vectors of states may be computed side by side, as far as it depends on how many states there are."""
+    if step.coordinates != "momentum":
+        return 1
+    states = max(math.prod(np.shape(q)[:-1]), math.prod(np.shape(v)[:-1]))
+    return next((count for count, least in MANY.items() if states >= least), 1)
+
+
+def registers(program: Program, most: int) -> int:
+    """How many vector registers a value takes (``scan``), ``most`` at most."""
+    return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
+
+
+def without_momenta(
+    run: Callable[..., None], inputs: tuple[Array, ...]
+) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    """A rollout that takes momenta before all else, and its other inputs."""
+    place = [array.name for array in inputs].index(MOMENTA)
+    before, after = inputs[:place], inputs[place + 1 :]
+    return lambda p, *arrays, out: run(*arrays[:place], p, *arrays[place:], out=out), before + after
+
+
+def _computed(
+    mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
+) -> np.ndarray:
+    if not parameters:
+        return kernel_function(mech, name, q)(q, x)
+    names = tuple(array.name for array in parameters)
+    key = (name, *names, q.dtype.name)
+    kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))
+    return kernel(q, x, *parameters.values())

@@ -1,1 +1,0 @@
-"""Rollouts: fixed steps of many motions at once, the loop over time inside the machine code, and their derivatives."""
