@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..mechanics.recursions.rolled import NotRolled
 from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from .ir.ops import CONST
 from .ir.program import Array, Program
 from .ir.spec import check
 from .kernel import Kernel, explaining
@@ -216,7 +218,7 @@ def trace_with_plan(
     if loops or (loops is None and choice.may_pay(mech.n_links, without)):
         found = _with_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
         if found is not None:
-            return found
+            return _without_overflow(found, algorithm, mech)
     trees: list[Tree] = []
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
@@ -242,7 +244,18 @@ def trace_with_plan(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
-    return Traced(program, log, computed, algorithm.tree_for(trees[0]))
+    return _without_overflow(Traced(program, log, computed, algorithm.tree_for(trees[0])), algorithm, mech)
+
+
+def _without_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> Traced:
+    """Raise where a number computed from those of the mechanism is beyond floating-point numbers."""
+    blocks = (block for block, _ in traced.program.blocks)
+    if all(isfinite(node.value) for block in blocks for node in block.nodes if node.op is CONST):
+        return traced
+    raise MechanismError(
+        f"{algorithm.name} of mechanism {mech.name!r} computes numbers beyond 1e308 from its masses, inertias and "
+        "lengths: some of these are too large or too small to compute with; correct them, or use other units"
+    )
 
 
 def _with_loops(

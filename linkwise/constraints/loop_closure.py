@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.store import kernel_function, stored
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
-from ..mechanism.clusters import clusters
+from ..mechanism.clusters import Cluster, clusters
 from .decomposition import damped_solve, decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
@@ -85,6 +85,10 @@ class Parts:
     def at_places(self, values: np.ndarray) -> np.ndarray:
         """(..., nq): the same for every number of q."""
         return _with_zero(values)[..., self.places]
+
+    def is_of(self, cluster: Cluster) -> np.ndarray:
+        """(nq,): whether a number of q is one of this cluster, whose constraints belong to one part."""
+        return self.places == (self.columns[cluster.coordinates[0]] if cluster.coordinates else -1)
 
     def damped(self, error: np.ndarray, jacobian: np.ndarray, damping: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(..., nv): steps of Levenberg and Marquardt of the parts ``which`` (count,), 0 for others; ``damping`` is

@@ -265,14 +265,13 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
         return Redundancy(tuple(_bounded(mech, one) for one in own), False)
     own_loops = {i: one for i, one in enumerate(own) if one.loops}
     verdicts = {i: _obvious(whole, own[i], seen) for i, seen in _evidence(whole, own_loops, q[None]).items()}
+    doubtful = {i: own[i] for i, found in verdicts.items() if found is None}
+    other = _assembled_one_by_one(whole, doubtful, q)
     elsewhere = False
-    for i in [i for i, found in verdicts.items() if found is None]:
-        searches = (_assembled_one_by_one(whole, own[i], q, np.random.default_rng(k)) for k in range(SEARCHES))
-        other = next((found for found in searches if found is not None), None)
-        if other is not None:
-            verdicts[i] = _obvious(whole, own[i], _evidence(whole, {i: own[i]}, other[None])[i])
-            if verdicts[i] is not None:
-                q, elsewhere = other, True
+    for i, seen in _evidence(whole, doubtful, other[None]).items() if doubtful else ():
+        verdicts[i] = _obvious(whole, own[i], seen)
+        if verdicts[i] is not None:
+            q, elsewhere = np.where(whole.parts.is_of(own[i]), other, q), True
     verdicts |= _weighed(whole, {i: own[i] for i, found in verdicts.items() if found is None}, q, rng)
     decided = {i: found for i, found in verdicts.items() if found is not None}
     if len(decided) < len(own_loops):
@@ -290,41 +289,59 @@ def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
     )
 
 
-def _assembled_one_by_one(
-    whole: LoopEquations, cluster: Cluster, q: np.ndarray, rng: np.random.Generator
-) -> np.ndarray | None:
-    """(nq,): a configuration of a cluster with all loops closed and all constraints independent, found by closing one
-    loop after the other, each as far from singular as a few guesses come; None where that fails.
+def _assembled_one_by_one(whole: LoopEquations, undecided: Mapping[int, Cluster], q: np.ndarray) -> np.ndarray:
+    """(nq,): a configuration with all loops of these clusters closed and all constraints independent, found by closing
+    one loop after the other, each as far from singular as a few guesses come; q in clusters where that fails.
 
     Where the mechanism starts it may be folded: its constraints depend on each other there, and all around on a branch
     of configurations that it has besides those in which it works.
     """
+    left = dict(undecided)
+    for seed in range(SEARCHES):
+        there, assembled = _search(whole, left, q, np.random.default_rng(seed))
+        for i in assembled:
+            q = np.where(whole.parts.is_of(left.pop(i)), there, q)
+    return q
+
+
+def _search(
+    whole: LoopEquations, own: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    """(nq,) and clusters: one attempt.  Clusters share no constraint and no coordinate, so that each call of a kernel
+    serves them all: the work is that of the cluster with the most loops, not that of all loops."""
     mech, structural = whole.mech, whole.sizes.structural
-    tied, least = set(cluster.rows), _clear(len(cluster.loops)) ** 2
-    closed, known = np.zeros(0, dtype=int), np.zeros(mech.nv, dtype=bool)
+    left = {i: one for i, one in own.items() if one.loops}
+    closed = {i: np.zeros(0, dtype=int) for i in left}
+    known = {i: np.zeros(mech.nv, dtype=bool) for i in left}
     guesses = np.repeat(np.asarray(q, dtype=float)[None], FEW, axis=0)
-    smallest = np.zeros(FEW)
-    for number in cluster.loops:
-        loop = mech.loops[number]
-        at = mech.constraints.rows(loop.name)
-        rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
-        closed, new = np.concatenate([closed, rows]), np.zeros(mech.nv, dtype=bool)
-        for body in loop.bodies_within(mech):
-            new[mech.v_index(mech.bodies[body].joint)] = True
-        new &= ~known
-        known = known | new
-        changes = rng.uniform(-3.0, 3.0, (FEW, mech.nv)) * whole.sizes.columns * new
+    for k in range(max((len(one.loops) for one in left.values()), default=0)):
+        added: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for i, one in left.items():
+            if k < len(one.loops):
+                loop = mech.loops[one.loops[k]]
+                at, tied, new = mech.constraints.rows(loop.name), set(one.rows), np.zeros(mech.nv, dtype=bool)
+                rows = np.array([r for r in range(at.start, at.stop) if r in tied and structural[r]], dtype=int)
+                for body in loop.bodies_within(mech):
+                    new[mech.v_index(mech.bodies[body].joint)] = True
+                new &= ~known[i]
+                added[i] = rows, new
+                closed[i], known[i] = np.concatenate([closed[i], rows]), known[i] | new
+        changed = np.any([new for _, new in added.values()], axis=0)
+        changes = rng.uniform(-3.0, 3.0, (FEW, mech.nv)) * whole.sizes.columns * changed
         guesses = tree.integrate(mech, guesses, changes, 1.0)
-        if new.any() and len(rows):  # the others stay where they are, if they can
-            guesses = _closed_alone(whole, guesses, rows, np.flatnonzero(new))[0]
-        if len(closed):
-            guesses, smallest = _closed_alone(whole, guesses, closed, np.flatnonzero(known))
-        order = np.argsort(-smallest)
-        good = order[: int(np.sum(smallest > least))]
-        if not len(good):
-            return None
-        guesses = guesses[np.resize(good, FEW)]
-    return guesses[0] if len(closed) else None
+        alone = {i: (rows, np.flatnonzero(new)) for i, (rows, new) in added.items() if new.any() and len(rows)}
+        guesses, _ = _closed_alone(whole, guesses, alone)  # the others stay where they are, if they can
+        together = {i: (closed[i], np.flatnonzero(known[i])) for i in added if len(closed[i])}
+        guesses, smallest = _closed_alone(whole, guesses, together)
+        for i in added:
+            best = smallest.get(i, np.zeros(FEW))
+            order = np.argsort(-best)
+            good = order[: int(np.sum(best > _clear(len(left[i].loops)) ** 2))]
+            if len(good):
+                guesses = np.where(whole.parts.is_of(left[i]), guesses[np.resize(good, FEW)], guesses)
+            else:
+                del left[i]
+    return guesses[0], tuple(left)
 
 
 def _clear(loops: int) -> float:
@@ -334,28 +351,39 @@ def _clear(loops: int) -> float:
 
 
 def _closed_alone(
-    whole: LoopEquations, q: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(k, nq), (k,): configurations with some constraints closed by moving some coordinates; and the least eigenvalue
-    of G G* relative to the largest, 0 where they could not be closed."""
+    whole: LoopEquations, q: np.ndarray, chosen: Mapping[int, tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """(k, nq): configurations with some constraints of each cluster closed by moving some coordinates, given as
+    (rows, columns); and for each (k,) the least eigenvalue of G G* relative to the largest, 0 where they could not be
+    closed."""
+    if not chosen:
+        return q, {}
+    moving = dict(chosen)
     for _ in range(CLOSING_STEPS):
-        error, jacobian = whole.at(q)
-        error, jacobian = error[:, rows], jacobian[:, rows[:, None], columns]
-        if np.mean(np.linalg.norm(error, axis=-1) <= 0.01 * LOOPS.closed) > 0.5:
-            break
-        squares = jacobian @ np.swapaxes(jacobian, -1, -2)
-        trace = np.trace(squares, axis1=-2, axis2=-1)
-        damping = (1e-12 * trace + 1e-2 * (error**2).sum(axis=-1))[:, None, None] * np.eye(len(rows))
-        change = -(np.swapaxes(jacobian, -1, -2) @ np.linalg.solve(squares + damping, error[..., None]))[..., 0]
-        change *= np.minimum(1.0, 0.5 / np.maximum(np.abs(change).max(axis=-1, keepdims=True), 1e-300))
+        errors, jacobians = whole.at(q)
         step = np.zeros((len(q), whole.mech.nv))
-        step[:, columns] = change
+        for i, (rows, columns) in tuple(moving.items()):
+            error, jacobian = errors[:, rows], jacobians[:, rows[:, None], columns]
+            if np.mean(np.linalg.norm(error, axis=-1) <= 0.01 * LOOPS.closed) > 0.5:
+                del moving[i]
+                continue
+            squares = jacobian @ np.swapaxes(jacobian, -1, -2)
+            trace = np.trace(squares, axis1=-2, axis2=-1)
+            damping = (1e-12 * trace + 1e-2 * (error**2).sum(axis=-1))[:, None, None] * np.eye(len(rows))
+            change = -(np.swapaxes(jacobian, -1, -2) @ np.linalg.solve(squares + damping, error[..., None]))[..., 0]
+            change *= np.minimum(1.0, 0.5 / np.maximum(np.abs(change).max(axis=-1, keepdims=True), 1e-300))
+            step[:, columns] = change
+        if not moving:
+            break
         q = tree.integrate(whole.mech, q, step * whole.sizes.columns, 1.0)
-    error, jacobian = whole.at(q)
-    jacobian = jacobian[:, rows[:, None], columns]
-    values = np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, -1, -2))
-    is_closed = np.linalg.norm(error[:, rows], axis=-1) <= whole.exact
-    return q, np.where(is_closed, np.maximum(values[:, 0], 0.0) / np.maximum(values[:, -1], 1e-300), 0.0)
+    errors, jacobians = whole.at(q)
+    least = {}
+    for i, (rows, columns) in chosen.items():
+        jacobian = jacobians[:, rows[:, None], columns]
+        values = np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, -1, -2))
+        is_closed = np.linalg.norm(errors[:, rows], axis=-1) <= whole.exact
+        least[i] = np.where(is_closed, np.maximum(values[:, 0], 0.0) / np.maximum(values[:, -1], 1e-300), 0.0)
+    return q, least
 
 
 def _obvious(whole: LoopEquations, cluster: Cluster, seen: _Evidence) -> _Verdict | None:

@@ -279,6 +279,18 @@ def checked_inertia(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
+def require_finite_moments(what: str, mass: float, com: np.ndarray, inertia: np.ndarray) -> None:
+    """Raise where the moments of inertia about the origin are beyond floating-point numbers."""
+    x, y, z = com.tolist()
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
+    largest = 3.0 * (abs(xx) + abs(yy) + abs(zz) + abs(xy) + abs(xz) + abs(yz) + abs(mass) * (x * x + y * y + z * z))
+    if not math.isfinite(largest):
+        raise MechanismError(
+            f"{what}: its moments of inertia about its origin are beyond 1e308, too large to compute with (mass "
+            f"{mass:g}, centre of mass {x:g} {y:g} {z:g}); correct them, or use other units"
+        )
+
+
 def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) -> bool:
     """Whether a rigid body has this mass and these central moments (xx, xy, xz, yy, yz, zz); False where it takes
     principal moments to tell.  ``distance`` is that of its centre from where its numbers may have been given.

@@ -199,6 +199,7 @@ class Body(Constant):
             ("rest", checks.rest_position(f"the rest of {joint}", self.rest, self.kind)),
         ):
             object.__setattr__(self, attribute, value)
+        checks.require_finite_moments(what, self.mass, self.com, self.inertia)
 
     @property
     def nq(self) -> int:

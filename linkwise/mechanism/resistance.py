@@ -118,9 +118,10 @@ def _has_full_inertia(body: Body) -> bool:
     size = xx + yy + zz
     if not size > 1e-9 * mass * (x * x + y * y + z * z):
         return False
+    xx, xy, xz, yy, yz, zz = (moment / size for moment in (xx, xy, xz, yy, yz, zz))  # whose products are no overflow
     minor = xx * yy - xy * xy
     determinant = zz * minor - xx * yz * yz - yy * xz * xz + 2.0 * xy * yz * xz
-    return xx > 0.0 and minor > 0.0 and determinant > 1e-9 * size**3
+    return xx > 0.0 and minor > 0.0 and determinant > 1e-9
 
 
 def _clearly_resists(body: Body) -> bool:
@@ -151,7 +152,8 @@ def _own_inertia_is_singular(body: Body) -> bool:
     if not bound.all():
         return True
     scale = 1.0 / np.sqrt(bound)
-    return bool(np.linalg.eigvalsh(joint_inertia * np.outer(scale, scale))[0] < SINGULAR_TOLERANCE)
+    # One factor after the other: their product is infinite for inertias close to the smallest number.
+    return bool(np.linalg.eigvalsh(joint_inertia * scale * scale[:, None])[0] < SINGULAR_TOLERANCE)
 
 
 def _joint_inertia(body: Body, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,9 @@ class RigidMass:
         moments = checks.checked_inertia(f"{what}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
             moments = rotated(moments, rotation)
-        return cls(checks.checked_mass(what, mass), position, moments)
+        checked = checks.checked_mass(what, mass)
+        checks.require_finite_moments(what, checked, position, moments)
+        return cls(checked, position, moments)
 
     @classmethod
     def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:

@@ -153,7 +153,7 @@ def rollout(
         return known(mech, values, out, return_activation)
     step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
-    step = replace(step, parameters=tuple(parameters))
+    step = step.given(tuple(parameters))
     acting = acting_laws(mech, passive, step, dt)
     ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
@@ -166,7 +166,7 @@ def rollout(
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     kept = Kept(steps, stride(steps, every, final_only), final_only)
-    call = _Call(mech, replace(step, acting=acting, inputs=tuple(more)), kept, passive, dtype, target, device)
+    call = _Call(mech, step.given(step.parameters, acting, tuple(more)), kept, passive, dtype, target, device)
     found, status = call.records(given, out, (key, values) if key else None)
     return (*returned(found, return_activation), *(status,) * return_status)
 

@@ -80,6 +80,10 @@ class Step:
     coordinates: str = "joint"
     parameters: tuple[str, ...] = ()
 
+    def given(self, parameters: tuple[str, ...], acting: Acting | None = None, inputs: tuple[str, ...] = ()) -> Step:
+        """The step of this method with these parameters, and all else that callers give."""
+        return Step(self.method, acting or self.acting, inputs or self.inputs, self.coordinates, parameters)
+
     @property
     def rule(self) -> Method | Partitioned:
         """The method itself."""

@@ -87,6 +87,7 @@ def test_every_array_function_compiles():
             "pose",
             "random_state",
         ),
+        *("check_units", "in_degrees", "in_radians", "read_table", "write_table"),  # tables of states
         *("configuration", "hold_contacts", "hold_frames", "interpolate", "wrenches_at"),  # made of others
         *("register_integrator", "register_reader", "register_target", "rollout_methods"),
         *("algorithms", "c_file", "compile", "export_c", "get_num_threads", "jacobian_of", "set_num_threads", "vjp_of"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.constraints import decomposition
+from linkwise.constraints import decomposition, loop_closure
 
 TURN = lw.Revolute((0, 0, 1))
 GUESS = np.array([1.0, -0.3, 1.6])  # near a closed configuration of every four-bar
@@ -44,6 +44,37 @@ def by_number(mech: lw.Mechanism, count: int, values: np.ndarray) -> np.ndarray:
     for k in range(count):
         q[positions(mech, k)] = values[k]
     return q
+
+
+def tilted(count: int) -> lw.Mechanism:
+    """Equal four-bars one above the other, about an axis along which no constraint is zero: what is redundant has to be
+    found out."""
+    builder, turn = lw.Builder(), lw.Revolute((1, 2, 3))
+    for k in range(count):
+        for name in ("crank", "coupler", "rocker"):
+            builder.link(f"{name}{k}", 1.0, (0.5, 0.05, 0), (0.1, 0.1, 0.1))
+        builder.joint(f"a{k}", turn, "ground", f"crank{k}", (0, 0, k)).joint(
+            f"b{k}", turn, f"crank{k}", f"coupler{k}", (1, -0.5, 0)
+        )
+        builder.joint(f"c{k}", turn, "ground", f"rocker{k}", (3, 0, k - 1))
+        builder.loop(f"d{k}", turn, f"coupler{k}", (2.2, -1.1, 0.0), f"rocker{k}", (1.2, -0.6, 0.0))
+    return builder.build("tilted")
+
+
+def test_what_is_redundant_is_found_out_for_all_at_once(monkeypatch):
+    """As many evaluations of all constraints for twelve four-bars as for two: they were made for each in turn."""
+    evaluations, found, at = [], [], loop_closure.LoopEquations.at
+
+    def counted(equations, q):
+        evaluations[-1] += 1
+        return at(equations, q)
+
+    monkeypatch.setattr(loop_closure.LoopEquations, "at", counted)
+    for count in (2, 12):
+        evaluations.append(0)
+        found.append(lw.constraints.redundancy(tilted(count)))
+    assert all((one.rank, one.constraints) == (2, 5) for of_all in found for one in of_all.clusters)
+    assert evaluations[1] <= 1.2 * evaluations[0]
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2), (0,)])

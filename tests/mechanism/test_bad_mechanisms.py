@@ -1,6 +1,7 @@
 """What must be refused, and what the message must say."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -290,3 +291,41 @@ def test_one_moment_alone_is_answered_with_those_of_a_bar():
         MechanismError, match=r"a thin bar along x has the moments \(0, 0.1, 0.1\); build\(strict=False"
     ):
         one_link(1.0, (0.1, 0, 0), (0, 0, 0.1)).build()
+
+
+@pytest.mark.parametrize("kind", [lw.Floating(), lw.Revolute((1, 2, 3)), lw.Spherical()], ids=("free", "hinge", "ball"))
+@pytest.mark.parametrize(
+    "mass, com, inertia, offset",
+    [
+        *((1e308, 1.0, 1.0, 1.0), (1e160, 1e160, 1.0, 1.0), (1.0, 1e200, 1.0, 1.0), (1.0, 0.0, 6e307, 1.0)),
+        *((1e-320, 0.0, 1e-320, 1.0), (1e200, 0.0, 1e200, 1.0), (1e-200, 0.0, 1e-200, 1.0), (1.0, 0.0, 1.0, 1e180)),
+    ],
+)
+def test_numbers_close_to_the_ends_of_their_range_are_computed_with_or_named(mass, com, inertia, offset, kind):
+    """No error of another library, and no finite number where the range is exceeded."""
+    try:
+        builder = lw.Builder().link("a", mass, (com, 0, 0), (inertia,) * 3).link("b", 1.0, (0, 0, 0.1), (1, 1, 1))
+        builder.joint("j", kind, "ground", "a").joint("k", lw.Revolute((1, 0, 0)), "a", "b", (0, offset, 0))
+        mech = builder.build()
+    except lw.MechanismError as error:
+        assert re.search(r"link 'a': its moments of inertia .* are beyond 1e308", str(error))
+        return
+    zeros = np.zeros(mech.nv)
+    for call in (
+        lambda: lw.mass_matrix(mech, lw.neutral(mech)),
+        lambda: lw.forward_dynamics(mech, lw.neutral(mech), zeros, zeros),
+        lambda: lw.simulate(mech, None, None, 0.01),
+        lambda: lw.linearize(mech),
+    ):
+        try:
+            call()
+        except lw.MechanismError as error:
+            assert re.search("beyond 1e308|not finite", str(error))
+
+
+def test_inertias_of_all_sizes_resist_all_motions():
+    for size in (1e-320, 1e-200, 1e-110, 1e110, 1e300):
+        builder = (
+            lw.Builder().link("a", size, inertia=(size, 2 * size, 2 * size)).joint("j", lw.Spherical(), "ground", "a")
+        )
+        assert builder.build().parameters.singular_joints == ()

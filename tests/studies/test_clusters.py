@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -94,9 +95,14 @@ def test_workers_end_with_the_command_that_started_them(tmp_path):
     )
     command = [sys.executable, "-m", "linkwise", "study", str(tmp_path / "study.toml"), "--processes", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        late = threading.Timer(
+            300.0, running.kill
+        )  # a worker that never begins is an empty line, not a test that hangs
+        late.start()
         try:
             assert [running.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
             running.terminate()
             assert running.communicate(timeout=120)[0] == "" and running.returncode != 0
         finally:
+            late.cancel()
             running.kill()  # where a check failed: it would work for an hour

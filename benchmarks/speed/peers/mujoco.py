@@ -24,6 +24,9 @@ HOW = {
     ROLLOUT: "mujoco.rollout, semi-implicit Euler, one thread",
 }
 
+# Bytes for contacts and constraints in every ``MjData``: without these a hundred a body are used.  By default it is
+# 13 MiB or more, half of the memory of a machine for a batch of 1,000.
+ARENA = 1 << 20
 DEEPEST, MOST = 400, 2_000  # bodies: of files that nest, and whose compiling takes less than half a minute
 
 
@@ -39,7 +42,10 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.MechanismWarning)  # what acts is switched off
-            model = lw.interop.mujoco_model(mech) if len(mech.bodies) < DEEPEST else _from_numbers(mujoco, mech)
+            nested = len(mech.bodies) < DEEPEST
+            spec = mujoco.MjSpec.from_string(lw.interop.mjcf_text(mech)) if nested else _from_numbers(mujoco, mech)
+        spec.memory = ARENA
+        model = spec.compile()
     except ValueError:
         return None
     off = mujoco.mjtDisableBit
@@ -50,7 +56,7 @@ def model_of(mujoco: Any, mech: lw.Mechanism) -> Any:
 
 
 def _from_numbers(mujoco: Any, mech: lw.Mechanism) -> Any:
-    """The model without a file: those nest no deeper than MuJoCo's reader of XML."""
+    """The specification without a file: those nest no deeper than MuJoCo's reader of XML."""
     spec = mujoco.MjSpec()
     made: list[Any] = []
     spec.option.gravity = mech.gravity
@@ -62,7 +68,7 @@ def _from_numbers(mujoco: Any, mech: lw.Mechanism) -> Any:
         hinge = mujoco.mjtJoint.mjJNT_HINGE if body.kind.hinge else mujoco.mjtJoint.mjJNT_SLIDE
         own.add_joint(name=body.joint, type=hinge, axis=body.kind.hinge or body.kind.slide, armature=body.armature[0])
         made.append(own)
-    return spec.compile()
+    return spec
 
 
 def peer(mech: lw.Mechanism, task: str) -> Peer | None:

@@ -157,6 +157,8 @@ def project_active(
 ) -> Projected:
     """The state moved the least that closes the loops whose number in ``active`` is 1 and not 0, as ``project`` moves
     it for all.  ``limits`` are the largest last correction, dimensionless, and the number of passes."""
+    if not tree.mechanism.loops:
+        return Projected(list(q), list(v), [], [], [])
     settled, passes = limits
     columns = [units.column(c) for c in range(tree.mechanism.nv)]
     size: tuple[Scalar, float] = (0.0, 1.0)

@@ -62,6 +62,7 @@ static int _turn, _phases[32];
 static bool _finished[32];
 static void __syncwarp() { ++_phases[_turn]; swapcontext(&_lanes[_turn], &_scheduler); }
 %(source)s
+static const size_t STACK = 1 << 24;  // bytes of a lane: long code has tens of thousands of values there
 static const long long *_arguments;
 template <class... P, size_t... k> static void _call(void (*kernel)(P...), std::index_sequence<k...>)
 {
@@ -70,17 +71,15 @@ template <class... P, size_t... k> static void _call(void (*kernel)(P...), std::
 template <class... P> static void _call(void (*kernel)(P...)) { _call(kernel, std::index_sequence_for<P...>()); }
 static void _lane_main() { _call(%(name)s); _finished[_turn] = true; swapcontext(&_lanes[_turn], &_scheduler); }
 
-extern "C" int launch(unsigned blocks, unsigned threads, const long long *arguments)
+static int _launch(unsigned blocks, unsigned threads, char *stacks)
 {
-    static char stacks[32][1 << 24];  // long code has tens of thousands of values there
-    _arguments = arguments;
     blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         for (unsigned warp = 0; warp < threads / 32; ++warp) {
             for (int lane = 0; lane < 32; ++lane) {
                 getcontext(&_lanes[lane]);
-                _lanes[lane].uc_stack.ss_sp = stacks[lane];
-                _lanes[lane].uc_stack.ss_size = sizeof stacks[lane];
+                _lanes[lane].uc_stack.ss_sp = stacks + lane * STACK;
+                _lanes[lane].uc_stack.ss_size = STACK;
                 makecontext(&_lanes[lane], _lane_main, 0);
                 _finished[lane] = false;
                 _phases[lane] = 0;
@@ -96,6 +95,16 @@ extern "C" int launch(unsigned blocks, unsigned threads, const long long *argume
             }
         }
     return 0;
+}
+
+extern "C" int launch(unsigned blocks, unsigned threads, const long long *arguments)
+{
+    char *stacks = (char *)malloc(32 * STACK);  // given back: loaded libraries stay, and would keep half a GiB each
+    if (!stacks) return 2;
+    _arguments = arguments;
+    int status = _launch(blocks, threads, stacks);
+    free(stacks);
+    return status;
 }
 """
 
