@@ -18,7 +18,7 @@ from .control import Driving
 from .files import PIPE, Output, Picture
 from .mechanism import Source
 from .screen import Answer, section, table, written
-from .signatures import command
+from .signatures import command, options_of
 from .state import State, coordinates
 from .tables import DEGREES, RADIANS, Units
 
@@ -80,7 +80,7 @@ def simulate(
     options |= {"ctrl": acting.inputs(mech), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
     try:
-        motion = lw.simulate(mech, q, v, duration, control, output_step=every, **options)
+        motion = lw.simulate(mech, q, v, duration, control, output_step=every, **options_of(lw.simulate, options))
     except lw.SimulationError as error:
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..dynamics import trees as tree
 from ..mechanics.jet import jet, parts
 from ..mechanics.joints import LENGTH, LoopKind
@@ -66,7 +66,7 @@ def _measured(mech: Mechanism) -> Sizes:
     lengths_of_v, lengths_of_q = lengths_among(mech, "v"), lengths_among(mech, "q")
     anywhere, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
     anywhere = np.where(lengths_of_q, tree.neutral(mech) + length * anywhere, anywhere)
-    jacobian = kernel_function(mech, "constraint_jacobian", None)
+    jacobian = float64_function(mech, "constraint_jacobian")
     jacobians = jacobian(np.where(lengths_of_q, tree.neutral(mech), anywhere))
     loops, columns = np.full(len(mech.loops), length), np.zeros(mech.nv)
     rows, multipliers = np.ones((2, mech.n_constraints))

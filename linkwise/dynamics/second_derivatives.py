@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
 from ..constraints.derivatives import compiled_dofs
@@ -153,9 +153,9 @@ def _products(at: State, steps: Float64Array) -> Arrays:
     results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
     poor = np.ones(batch, dtype=bool)
     if compiled_dofs(at.mech):
-        consistency = kernel_function(at.mech, CONSTRAINED, None)(at.q, at.v, at.tau)[-1]
+        consistency = float64_function(at.mech, CONSTRAINED)(at.q, at.v, at.tau)[-1]
         directions = np.split(steps, 3, axis=-1)
-        results = tuple(kernel_function(at.mech, _products_by_all, None)(at.q, at.v, at.tau, *directions)[:3])
+        results = tuple(float64_function(at.mech, _products_by_all)(at.q, at.v, at.tau, *directions)[:3])
         poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
     if poor.any():
 

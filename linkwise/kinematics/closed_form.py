@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.pipeline import load, trace_algorithm
+from ..compiler.known_targets import load
+from ..compiler.pipeline import trace_algorithm
 from ..compiler.store import stored
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.algorithm import Algorithm

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.known_targets import load
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import load, trace_algorithm
+from ..compiler.pipeline import trace_algorithm
 from ..compiler.store import float64_function, stored
 from ..display import mimebundle
 from ..dynamics.by_joint import configuration_by_joint

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..constraints.decomposition import times
 from ..constraints.derivatives import compiled_dofs
 from ..constraints.solver import RELIABLE
@@ -81,7 +81,7 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     names, rows = chosen
     request = _linearization if at.wrenches is None else _linearization_with_wrenches
     arguments = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
-    a, b, drift, tangent, acceleration, reliability = kernel_function(at.mech, request, None)(*arguments)
+    a, b, drift, tangent, acceleration, reliability = float64_function(at.mech, request)(*arguments)
     if not np.min(reliability) > RELIABLE:
         return None
     n, p = at.mech.nv, rows.shape[-2]
@@ -129,12 +129,12 @@ def _linearization_with_wrenches(mech: Mechanism, dtype: str, parameters: Sequen
 
 
 def _linearization_by_pivoting(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    compiled = _linearization_algorithm(mech)
+    base = _linearization_algorithm(mech)
     algorithm = replace(
-        compiled,
+        base,
         name="closed_linearization_by_pivoting",
-        inputs=compiled.inputs[:-1],
-        output=(*compiled.outputs, "places"),
+        inputs=base.inputs[:-1],
+        output=(*base.outputs, "places"),
         recursion=closed_linearization_by_pivoting,
         ports=(),
     )
@@ -191,7 +191,7 @@ class _OneState(NamedTuple):
 
     @classmethod
     def of(cls, mech: Mechanism) -> _OneState:
-        run = kernel_function(mech, _linearization_by_pivoting, None) if _is_plain(mech) else None
+        run = float64_function(mech, _linearization_by_pivoting) if _is_plain(mech) else None
         return cls(run, (mech.nv,), {})
 
 
@@ -223,9 +223,7 @@ def _model_of_batch(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarr
     chosen = _partition(mech, q.reshape(-1, q.shape[-1])[0])
     if chosen is None:
         return None
-    a, b, drift, tangent, acceleration, reliability = kernel_function(mech, _linearization, None)(
-        q, v, tau, chosen.rows
-    )
+    a, b, drift, tangent, acceleration, reliability = float64_function(mech, _linearization)(q, v, tau, chosen.rows)
     if not reliability.min() > RELIABLE:
         return None
     fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration}
@@ -260,7 +258,7 @@ class _Partition(NamedTuple):
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
     """Coordinates that describe the motion near q well; None where the elimination does not decide."""
-    places, reliability = kernel_function(mech, _partition_kernel, None)(q)
+    places, reliability = float64_function(mech, _partition_kernel)(q)
     return _partition_at(mech, places) if reliability > RELIABLE else None
 
 

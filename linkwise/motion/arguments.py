@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.program import Array
-from ..compiler.kernel import KernelError
 from ..compiler.requests import parameter_arrays
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import is_single
 from ..control.compiled import CompiledControl
 from ..dynamics.actuation import actuated_coordinates

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..display import rim
 from ..dynamics.by_joint import rates_by_joint
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
@@ -74,22 +73,30 @@ class Motion:
         t, q, v, _ = self.sample(LOOKED_AT)
         forces = {} if self.mechanism.loops else {"tau": self.torques(t)}
         shown = SimpleNamespace(mechanism=self.mechanism, t=t, q=q, v=v, **forces)
-        return rim("viewer").plot_trajectory(shown, path, **{"energy": False, **options})
+        from ..viewer import plot_trajectory
+
+        return plot_trajectory(shown, path if path is None else os.fspath(path), **{"energy": False, **options})
 
     def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
         """A moving picture, ``.gif`` or ``.mp4``; options are those of ``lw.viewer.animate``: trail, fps, speed."""
+        from ..viewer import animate
+
         t, q, *_ = self.sample(LOOKED_AT)
-        return rim("viewer").animate(self.mechanism, q, t, path, **options)
+        return animate(self.mechanism, q, t, os.fspath(path), **options)
 
     def show(self, **options: Any) -> Any:
         """A page in which it is played, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
+        from ..viewer import page
+
         t, q, *_ = self.sample(LOOKED_AT)
-        return rim("viewer").page(self.mechanism, q, t, **options)
+        return page(self.mechanism, q, t, **options)
 
     def view(self, **options: Any) -> Any:
         """Play it in the browser; options and result are those of ``lw.view``."""
+        from ..viewer.browser import view
+
         t, q, *_ = self.sample(LOOKED_AT)
-        return rim("viewer.browser").view(self.mechanism, q, t, **options)
+        return view(self.mechanism, q, t, **options)
 
     def __str__(self) -> str:
         return f"motion of {self.mechanism.name} over {self.duration:.4g} s"

@@ -27,6 +27,7 @@ from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
 from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
+from .decisions import DECISIONS
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -207,6 +208,7 @@ class Algorithm:
 
     recursion       ``recursion(tree, *inputs, **options)``, where no expression gives the result, or none at equal cost
     options         names; or a mapping of these to the function of the mechanism that decides where a caller does not
+                    (those of some names are known: ``decisions.py``)
     expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
                     named as the inputs; a tuple of them gives an array of their results.  None for options and
                     mechanisms that only the recursion serves
@@ -236,8 +238,9 @@ class Algorithm:
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
             raise ValueError(f"algorithm {self.name!r} has neither an expression nor a recursion: give one of them")
-        if not isinstance(self.options, Mapping):
-            object.__setattr__(self, "options", dict.fromkeys(self.options))
+        given = self.options if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
+        options = {name: decide or DECISIONS.get(name) for name, decide in given.items()}
+        object.__setattr__(self, "options", options)
 
     @property
     def about(self) -> str:

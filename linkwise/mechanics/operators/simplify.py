@@ -7,7 +7,6 @@ operation.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -38,8 +37,6 @@ from .steps import StepBuilder
 from .structure import written_out
 from .words import Polynomial, TooManyTerms, add, as_expression, difference, multiplied_out
 
-#: What counts operations stands above this package and is loaded when it is asked to.
-COMPILER = "linkwise.compiler.pipeline"
 MORE_STEPS = 5  # than the form with the fewest, which may well cost less
 MANY_WORDS = 256  # an expression of more, multiplied out, is left as it was written
 
@@ -63,12 +60,10 @@ def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
     if mech is None:
         return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
     require_mechanism(mech)
-    importlib.import_module(COMPILER)
+    from ...compiler.pipeline import operations  # which counts them
+
     forms = promising_forms(expression, mech)
-    return min(forms, key=lambda form: (Expression._operations(form, mech), len(list(form.walk()))))
-
-
-Expression._simplified = staticmethod(simplified)
+    return min(forms, key=lambda form: (operations(form, mech), len(list(form.walk()))))
 
 
 def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression, ...]:
