@@ -57,7 +57,7 @@ class Search(NamedTuple):
     ) -> Search:
         """A search that starts at ``at``, in the units of its mechanism."""
         mech = at.mech
-        rows = sizes(mech).rows if mech.loops else np.ones(0)
+        rows = sizes(mech).rows
         limits = np.broadcast_to(np.asarray(within, dtype=float), (mech.nv,))
         return cls(free, hold, energy, tolerance, at.q, scales(mech).of_v, rows, limits)
 
@@ -178,13 +178,11 @@ def moved(here: Balance, step: np.ndarray) -> State | None:
     mech, hold = here.at.mech, here.search.hold
     units = here.search.units
     q = integrate(mech, here.at.q, units * step, 1.0)
-    if mech.loops:
-        try:
-            closed = assemble(mech, q, hold=hold, tries=1)
-        except AssemblyError:
-            return None
-        # On the same branch the correction is of second order in the step.
-        if np.linalg.norm(difference(mech, q, closed) / units) > 0.5 * np.linalg.norm(step):
-            return None
-        q = closed
-    return here.at._replace(q=q)
+    try:
+        closed = assemble(mech, q, hold=hold, tries=1)
+    except AssemblyError:
+        return None
+    # On the same branch the correction is of second order in the step.
+    if np.linalg.norm(difference(mech, q, closed) / units) > 0.5 * np.linalg.norm(step):
+        return None
+    return here.at._replace(q=closed)

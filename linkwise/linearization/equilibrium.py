@@ -150,8 +150,7 @@ def find_equilibrium(
         return _held_by_actuators(at, passive, tolerance)
     if actuated is not None:
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
-    if mech.loops:
-        at = at._replace(q=assemble(mech, at.q, hold=hold))
+    at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
     search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
     balance = _balanced(at, search, stable, max_steps)
@@ -376,7 +375,7 @@ def _result(here: Balance) -> Equilibrium:
 def _is_singular(here: Balance) -> bool:
     """Whether loops constrain less than they do nearby."""
     mech = here.at.mech
-    return bool(mech.loops and decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
+    return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:

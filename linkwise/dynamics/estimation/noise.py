@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanism import Mechanism, MechanismError
 from ..by_joint import rates_by_joint
-from ..states import Float64Array, real_numbers
+from ..states import Argument, Float64Array, real_numbers
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,9 @@ def _joint_deviations(mech: Mechanism, what: str, value: Any) -> Float64Array:
         deviations = rates_by_joint(mech, what, value, np.inf)
     else:
         deviations = real_numbers(what, value)
-        if deviations.ndim == 0:
-            deviations = np.full(mech.nv, float(deviations))
-        if deviations.shape[-1:] != (mech.nv,):
-            raise MechanismError(
-                f"{what} has shape {deviations.shape}, expected (..., {mech.nv}) for mechanism {mech.name!r}"
-            )
+        deviations = Argument(what, ("nv",)).array(
+            mech, deviations if deviations.ndim else np.full(mech.nv, float(deviations))
+        )
     return _not_negative(what, deviations)
 
 

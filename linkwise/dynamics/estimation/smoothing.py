@@ -14,7 +14,7 @@ from ...constraints.masks import loop_mask
 from ...mechanism import Mechanism, MechanismError, require_mechanism
 from ..force_elements import ALL, OF_RECORDS, joint_forces
 from ..passive import Passive
-from ..states import Float64Array, common_batch, real_numbers, state_arrays
+from ..states import STATE, Argument, Float64Array, common_batch, real_numbers, state_arrays
 from ..trees import inverse_dynamics, link_accelerations
 from .least_squares import Deviations, Solution, least_squares
 from .noise import Noise, certainty_and_spread
@@ -231,8 +231,7 @@ class _Measured:
             return function(*arrays, *(self.sensed or ()))
 
     def require_answers(self, rows: Float64Array) -> None:
-        """Raise unless every joint's motion is determined by measurements, and exact ones do not contradict each
-        other."""
+        """Raise unless every joint's motion is determined by measurements, and exact ones do not contradict each other."""
         determinants = rows[..., 1]
         bad = np.flatnonzero(~(np.isfinite(determinants) & (determinants > 0.0)).reshape(-1, self.mech.nv).all(axis=0))
         if bad.size:
@@ -284,10 +283,7 @@ def _heeded(mech: Mechanism, name: str, field: str, measured: Any, deviation: Fl
                 f"{name} is missing: Noise.{field} says that it is measured (infinity: that it is not)"
             )
         return np.zeros(mech.nv)
-    values = real_numbers(name, measured)
-    if values.shape[-1:] != (mech.nv,):
-        raise MechanismError(f"{name} has shape {values.shape}, expected (..., {mech.nv}) for mechanism {mech.name!r}")
-    values = np.where(unknown, 0.0, values)
+    values = np.where(unknown, 0.0, STATE[name].array(mech, measured))
     if not np.isfinite(values).all():
         raise MechanismError(f"{name} has entries that are not finite, and Noise.{field} says that they are measured")
     return values
@@ -302,9 +298,7 @@ def _sensed(
         raise MechanismError("link_accelerations go with Noise.link_acceleration: give both, or neither")
     if deviation is None:
         return None
-    values = real_numbers("link_accelerations", measured)
-    if values.shape[-2:] != (mech.n_links, 6):
-        raise MechanismError(f"link_accelerations has shape {values.shape}, expected (..., {mech.n_links}, 6)")
+    values = Argument("link_accelerations", ("n_links", 6)).array(mech, measured)
     unknown = np.isinf(deviation)
     weights = np.where(unknown, 0.0, 1.0 / np.where(unknown, 1.0, deviation) ** 2)
     return np.where(unknown, 0.0, values - link_accelerations(mech, q, v, a)), weights
