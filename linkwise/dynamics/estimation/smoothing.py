@@ -231,7 +231,7 @@ class _Measured:
             return function(*arrays, *(self.sensed or ()))
 
     def require_answers(self, rows: Float64Array) -> None:
-        """Raise unless every joint's motion is determined by measurements, and exact ones do not contradict each other."""
+        """Raise unless measurements determine every joint's motion, and exact ones do not contradict each other."""
         determinants = rows[..., 1]
         bad = np.flatnonzero(~(np.isfinite(determinants) & (determinants > 0.0)).reshape(-1, self.mech.nv).all(axis=0))
         if bad.size:
