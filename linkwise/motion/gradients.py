@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.kernel import KernelError
+from ..compiler.known_targets import load
 from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import load, tangent_basis
+from ..compiler.pipeline import tangent_basis
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
 from ..constraints.sizes import sizes as sizes_of

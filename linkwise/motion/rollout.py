@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.kernel import KernelError
+from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import compile, is_long, load, rollout_targets
+from ..compiler.pipeline import compile
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import kernel_function, stored
 from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
@@ -97,7 +98,7 @@ def rollout(
     forces: Any = ALL,
     active: ArrayLike | None = None,
     return_status: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Float64Array, ...]:
     """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
     steps + 1, nv), the initial state first.
 
@@ -440,7 +441,7 @@ def _computed(
     mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
 ) -> np.ndarray:
     if not parameters:
-        return kernel_function(mech, name, q)(q, x)
+        return kernel_function(mech, name)(q, x)
     names = tuple(array.name for array in parameters)
     key = (name, *names, q.dtype.name)
     kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))
