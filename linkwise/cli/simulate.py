@@ -136,7 +136,7 @@ def _facts(
         "evaluations": motion.evaluations,
         "rows": len(motion.t),
         "energy": {"start": energy[0], "end": energy[-1], "largest_change": np.abs(energy - energy[0]).max()},
-        "loop_gap": motion.constraint_error.max() if mech.loops else 0.0,
+        "loop_gap": motion.constraint_error.max(),
         "start": {"q": motion.q[0], "v": motion.v[0]},
         "end": {"q": motion.end.q, "v": motion.end.v},
         "at_effort_limit": at_effort_limits(motion) if saturated else (),
