@@ -103,12 +103,6 @@ def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not 
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
 
 
-def require_length(name: str, array: Float64Array, count: int, of: str = "") -> None:
-    """Refuse an array that is not (..., count)."""
-    if array.shape[-1:] != (count,):
-        raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
-
-
 def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
     """The values given by name as float64 arrays; a batch is refused."""
     arrays = checked_arrays(mech, wrenches, **given)

@@ -22,7 +22,7 @@ from ..constraints.solver import RELIABLE, completed
 from ..constraints.variations import State, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
-from .states import ByJoint, Float64Array, real_numbers
+from .states import Argument, ByJoint, Float64Array
 from .trees import forward_dynamics, integrate
 
 Direction = tuple[ArrayLike, ArrayLike, ArrayLike]
@@ -130,17 +130,14 @@ def _along(second: Arrays, direction: Float64Array) -> Arrays:
 
 def _direction(at: State, along: Any) -> Float64Array:
     """(..., 3 nv): the step of q, the changes of v and of tau."""
-    n = at.mech.nv
     try:
         step, change, push = along
     except (TypeError, ValueError):
         raise MechanismError("along must be three arrays: a step of q, a change of v and one of tau") from None
-    parts = [real_numbers(f"along, {name}", x) for name, x in (("q", step), ("v", change), ("tau", push))]
-    for part in parts:
-        if part.shape[-1:] != (n,):
-            raise MechanismError(f"a direction of along has shape {part.shape}, expected (..., {n})")
+    named = (("a step of q", step), ("a change of v", change), ("a change of tau", push))
+    parts = [Argument(f"along, {name},", ("nv",)).array(at.mech, x) for name, x in named]
     batch = np.broadcast_shapes(at.batch, *(part.shape[:-1] for part in parts))
-    return np.concatenate([np.broadcast_to(part, (*batch, n)) for part in parts], axis=-1)
+    return np.concatenate([np.broadcast_to(part, (*batch, at.mech.nv)) for part in parts], axis=-1)
 
 
 # -- with constraints -------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def rollout(
     forces: Any = ALL,
     active: ArrayLike | None = None,
     return_status: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Float64Array, ...]:
     """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
     steps + 1, nv), the initial state first.
 
