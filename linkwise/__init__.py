@@ -7,8 +7,9 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .compiler.kernel import Kernel, KernelError
+from .compiler.kernel import Kernel
 from .compiler.registry import NAME_ALIASES, OTHER_LIBRARIES
+from .compiler.runtime.explanations import KernelError
 from .dynamics.trees import (
     bias_force,
     center_of_mass,

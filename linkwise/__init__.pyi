@@ -24,8 +24,8 @@ from . import trajectories as trajectories
 from . import viewer as viewer
 from .compiler.export import export_c as export_c
 from .compiler.kernel import Kernel as Kernel
-from .compiler.kernel import KernelError as KernelError
 from .compiler.pipeline import compile as compile
+from .compiler.runtime.explanations import KernelError as KernelError
 from .dynamics import centroidal as centroidal
 from .dynamics.by_joint import configuration as configuration
 from .dynamics.derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives

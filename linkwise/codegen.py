@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .compiler import pipeline
+from .compiler import known_targets
 from .compiler.export import c_file
-from .compiler.pipeline import DTYPES
+from .compiler.requests import DTYPES
 from .compiler.runtime import cache
 from .compiler.runtime.single_call import get_single_call_shortcut, set_single_call_shortcut
 from .compiler.runtime.threads import get_num_threads, set_num_threads
@@ -12,7 +12,7 @@ from .display import progress
 from .dynamics.formulas import FormulaError, Formulas, symbolic
 
 if TYPE_CHECKING:
-    from .compiler.pipeline import LANGUAGES, TARGETS
+    from .compiler.known_targets import LANGUAGES, TARGETS
 
 __path__: list[str] = []  # its modules can be imported by name
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("LANGUAGES", "TARGETS"):  # lists that grow
-        return getattr(pipeline, name)
+        return getattr(known_targets, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

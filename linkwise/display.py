@@ -6,7 +6,6 @@ Nothing is shown unless it is asked for, and nothing here is needed to compute. 
 
 from __future__ import annotations
 
-import importlib
 import sys
 import time
 import warnings
@@ -25,14 +24,11 @@ _wanted = False
 def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
     """``_repr_mimebundle_`` of whatever has a rich representation: its text, and what ``linkwise.notebook`` makes of
     it."""
-    found = {"text/plain": repr(self), **rim("notebook").bundle(self)}
+    from . import notebook  # when a notebook asks
+
+    found = {"text/plain": repr(self), **notebook.bundle(self)}
     kinds = set(include or found) - set(exclude or ())
     return {kind: data for kind, data in found.items() if kind in kinds}
-
-
-def rim(module: str) -> Any:
-    """A module of the rim, for what shows or writes itself when asked to; by name, as nothing below it may know it."""
-    return importlib.import_module(f".{module}", __package__)
 
 
 class Text(str):

@@ -1,6 +1,6 @@
 """What to add kinds, algorithms, methods, targets and formats with; docs/extending.md has the recipes."""
 
-from .compiler.pipeline import register_target
+from .compiler.known_targets import register_target
 from .compiler.targets.protocol import Target
 from .mechanics import scalar
 from .mechanics.algorithms.algorithm import Algorithm

@@ -54,7 +54,8 @@ def command(
     """Turn a function into a command; what the function returns is the exit code.
 
     of        public functions, whose parameters are options too where a command line can write them; those that were
-              given come as keyword arguments, ``**options``, of which ``options_of`` gives each function its own
+              given come as keyword arguments, ``**options``: as one function takes them, or of several all together, of
+              which ``options_of`` gives each function its own
     without   parameters of ``of`` that are no options
     """
     functions = [of] if callable(of) else [*of]
@@ -71,7 +72,7 @@ def command(
         def run(**values: Any) -> Any:
             source = click.get_current_context().get_parameter_source
             given = {name: values[name] for name in further if source(name) is not ParameterSource.DEFAULT}
-            return function(**arguments(function, values), **given)
+            return function(**arguments(function, values), **(options_of(of, given) if callable(of) else given))
 
         return cls(
             settings.pop("name", None) or function.__name__,
@@ -91,13 +92,14 @@ def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict
     chosen = {}
     for parameter in _own(function):
         group = _group(function, parameter)
-        if parameter.name in options:
-            chosen[parameter.name] = options[parameter.name]
-        elif group is not None:
-            fields = options_of(group, options)
-            usual = parameter.default if isinstance(parameter.default, group) else None
-            if fields:
-                chosen[parameter.name] = group(**fields) if usual is None else dataclasses.replace(usual, **fields)
+        fields = {} if group is None else options_of(group, options)
+        value = options.get(parameter.name, parameter.default)
+        if fields:
+            chosen[parameter.name] = (
+                dataclasses.replace(value, **fields) if isinstance(value, group) else group(**fields)
+            )
+        elif parameter.name in options:
+            chosen[parameter.name] = value
     return chosen
 
 

@@ -18,7 +18,7 @@ from .control import Driving
 from .files import PIPE, Output, Picture
 from .mechanism import Source
 from .screen import Answer, section, table, written
-from .signatures import command
+from .signatures import command, options_of
 from .state import State, coordinates
 from .tables import DEGREES, RADIANS, Units
 
@@ -80,7 +80,7 @@ def simulate(
     options |= {"ctrl": acting.inputs(mech), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
     try:
-        motion = lw.simulate(mech, q, v, duration, control, output_step=every, **options)
+        motion = lw.simulate(mech, q, v, duration, control, output_step=every, **options_of(lw.simulate, options))
     except lw.SimulationError as error:
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:
@@ -136,7 +136,7 @@ def _facts(
         "evaluations": motion.evaluations,
         "rows": len(motion.t),
         "energy": {"start": energy[0], "end": energy[-1], "largest_change": np.abs(energy - energy[0]).max()},
-        "loop_gap": motion.constraint_error.max() if mech.loops else 0.0,
+        "loop_gap": motion.constraint_error.max(),
         "start": {"q": motion.q[0], "v": motion.v[0]},
         "end": {"q": motion.end.q, "v": motion.end.v},
         "at_effort_limit": at_effort_limits(motion) if saturated else (),

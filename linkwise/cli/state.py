@@ -68,8 +68,7 @@ class Position:
             table = self.units.read(self.start, mech, ("q",), ("v",))
             q, v = table["q"][0], table["v"][0] if "v" in table else v
         q = named(mech, "q", self.q, q, self.units)
-        if mech.loops:
-            q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
+        q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
         return q, v
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from ..mechanics.joints.protocol import QUATERNION
 from ..mechanism import Body, Mechanism, MechanismError
 from .kernel import Kernel
-from .pipeline import compile, emit
+from .known_targets import emit
+from .pipeline import compile
 from .targets.c_expressions import RESERVED, identifier
 
 # Headers come first: what they declare for C++ must not fall under extern "C".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from ..display import Text, mimebundle
 from ..mechanism import Mechanism
+from . import passes
 from .ir import printer
 from .ir.program import Array, Program
 from .passes.unroll import unroll
-from .runtime.arrays import UnreadableArrayError, plain
 
 if TYPE_CHECKING:
     from .formulas import Formulas
 
-STATE = ("q", "v")  # inputs that ``check_state`` looks at
 PLAN_WIDTH = 112  # of the text of a plan, in columns
 
 
@@ -33,10 +32,6 @@ _SIGNATURE = inspect.signature(_call)  # of calls of kernels
 def _made_again(function: Callable[..., Kernel], arguments: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
     """A kernel that was pickled: its recipe carried out, with machine code from the cache."""
     return function(*arguments, **options)
-
-
-class KernelError(ValueError):
-    """Arrays that do not fit a kernel; the message names the array and what was expected."""
 
 
 class Kernel:
@@ -67,9 +62,6 @@ class Kernel:
         target: str,
         sweeps: Sequence[tuple[str, str]],
         function: Callable[..., Any],
-        optimized: Callable[[Program], Program],
-        after_each_pass: Callable[[Program], Iterable[tuple[str, Program]]],
-        emit: Callable[[Program, str, str], str],
         configurations: Mapping[str, Mechanism] | None = None,
         explain: Callable[[dict[str, int]], str] | None = None,
         origin: str = "",
@@ -83,8 +75,6 @@ class Kernel:
         self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
         self.traced = program
         self._optimized: Program | None = None
-        self._optimize, self._after_each_pass = optimized, after_each_pass
-        self._emit = emit
         self.function = function  # what is called, without the object around it
         object.__setattr__(self, "__call__", function)  # a plain assignment is one to a method, for type checkers
         self.__signature__ = _SIGNATURE
@@ -139,7 +129,7 @@ class Kernel:
     def program(self) -> Program:
         """The program as it is emitted: simplified, fused and ordered."""
         if self._optimized is None:
-            self._optimized = self._optimize(self.traced)
+            self._optimized = passes.optimize(self.traced)
         return self._optimized
 
     @property
@@ -155,12 +145,14 @@ class Kernel:
 
     def passes(self) -> str:
         """The program as text after tracing and after every pass of the compiler."""
-        stages = [("trace", self.traced), *self._after_each_pass(self.traced)]
+        stages = [("trace", self.traced), *passes.after_each_pass(self.traced)]
         return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
         """Generated source in one of ``linkwise.codegen.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
-        return self._emit(self.program, language, self.dtype.name)
+        from .known_targets import emit  # here, so that importing the package stays quick
+
+        return emit(self.program, language, self.dtype.name)
 
     def formulas(self) -> Formulas:
         """Closed formulas of the results in symbols for the elements of the inputs, the mechanism's numbers being
@@ -247,96 +239,3 @@ def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
     where = ", ".join(f"{link}\N{NO-BREAK SPACE}{n}" for link, n in of_links.items())
     rows = textwrap.wrap(where, PLAN_WIDTH, initial_indent="      ", subsequent_indent="      ")
     return [f"  {title} ({count} operations)", *(row.replace("\N{NO-BREAK SPACE}", " ") for row in rows)]
-
-
-def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
-    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
-
-    count, masked = len(program.inputs), np.ma.MaskedArray
-
-    def call(*arrays: Any, out: Any = None) -> Any:
-        try:
-            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
-                raise TypeError
-            for array in arrays:
-                if type(array) is masked:  # NumPy would compute with what is masked
-                    raise TypeError
-            return function(*arrays) if out is None else function(*arrays, out=out)
-        except (TypeError, ValueError) as error:
-            raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
-
-    call.__name__ = call.__qualname__ = program.name  # what Python says of unknown keywords
-    return call
-
-
-def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
-    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
-    name, expected = program.name, program.inputs
-    if len(arrays) != len(expected):
-        names = ", ".join(f"{a.name} {a.shape}" for a in expected)
-        return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
-    if isinstance(error, UnreadableArrayError):
-        return KernelError(f"{name}: {expected[error.place].name} {error}")
-    batches = []
-    for array, given in zip(expected, arrays, strict=True):
-        core = ", ".join(map(str, array.shape))
-        if given is None:
-            return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
-        if isinstance(given, Mapping):
-            maker = {"wrenches": "wrenches_at(mech, wrenches, q)"}.get(array.name, f"configuration(mech, {array.name})")
-            advice = f": lw.{maker} makes one" * (array.name in ("q", "q0", "q1", "wrenches"))
-            return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
-        try:
-            values = _outline(given)
-        except UnreadableArrayError as unread:
-            return KernelError(f"{name}: {array.name} {unread}")
-        except ValueError as ragged:
-            return KernelError(f"{name}: {array.name} is no array: {ragged}")
-        if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
-            return KernelError(
-                f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
-            )
-        if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
-            return KernelError(
-                f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
-                "convert it with np.asarray(x, np.float32), or compile with dtype='float64'"
-            )
-        lead = values.ndim - len(array.shape)
-        if lead < 0 or values.shape[lead:] != array.shape:
-            advice = "; linkwise.motion.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
-            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core}){advice}")
-        batches.append(values.shape[:lead])
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
-        listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
-        return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
-    given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
-    for array, given in zip(program.outputs, given_outputs, strict=False):
-        fault = _output_fault(given, batch + array.shape, dtype)
-        if fault:
-            return KernelError(
-                f"{name}: out {fault}; a writable array of shape {batch + array.shape} and dtype {dtype} is needed"
-            )
-    return error
-
-
-def _outline(given: Any) -> np.ndarray:
-    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
-    device = getattr(given, "__cuda_array_interface__", None)
-    if device is None:
-        return np.asarray(plain(given))
-    return np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
-
-
-def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
-    """What keeps a result from being written to ``given``."""
-    on_device = hasattr(given, "__cuda_array_interface__")
-    if not isinstance(given, np.ndarray) and not on_device:
-        return f"is no array but a {type(given).__name__}"
-    if not on_device and not given.flags.writeable:
-        return "is read-only"
-    given = _outline(given)
-    if given.shape != shape:
-        return f"has shape {given.shape}"
-    return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"

@@ -9,10 +9,10 @@ load      Program, Options                  -> function of arrays (machine code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,38 +23,16 @@ from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.rolled import NotRolled
 from ..mechanics.recursions.sweep_log import SweepLog, logged
 from ..mechanics.recursions.tree import Tree, build_tree
-from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, require_mechanism
 from .ir.ops import CONST
 from .ir.program import Array, Program
-from .ir.spec import check
-from .kernel import Kernel, explaining
+from .kernel import Kernel
+from .known_targets import load
 from .passes.differentiate import Directions, differentiate
-from .passes.fuse_multiply_add import fuse_multiply_add
-from .passes.order_for_registers import order_for_registers
-from .registry import DECIDED_OPTIONS, OPTION_ALIASES, TARGET_ALIASES
-from .requests import algorithm_of, parameter_arrays, refuse_unused
+from .requests import algorithm_of, checked_settings, parameter_arrays, refuse_unused, too_deep
 from .rolling import choice, examples_of, rolled
-from .runtime import llvm_loader
-from .runtime.arrays import all_plain
-from .runtime.cache import program_key
-from .runtime.gufunc import delivered, make_gufunc
-from .runtime.llvm_loader import MachineCode
 from .runtime.memory import collection_paused
-from .runtime.single_call import single_call
-from .runtime.threads import call_threaded, states_per_task, threaded
-from .targets import c_source, cuda_c, llvm_looped, llvm_simd, numpy_reference
-from .targets.protocol import Options, Target
 from .trace import inline, trace
-
-DTYPES = ("float64", "float32")
-LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
-RELIABILITY = "reliability"  # the result that says how far the others can be relied on
-#: Expressions are walked by functions that call themselves, part by part.
-TOO_DEEP = (
-    "the expression is too deep: factors and terms within one another are walked part by part, with Python's usual "
-    "recursion limit about 100 deep.  Compile parts of it as kernels of their own and call these one after the other, "
-    "or raise the limit (sys.setrecursionlimit)"
-)
 
 
 def compile(
@@ -97,7 +75,7 @@ def compile(
     except RecursionError:
         if not isinstance(algorithm, Expression):
             raise
-        raise ValueError(TOO_DEEP) from None
+        raise too_deep() from None
 
 
 def _compiled(
@@ -110,12 +88,7 @@ def _compiled(
     options: dict[str, Any],
 ) -> Kernel:
     require_mechanism(mech)
-    dtype = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
-    target = one_of("target", target, _RUNNING, meant=TARGET_ALIASES)
-    options = {OPTION_ALIASES.get(name, name) if name not in chosen.options else name: x for name, x in options.items()}
-    for name in options:
-        one_of(f"option of {chosen.name}", name, chosen.options)
-    chosen.require_options({**DECIDED_OPTIONS, **options})
+    dtype, target, options = checked_settings(chosen, dtype, target, options)
     chosen.check(mech)
     with collection_paused(), stages(f"compile {chosen.name}", 2) as bar:
         bar.stage("tracing")
@@ -139,8 +112,7 @@ def loaded(
 ) -> Kernel:
     """Stages 2 to 5: the kernel of a traced program; ``plan`` and ``origin`` are for ``Kernel.plan``."""
     function = load(program, dtype, target)
-    passes = optimize, after_each_pass
-    return Kernel(program, dtype, target, sweeps, function, *passes, emit, configurations, plan, origin)
+    return Kernel(program, dtype, target, sweeps, function, configurations, plan, origin)
 
 
 @dataclass(frozen=True)
@@ -194,9 +166,6 @@ def operations(expression: Expression, mech: Mechanism) -> int:
     return trace_with_plan(from_expression(expression), mech).operations
 
 
-Expression._operations = staticmethod(operations)
-
-
 def trace_with_plan(
     algorithm: Algorithm,
     mech: Mechanism,
@@ -209,8 +178,7 @@ def trace_with_plan(
     once per kind of link where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
     extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
-    decided = {name: DECIDED_OPTIONS[name](mech) for name in algorithm.options if name in DECIDED_OPTIONS}
-    options = algorithm.with_defaults(mech, {**decided, **(options or {})})
+    options = algorithm.with_defaults(mech, options or {})
     own = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
@@ -314,181 +282,3 @@ def tangent_basis(mech: Mechanism) -> Program:
     """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
     rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
     return differentiate(rates, [Directions(1)], "forward")
-
-
-#: Stages 2 and 3: simplify and order, what straight-line code and bodies of loops go through.
-PASSES = (fuse_multiply_add, order_for_registers)
-
-
-def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
-    """Name and result of every pass, in the order in which they run."""
-    for rewrite in PASSES:
-        program = program.with_blocks(rewrite)
-        yield rewrite.__name__, program
-
-
-def optimize(program: Program) -> Program:
-    """The program after all passes."""
-    *_, (_, optimized) = after_each_pass(program)
-    return check(optimized)
-
-
-def emit(program: Program, language: str, dtype: str) -> str:
-    """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
-    target = _WRITTEN[one_of("language", language, _WRITTEN)]
-    return target.emit(target.understood(program), target.options(dtype))
-
-
-def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
-    """Stage 5: a function of arrays; of a program over time, one that writes to ``out``.  Machine code that is on disk
-    already skips stages 2 to 4."""
-    loader = _RUNNING[target].load
-    assert loader is not None
-    return loader(_RUNNING[target].understood(program), dtype)
-
-
-def is_long(program: Program, target: str) -> bool:
-    """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
-    most = _RUNNING[target].most_operations
-    return most is not None and program.size > most
-
-
-# -- where programs run -------------------------------------------------------------------------------
-
-
-def _on_cpu(program: Program, dtype: str) -> Callable[..., Any]:
-    if _no_ufunc(program):
-        return _interpreted(program, dtype)
-    code, ufunc = _machine_code(program, dtype)
-    if program.carried:
-        return _over_time(ufunc, program)
-    operations = program.size
-    general = explaining(threaded(ufunc, operations), program, dtype)
-    if any(array.name == RELIABILITY for array in program.outputs):
-        general = _without_warnings(general)
-    if operations > LONG or program.loops:
-        return general
-    return single_call(code, program.inputs, program.outputs, dtype, general, operations)
-
-
-def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that NumPy does not warn of: where it divides by zero, its results tell."""
-
-    def call(*arrays: Any, out: Any = None) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*arrays, out=out)
-
-    return call
-
-
-def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
-    """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
-    timed, axis = program.timed_input
-    first = program.outputs[0]
-
-    def run(*arrays: Any, out: Any) -> None:
-        records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
-        operations = program.size * records * repeats
-        numbers = first.size * (records if first.axes else 1)  # of a state in the first result
-        if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
-            ufunc(*arrays, out=out)
-        else:
-            call_threaded(ufunc, arrays, out, operations)
-
-    return run
-
-
-def _machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
-    """The compiled loop, and the ufunc that runs it."""
-    code, tables, _ = machine_code(program, dtype)
-    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
-
-
-def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray | None, str]:
-    """The compiled loop, the tables that it reads, and its key."""
-    options = llvm_loader.host_options(dtype)
-    options = replace(options, lanes=options.lanes * program.registers)
-    key = program_key(program, options)
-    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
-    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
-
-
-def _no_ufunc(program: Program) -> bool:
-    """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
-    return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))
-
-
-def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
-    from .runtime import gpu
-
-    function = gpu.load(optimize(program), Options(dtype))
-    return function if program.carried else explaining(function, program, dtype)
-
-
-def _interpreted(program: Program, dtype: str) -> Callable[..., Any]:
-    """The NumPy reference as a function like any other kernel's."""
-
-    def run(*arrays: Any, out: Any = None) -> Any:
-        given = all_plain(arrays)
-        results = numpy_reference.evaluate(program, given, dtype)
-        numpy_reference.heed_unread(program, given, results)
-        return delivered(results, out)
-
-    return run if program.carried else explaining(run, program, dtype)
-
-
-#: The languages that programs are written in, and the places where they run, in the order of registration.
-LANGUAGES: tuple[str, ...]
-TARGETS: tuple[str, ...]
-_WRITTEN: dict[str, Target] = {}
-_RUNNING: dict[str, Target] = {}
-
-
-def register_target(target: Target) -> None:
-    """Make a target known: ``kernel.source(target.language)`` then writes in its language and, if it has a name,
-    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads programs over time.
-
-    A language or name that is known already is refused.
-    """
-    if (target.name is None) != (target.load is None) or (target.name is None and target.over_time):
-        raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
-    if target.language in _WRITTEN:
-        raise ValueError(f"language {target.language!r} is known already; known: {', '.join(_WRITTEN)}")
-    if target.name in _RUNNING:
-        raise ValueError(f"target {target.name!r} is known already; known: {', '.join(_RUNNING)}")
-    _WRITTEN[target.language] = target
-    if target.name is not None:
-        _RUNNING[target.name] = target
-
-
-def rollout_targets() -> tuple[str, ...]:
-    """The targets that rollouts run on."""
-    return tuple(name for name, target in _RUNNING.items() if target.over_time)
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> tuple[str, ...]:
-        """``LANGUAGES`` and ``TARGETS`` as they are now."""
-        tables = {"LANGUAGES": _WRITTEN, "TARGETS": _RUNNING}
-        if name not in tables:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return tuple(tables[name])
-
-
-for _target in (
-    Target("llvm", llvm_simd.emit, llvm_loader.host_options, "cpu", _on_cpu, over_time=True, loops=True),
-    Target("c", c_source.emit, loops=True),
-    Target(
-        "cuda",
-        cuda_c.emit,
-        name="cuda",
-        load=_on_gpu,
-        over_time=True,
-        loops=True,
-        loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
-        most_operations=cuda_c.MOST_OPERATIONS,
-    ),
-    Target("numpy", numpy_reference.emit, Options, "numpy", _interpreted, over_time=True, loops=True),
-):
-    register_target(_target)

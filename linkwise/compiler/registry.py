@@ -155,8 +155,6 @@ class ArrayFunction:
     gives: Callable[[Any], Any] | None = None
 
 
-#: Options of algorithms that are the mechanism's to decide, where that takes computing: a function of the mechanism.
-DECIDED_OPTIONS: dict[str, Callable[[Any], Any]] = {}
 _MADE: dict[Callable[..., Any], ArrayFunction] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 

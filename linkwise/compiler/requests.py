@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression, variants
 from ..mechanics.operators.expression import Expression
@@ -14,9 +16,11 @@ from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, w
 from ..mechanism.checks import names_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
+from . import known_targets
 from .ir.program import Array, Program
-from .registry import NAME_ALIASES, OTHER_LIBRARIES, array_function
+from .registry import NAME_ALIASES, OPTION_ALIASES, OTHER_LIBRARIES, TARGET_ALIASES, array_function
 
+DTYPES = ("float64", "float32")
 PARAMETER_SHAPES: dict[str, tuple[int, ...]] = {"mass": (), "com": (3,), "inertia": (3, 3), "pose": (4, 4)}
 OF_JOINTS = ("armature", *OF_SPRINGS_AND_FRICTION)  # one number per degree of freedom
 Places = list[tuple[tuple[str, int], Any]]  # ((kind, body), index into an input)
@@ -24,6 +28,29 @@ MAIN_ALGORITHMS = (
     "available: inverse_dynamics, forward_dynamics, mass_matrix, bias_force, jacobian, link_poses and every other "
     "array function of linkwise by its name; docs/api.md lists all"
 )
+
+
+def too_deep() -> ValueError:
+    """The error of expressions that are walked by functions that call themselves, part by part, for too long."""
+    return ValueError(
+        "the expression is too deep: factors and terms within one another are walked part by part, with Python's usual "
+        "recursion limit about 100 deep.  Compile parts of it as kernels of their own and call these one after the "
+        "other, or raise the limit (sys.setrecursionlimit)"
+    )
+
+
+def checked_settings(
+    algorithm: Algorithm, dtype: Any, target: str, options: Mapping[str, Any]
+) -> tuple[str, str, dict[str, Any]]:
+    """Precision, target and options of a request by their own names; refused if they are unknown, or options are
+    missing."""
+    precision = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
+    target = one_of("target", target, known_targets.TARGETS, meant=TARGET_ALIASES)
+    named = {OPTION_ALIASES.get(x, x) if x not in algorithm.options else x: value for x, value in options.items()}
+    for name in named:
+        one_of(f"option of {algorithm.name}", name, algorithm.options)
+    algorithm.require_options(named)
+    return precision, target, named
 
 
 def algorithm_of(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:

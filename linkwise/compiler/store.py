@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
 from .kernel import Kernel
-from .registry import OPTION_ALIASES, ArrayFunction, Function, register
+from .registry import ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
 from .variants import bound_kernel, shared_by_variants
 
@@ -32,47 +33,75 @@ SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share
 Loader = Callable[[], Callable[..., Any]]  # gives a function when that is needed first: its module is imported then
 #: Algorithm -> what makes the function of arrays that answers for a mechanism with constraints.
 _WITH_CONSTRAINTS: dict[str, Loader] = {}
+#: Algorithm -> the function of a mechanism and arrays that may be left out or given by joint.
+_GENERAL: dict[str, Loader] = {}
 
 
-# Functions are kept under their request alone, or with how they go about their arguments: _choosing or _converting.
-
-
-def kernel_function(mech: Mechanism, request: Request, first: Any) -> Callable[..., Any]:
-    """The function of arrays for ``request`` that suits its first argument: all-float32 arguments are computed in
-    float32, everything else in float64."""
-    key: Any = request
-    if type(first) is _ARRAY:  # by far the most calls are float64, and short
-        if first.dtype is _FLOAT32:
-            key = (request, _choosing)
-    elif first is not None:
-        key = _key(request, first)
+def kernel_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
+    """The function of arrays for ``request``, kept with the mechanism: all-float32 arguments are computed in float32,
+    everything else in float64; arrays of other libraries are read, or computed with where they are."""
     try:
-        return mech._kernels[key]
+        return mech._kernels[request]
     except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
         pass
-    return _made(mech, request, key)  # elsewhere, as a function that holds another is slower to call
+    return _made(mech, request, request, _chosen_by_first)  # elsewhere, as functions that hold others cost a call more
 
 
 def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
     """The function of arrays for ``request`` that computes in float64 whatever it is given."""
+    key = (request, _compiled)
     try:
-        return mech._kernels[request]
+        return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):
-        return _made(mech, request, request)
+        pass
+    return _made(mech, request, key, _compiled)
 
 
-def _key(request: Request, first: Any) -> Any:
-    """The same of a first argument that is no such NumPy array."""
-    if is_foreign(first):
-        return request, _converting
-    return (request, _choosing) if getattr(first, "dtype", None) is _FLOAT32 else request
+def _made(
+    mech: Mechanism, request: Request, key: Any, make: Callable[[Mechanism, Request], Callable[..., Any]]
+) -> Callable[..., Any]:
+    return stored(mech, key, lambda: _with_constraints(mech, request) or make(mech, request))
 
 
-def _made(mech: Mechanism, request: Request, key: Any) -> Callable[..., Any]:
-    def make() -> Callable[..., Any]:
-        return _with_constraints(mech, request) or (_compiled if key is request else key[1])(mech, request)
+def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
+    """The float64 function, with others for calls whose first argument is float32, or an array of another library; and
+    for those with arrays left out or given by joint the general function, where there is one."""
+    from .runtime.single_call import with_general  # here, so that importing the package stays quick
 
-    return stored(mech, key, make)
+    function = float64_function(mech, request)
+    name, *settings = request if isinstance(request, tuple) else (request,)
+    general, options = _GENERAL.get(name), dict(settings)
+    ports = options.pop("ports", ())
+    owner = weakref.ref(mech)  # which owns the function: collections do not see what native functions hold
+
+    def other(make: Callable[[Mechanism, Request], Callable[..., Any]]) -> Callable[..., Any]:
+        mech: Any = owner()
+        try:
+            return mech._kernels[request, make]
+        except KeyError:
+            return stored(mech, (request, make), lambda: make(mech, request))
+
+    def instead(in_float64: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arrays: Any, out: Any = None) -> Any:
+            chosen, first = in_float64, arrays[0] if arrays else None
+            try:
+                if type(first) is not _ARRAY and is_foreign(first):
+                    chosen = other(_converting)
+                elif getattr(first, "dtype", None) is _FLOAT32:
+                    if all(map(is_single, arrays)):
+                        chosen = other(_in_float32)
+                    elif any(map(is_foreign, arrays)):
+                        chosen = other(_converting)
+                return chosen(*arrays) if out is None else chosen(*arrays, out=out)
+            except ValueError:
+                state = arrays[: len(arrays) - len(ports)]
+                if general is None or not any(x is None or isinstance(x, Mapping) for x in state):
+                    raise
+            return general()(owner(), *arrays, **options)
+
+        return call
+
+    return with_general(function, instead)
 
 
 def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
@@ -143,18 +172,8 @@ def is_single(x: Any) -> bool:
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
 
 
-def _choosing(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """A function that computes in float32 if all arguments allow that (``is_single``), else in float64."""
-    in_float32 = _compiled(mech, request, "float32")
-
-    def choose(*arrays: Any) -> Any:
-        if all(map(is_single, arrays)):
-            return in_float32(*arrays)
-        if any(map(is_foreign, arrays)):
-            return _converting(mech, request)(*arrays)
-        return kernel_function(mech, request, None)(*arrays)
-
-    return choose
+def _in_float32(mech: Mechanism, request: Request) -> Callable[..., Any]:
+    return _compiled(mech, request, "float32")
 
 
 def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
@@ -176,8 +195,8 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
         try:
             arrays = all_plain(given)
         except UnreadableArrayError:  # kernels know the name of the array
-            return kernel_function(mech, request, None)(*given)
-        return kernel_function(mech, request, arrays[0])(*arrays)
+            return float64_function(mech, request)(*given)
+        return kernel_function(mech, request)(*arrays)
 
     return convert
 
@@ -208,130 +227,45 @@ def of_algorithm(
     gives: Callable[[Any], Any] | None = None,
     general: Loader | None = None,
     with_constraints: Loader | None = None,
+    settings: Any = None,
 ) -> Callable[[Function], Function]:
-    """Makes a public function of an algorithm; ``gives`` turns what the kernel returns into the function's result.
+    """Notes of a public function which algorithm it is made from, so that ``compile`` takes it; the function is left as
+    it is.  ``gives`` turns what the kernel returns into the function's result.
 
-    The signature that is decorated says all: its arguments that are array-like are the kernel's inputs, in its order;
-    ``wrenches`` is an optional one (a port of the algorithm); other arguments are options of the algorithm, left out
-    where they are None.  The body is the docstring alone.  As these functions are as quick as one call can be, their
-    text is written out, as that of dataclasses is, instead of being interpreted argument by argument.
-
-    general            the function with the same arguments for all that one kernel does not answer: arguments that can
-                       be given by keyword only, arrays given by joint or left out, and mechanisms with constraints
+    general            the function with the same arguments for all that one kernel does not answer: settings of the
+                       solver, arrays given by joint or left out, and mechanisms with constraints
     with_constraints   what makes the function of arrays and ports that answers for these sooner, from a mechanism and
                        options
+    settings           a ``TypedDict`` of what the function takes as ``**settings``: quicker than keywords with
+                       defaults, which are looked up one by one; its signature lists them
     """
 
-    def make(stub: Function) -> Function:
-        parameters = list(inspect.signature(stub).parameters.values())[1:]  # after the mechanism
-        text = _text(stub.__name__, name, parameters, "gives" if gives else "", general is not None)
-        space: dict[str, Any] = {
-            "__name__": stub.__module__,
-            "kernel_function": kernel_function,
-            "gives": gives,
-            "general": general,
-            "defaults": {p.name: p.default for p in parameters},
-            "by_name_or_left_out": _by_name_or_left_out,
-            "ARRAY": _ARRAY,
-            "FLOAT32": _FLOAT32,
-        }
-        exec(compile(text, f"<{stub.__module__}.{stub.__name__}>", "exec"), space)
-        made: Any = functools.update_wrapper(space[stub.__name__], stub)
-        del made.__wrapped__  # its signature is its own
-        made.__signature__ = inspect.signature(stub)
+    def note(function: Function) -> Function:
         if general is not None:
+            _GENERAL[name] = general
             _WITH_CONSTRAINTS[name] = with_constraints or (lambda: functools.partial(functools.partial, general()))
-        return register(made, ArrayFunction(name, gives=gives))
+        if settings is not None:
+            _list_settings(function, settings)
+        return register(function, ArrayFunction(name, gives=gives))
 
-    return make
-
-
-def _by_name_or_left_out(*arrays: Any) -> bool:
-    return any(array is None or isinstance(array, Mapping) for array in arrays)
+    return note
 
 
-def _text(function: str, algorithm: str, parameters: list[inspect.Parameter], gives: str, general: bool) -> str:
-    """The source of a public function with these parameters after the mechanism."""
-    settings = [p for p in parameters if general and p.kind is p.KEYWORD_ONLY]  # of the general function
-    own = [p for p in parameters if p not in settings]
-    ports = [p.name for p in own if p.name == "wrenches" and p.default is None]
-    arrays = [p.name for p in own if _is_array(p) and p.name not in ports]
-    options = [p for p in own if not _is_array(p)]
-    arguments, keywords_only = ["mech"], False
-    for p in own:
-        if p.kind is p.KEYWORD_ONLY and not keywords_only:
-            arguments, keywords_only = [*arguments, "*"], True
-        arguments.append(p.name if p.default is p.empty else f"{p.name}=defaults[{p.name!r}]")
-    if settings:
-        arguments.append("**settings")  # quicker than keywords with defaults, which are looked up one by one
-
-    def call(*given: str) -> list[str]:
-        request, inputs = _request(algorithm, options, given), ", ".join([*arrays, *given])
-        kernel = f"kernel_function(mech, {request}, {arrays[0]})"
-        found = [f"return {gives}({kernel}({inputs}))"]
-        if any(p.default is not None for p in options):
-            return found
-        key = repr((algorithm, ("ports", given)) if given else algorithm)
-        # ``kernel_function`` of float64 arrays, without a call of its own.
-        plain = " and ".join(
-            [
-                *(f"{p.name} is None" for p in options),
-                f"type({arrays[0]}) is ARRAY and {arrays[0]}.dtype is not FLOAT32",
-            ]
+def _list_settings(function: Any, settings: Any) -> None:
+    """Put the keywords of a ``TypedDict`` in place of ``**settings`` in the signature of a function."""
+    signature = inspect.signature(function)
+    *parameters, _ = signature.parameters.values()
+    for name, kind in settings.__annotations__.items():
+        default = "none" if name == "forces" else None
+        annotation = getattr(kind, "__forward_arg__", kind)
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         )
-        return [
-            f"if {plain}:",
-            "    try:",
-            f"        function = mech._kernels[{key}]",
-            "    except (KeyError, AttributeError):",
-            "        pass",
-            "    else:",
-            f"        return {gives}(function({inputs}))",
-            *found,
-        ]
-
-    lines = [f"def {function}({', '.join(arguments)}):"]
-    for other, word in OPTION_ALIASES.items():
-        if {other, word} <= {p.name for p in options}:
-            fault = f"{function} takes {word} or {other}, both words for the name of a link or frame: give one of them"
-            lines += [f"    if ({word} is None) == ({other} is None):", f"        raise TypeError({fault!r})"]
-    body = call()
-    if ports:
-        body = ["if wrenches is not None:", *(f"    {line}" for line in call("wrenches")), *body]
-    if not general:
-        return "\n".join([*lines, *(f"    {line}" for line in body)])
-    others = "".join(f" and {p.name} is None" for p in options)
-    passed = ", ".join(["mech", *(f"{p.name}={p.name}" for p in own), "**settings"])
-    return "\n".join(
-        [
-            *lines,
-            "    if not settings:",
-            "        try:",
-            *(f"            {line}" for line in body),
-            "        except ValueError:",  # of the kernel, or an option that is none of the kernel's
-            f"            if not by_name_or_left_out({', '.join(arrays)}){others}:",
-            "                raise",
-            f"    return general()({passed})",
-        ]
-    )
+    function.__signature__ = signature.replace(parameters=parameters)
 
 
-def _is_array(parameter: inspect.Parameter) -> bool:
-    return any(kind in str(parameter.annotation) for kind in ("ArrayLike", "ByJoint"))
-
-
-def _request(algorithm: str, options: list[inspect.Parameter], ports: Sequence[str]) -> str:
-    """What is asked of ``kernel_function``: the name, or a tuple of it, the ports and the options that are not None."""
-    head = repr((algorithm, ("ports", tuple(ports))) if ports else (algorithm,))
-    if not options:
-        return head if ports else repr(algorithm)
-    pairs = [f"(({OPTION_ALIASES.get(p.name, p.name)!r}, {p.name}),)" for p in options]
-    given = [
-        f"({pair} if {p.name} is not None else ())" if p.default is None else pair
-        for p, pair in zip(options, pairs, strict=True)
-    ]
-    whole = " + ".join([head, *given])
-    if all(p.default is None for p in options):
-        plain = head if ports else repr(algorithm)
-        return f"({plain} if {' is '.join([*(p.name for p in options), 'None'])} else {whole})"
-    return whole
+def either(function: str, link: str | None, name: str | None) -> str | None:
+    """The link of functions that take ``name`` as another word for it."""
+    if (link is None) == (name is None):
+        raise TypeError(f"{function} takes link or name, both words for the name of a link or frame: give one of them")
+    return name if link is None else link

@@ -8,7 +8,7 @@ for a frame that the others do not have.  In families that are ``alike`` the fir
 And so it does where code has loops and would be too long without: such code has numbers as data (``is_data``).
 
 Variants whose loops are elsewhere share code where these are eliminated in the same order, which is decided by where
-they are (``DECIDED_OPTIONS``).
+they are (``mechanics/algorithms/decisions.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from ..mechanism.family import Family, Numbers, differs_in_poses
-from .kernel import Kernel, explaining
-from .registry import DECIDED_OPTIONS
+from .kernel import Kernel
+from .runtime.explanations import explaining
 
 Made = TypeVar("Made")
 Bind = Callable[[Mechanism, np.ndarray], Made]  # from a variant and its numbers to what it gets
@@ -129,9 +129,10 @@ def _order_of_loops(mech: Mechanism, request: Any) -> Any:
     if not differs_in_poses(mech):
         return None
     from ..mechanics.algorithms.catalogue import ALGORITHMS  # here, so that importing the package stays quick
+    from ..mechanics.algorithms.decisions import fronts
 
     known = None if callable(request) else ALGORITHMS.get(request if isinstance(request, str) else request[0])
-    return DECIDED_OPTIONS["fronts"](mech) if known is None or "fronts" in known.options else None
+    return fronts(mech) if known is None or "fronts" in known.options else None
 
 
 def _names(request: Any) -> list[Any]:

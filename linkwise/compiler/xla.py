@@ -13,8 +13,8 @@ import numpy as np
 from .ir.program import Array
 from .kernel import Kernel
 from .launching import launching
-from .pipeline import machine_code
 from .runtime import xla, xla_cuda
+from .runtime.cpu import machine_code
 from .runtime.planned_launches import Outline
 from .runtime.xla_interface import ATTRIBUTE, Handler
 

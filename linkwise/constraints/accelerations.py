@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernel import KernelError
 from ..compiler.registry import ArrayFunction, compile_instead, register
-from ..compiler.store import float64_function, kernel_function
+from ..compiler.runtime.explanations import KernelError
+from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
@@ -57,7 +57,7 @@ def terms(
     adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
     not active (``loop_mask``)."""
     n = mech.nv
-    both = kernel_function(mech, "constrained_terms", None)(q, v)
+    both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     lower = that_count(mech, lower, active, tolerance)
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])

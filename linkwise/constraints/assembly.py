@@ -127,6 +127,8 @@ def assembled(
 ) -> Float64Array:
     """(nq,): ``assemble`` of a guess (nq,); held coordinates of links that are ``wanted`` elsewhere go there."""
     held = held_by(mech, hold, {name: value for name, value in wanted.items() if name in hold})
+    if not mech.loops and not held.links:
+        return np.array(_with_unit_quaternions(mech, guess, "the guess"))
     aim = LOOPS.aim * tolerance
     return _closed_or_refused(mech, guess, held, aim, tolerance, max_steps, hold, "the guess", tries)
 

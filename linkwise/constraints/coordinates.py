@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.states import Float64Array, real_numbers
 from ..mechanics.algorithms.catalogue import Algorithm
@@ -173,10 +173,10 @@ class _Linear(NamedTuple):
         return self.rows @ tree.difference(self.mech, self.origin, q)
 
     def by_q(self, q: Float64Array) -> Float64Array:
-        return self.rows @ kernel_function(self.mech, "difference_jacobian", None)(self.origin, q)
+        return self.rows @ float64_function(self.mech, "difference_jacobian")(self.origin, q)
 
     def bias(self, q: Float64Array, v: Float64Array) -> Float64Array:
-        return self.rows @ kernel_function(self.mech, "difference_bias", None)(self.origin, q, v)
+        return self.rows @ float64_function(self.mech, "difference_bias")(self.origin, q, v)
 
 
 def implicit_coordinates(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import compile_instead
-from ..compiler.store import WRENCHES, kernel_function, stored
+from ..compiler.store import WRENCHES, float64_function, stored
 from ..dynamics import derivatives as trees
 from ..dynamics.states import ByJoint, Float64Array, checked_motion
 from ..mechanism import Mechanism
@@ -45,7 +45,7 @@ def forward_dynamics_derivatives(
     if not mech.loops:
         return trees.forward_dynamics_derivatives(mech, *given, wrenches)
     if wrenches is None and compiled_dofs(mech):
-        *three, _, consistency = kernel_function(mech, "closed_forward_dynamics_derivatives", None)(*given)
+        *three, _, consistency = float64_function(mech, "closed_forward_dynamics_derivatives")(*given)
         if consistency.min(initial=np.inf) > RELIABLE:
             return three[0], three[1], three[2]
     at = state_of(mech, *given, wrenches, None)
@@ -89,7 +89,7 @@ def compiled_or(name: str, at: State, rank: int | None, reference: Any, serves: 
         return list(reference(at, variations(at, rank=rank)))
     given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
     request = name if at.wrenches is None else (name, WRENCHES)
-    *found, reliability, consistency = kernel_function(at.mech, request, None)(*given)
+    *found, reliability, consistency = float64_function(at.mech, request)(*given)
     fine = np.asarray((consistency if rank is None else reliability) > RELIABLE)
     if not fine.all():
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..dynamics import trees as tree
 from ..dynamics.states import Float64Array
 from ..mechanics.links.constraint_units import ConstraintUnits
@@ -156,8 +156,8 @@ def _sweep(
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
     """(k, m), (k, m, nv): the errors and G at configurations, lengths in units of the loops' sizes."""
     own = sizes(mech)
-    jacobian = kernel_function(mech, "constraint_jacobian", None)(q)
-    return own.rows * kernel_function(mech, "position_error", None)(q), own.rows[:, None] * jacobian * own.columns
+    jacobian = float64_function(mech, "constraint_jacobian")(q)
+    return own.rows * float64_function(mech, "position_error")(q), own.rows[:, None] * jacobian * own.columns
 
 
 def _configurations(

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..compiler.store import kernel_function, of_algorithm
+from ..compiler.store import float64_function, kernel_function, of_algorithm
 from ..dynamics.by_joint import taking_joints
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
@@ -31,21 +31,21 @@ def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
     ``mech.constraints.rows(loop)`` says which belong to a loop, and docs/closed.md what they mean.
     """
-    ...
+    return kernel_function(mech, "position_error")(q)
 
 
 @taking_joints
 @of_algorithm("constraint_jacobian")
 def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
-    ...
+    return kernel_function(mech, "constraint_jacobian")(q)
 
 
 @taking_joints
 @of_algorithm("constraint_bias")
 def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
-    ...
+    return kernel_function(mech, "constraint_bias")(q, v)
 
 
 def degrees_of_freedom(
@@ -92,7 +92,7 @@ def counted_jacobian(
     mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: Float64Array | None = None
 ) -> Float64Array:
     """(..., m, nv): G at q as ``that_count`` leaves it."""
-    return that_count(mech, kernel_function(mech, "constraint_jacobian", None)(np.asarray(q)), active, tolerance)
+    return that_count(mech, float64_function(mech, "constraint_jacobian")(np.asarray(q)), active, tolerance)
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
@@ -101,12 +101,6 @@ def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not 
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
-
-
-def require_length(name: str, array: Float64Array, count: int, of: str = "") -> None:
-    """Refuse an array that is not (..., count)."""
-    if array.shape[-1:] != (count,):
-        raise MechanismError(f"{name}{of} has shape {array.shape}, expected (..., {count})")
 
 
 def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
@@ -172,7 +166,7 @@ def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: F
     """Say which loop velocities open where a result is asked for that supposes it to stay closed."""
     if not mech.loops or not (v.any() or mech.constraints.driven):  # at rest
         return
-    opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
+    opening, bound = opening_rates(mech, float64_function(mech, "constraint_jacobian")(q), v, v)
     if active is not None:
         opening = opening * row_mask(mech, active)
     if (opening > bound).any():

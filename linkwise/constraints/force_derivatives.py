@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import forward_dynamics_derivatives as tree_derivatives
 from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
@@ -69,8 +69,8 @@ def constraint_forces_derivatives(
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, n, 3 * n)))
     still = np.zeros(n)
-    along = kernel_function(mech, constraint_motion_by_q, None)(near.at.q, still, still, near.multipliers)[..., :n, :]
-    jacobian = kernel_function(mech, "constraint_jacobian", None)(near.at.q)
+    along = float64_function(mech, constraint_motion_by_q)(near.at.q, still, still, near.multipliers)[..., :n, :]
+    jacobian = float64_function(mech, "constraint_jacobian")(near.at.q)
     changes = along @ near.d_state[..., :n, :] + np.swapaxes(jacobian, -1, -2) @ near.d_multipliers
     return _three(-changes)
 
@@ -92,8 +92,8 @@ def loop_reactions_derivatives(
     steps = near.d_state[..., : mech.nv, :]
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, 0, 6, 3 * mech.nv)))
-    maps = kernel_function(mech, "loop_motion_maps", None)(near.at.q)
-    turning = kernel_function(mech, _loop_motion_maps_by_q, None)(near.at.q)  # (..., m, 6, nv)
+    maps = float64_function(mech, "loop_motion_maps")(near.at.q)
+    turning = float64_function(mech, _loop_motion_maps_by_q)(near.at.q)  # (..., m, 6, nv)
     values = wrenches_of_loops(mech, near.at.q, near.multipliers)
     changes = np.zeros((*near.at.batch, len(mech.loops), 6, 3 * mech.nv))
     for k, loop in enumerate(mech.loops):
@@ -124,7 +124,7 @@ def joint_wrenches_derivatives(
     near = _moving(mech, q, v, tau, wrenches, active)
     n, given = mech.nv, [near.at.q, near.at.v, near.a, near.multipliers]
     maker = _joint_wrenches_by_all if near.at.wrenches is None else _joint_wrenches_by_all_pushed
-    by_all_of_it = kernel_function(mech, maker, None)(*given, *([] if wrenches is None else [near.at.wrenches]))
+    by_all_of_it = float64_function(mech, maker)(*given, *([] if wrenches is None else [near.at.wrenches]))
     changes = np.concatenate([near.d_state, near.d_a, near.d_multipliers], axis=-2)
     flat = by_all_of_it.reshape(*by_all_of_it.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints)
     found = flat @ changes
@@ -226,7 +226,7 @@ def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
     svd = decompose(here.jacobian, 0.0, rank, units.multipliers, units.columns)
     multipliers = svd.solve_transposed(forces)
     still = np.zeros(n)
-    turned = kernel_function(mech, constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
+    turned = float64_function(mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
     changes = changes - turned @ d_state[..., :n, :]
     inverse = np.swapaxes(svd.pseudo_inverse, -1, -2)
     d_multipliers = inverse @ changes
@@ -234,7 +234,7 @@ def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
     free = svd.u * (np.arange(svd.u.shape[-1]) >= np.asarray(rank)[..., None])[..., None, :]
     if free.any():  # redundant constraints: they stay the least
         velocity = svd.solve(multipliers / units.multipliers**2)
-        opened = kernel_function(mech, constraint_motion_by_q, None)(at.q, velocity, still, 0.0 * multipliers)
+        opened = float64_function(mech, constraint_motion_by_q)(at.q, velocity, still, 0.0 * multipliers)
         opened = opened[..., n + mech.n_constraints :, :] @ d_state[..., :n, :]
         d_multipliers = d_multipliers + scale * (free @ (np.swapaxes(free, -1, -2) @ (scale * opened)))
     return near.acceleration, multipliers, d_state, d_a, d_multipliers

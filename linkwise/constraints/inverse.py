@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..dynamics.by_joint import rates_by_joint, velocities_of
-from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..dynamics.states import Argument, ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from .accelerations import Terms, bias_under, curvature_of, independent_at, terms
 from .decomposition import Decomposition, decompose, times, transposed_times
-from .equations import decomposed_jacobian, driven_by, loop_of, require_length, warn_if_open, warn_if_opening
+from .equations import decomposed_jacobian, driven_by, loop_of, warn_if_open, warn_if_opening
 from .force_units import mixes_units, velocity_units, warn_of_mixed_units
 from .formulations import basis_by
 from .idle_motions import told_of_idle_motions
@@ -214,7 +214,7 @@ def _all_accelerations(
     count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
     a = real_numbers("a", np.zeros(count) if a is None else a)
     if a.size or count:  # functions of no state at all do not tell how many they are
-        require_length("a", a, count, " of the independent coordinates")
+        Argument("a of the independent coordinates", (count,)).batch(mech, a)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
     a = a - curvature_of(mech, q, v, independent)
     dofs = mech.nv - np.asarray(svd.rank)

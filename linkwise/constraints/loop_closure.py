@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, kernel_function, stored
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism
 from ..mechanism.clusters import Cluster, clusters
@@ -138,11 +138,11 @@ class LoopEquations:
 
     def error(self, q: np.ndarray) -> np.ndarray:
         """(..., m): all of g."""
-        return self.sizes.rows * kernel_function(self.mech, "position_error", None)(q)
+        return self.sizes.rows * float64_function(self.mech, "position_error")(q)
 
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(..., m), (..., m, nv): g and G, both without rounding."""
-        error, jacobian = self.error(q), kernel_function(self.mech, "constraint_jacobian", None)(q)
+        error, jacobian = self.error(q), float64_function(self.mech, "constraint_jacobian")(q)
         jacobian *= self.sizes.rows[:, None]  # in place: many loops make it large
         jacobian *= self.sizes.columns
         return self._without_rounding(jacobian, error[..., None])[..., 0], self._without_rounding(jacobian, jacobian)
@@ -203,7 +203,7 @@ class LoopEquations:
         """(..., loops): cosines of the angles between the two sides; where loops are closed 1, or -1 back to back."""
         if not self.mech.loops:
             return np.ones((*q.shape[:-1], 0))
-        return kernel_function(self.mech, "loop_alignments", q)(q)
+        return kernel_function(self.mech, "loop_alignments")(q)
 
     def are_aligned(self, q: np.ndarray) -> np.ndarray:
         """(..., parts): whether no loop of each part is back to back."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.registry import DECIDED_OPTIONS
 from ..compiler.store import float64_function
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanics.algorithms.decisions import fronts
 from ..mechanism import Mechanism
 from .loop_closure import LoopEquations
 from .tolerances import LOOPS
@@ -46,5 +46,5 @@ def _is_generic(mech: Mechanism, rank: Any) -> bool:
     """Whether no fewer constraints than those that are independent away from singular positions are to be kept."""
     if rank is None:
         return True
-    pivots = DECIDED_OPTIONS["fronts"](mech).pivots
+    pivots = fronts(mech).pivots
     return bool(np.all(np.asarray(rank) == pivots))

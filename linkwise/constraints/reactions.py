@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
-from ..compiler.store import WRENCHES, kernel_function
+from ..compiler.store import WRENCHES, float64_function
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion
 from ..mechanism import Loop, Mechanism, one_of
@@ -241,13 +241,13 @@ def wrenches_of_joints(
 ) -> Float64Array:
     """(..., n_links, 6): ``joint_wrenches`` of a mechanism with loops from accelerations and multipliers (..., m)."""
     if wrenches is None:
-        return kernel_function(mech, "joint_wrenches_within_loops", None)(q, v, a, forces)
-    return kernel_function(mech, ("joint_wrenches_within_loops", WRENCHES), None)(q, v, a, forces, wrenches)
+        return float64_function(mech, "joint_wrenches_within_loops")(q, v, a, forces)
+    return float64_function(mech, ("joint_wrenches_within_loops", WRENCHES))(q, v, a, forces, wrenches)
 
 
 def wrenches_of_loops(mech: Mechanism, q: np.ndarray, forces: Float64Array) -> Float64Array:
     """Multipliers as wrenches of side A on side B of each loop, in ``pose_b``."""
-    maps = kernel_function(mech, "loop_motion_maps", None)(q)
+    maps = float64_function(mech, "loop_motion_maps")(q)
     wrenches = [
         -transposed_times(maps[..., rows, :], forces[..., rows])
         for rows in (mech.constraints.rows(loop.name) for loop in mech.loops)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..display import mimebundle
 from ..dynamics import trees as tree
 from ..dynamics.states import checked_arrays
@@ -173,12 +173,12 @@ def closable_error(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """(..., m): g without what the rounding of the data adds to it: zero where loops are closed."""
     if redundancy(mech).blocks:
         return loop_equations(mech).with_dimensions(q)[0]
-    return kernel_function(mech, "position_error", None)(q)
+    return float64_function(mech, "position_error")(q)
 
 
 def closable_jacobian(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """(..., m, nv): G without what the rounding of the data adds to its rank."""
-    return without_rounding(mech, kernel_function(mech, "constraint_jacobian", None)(q))
+    return without_rounding(mech, float64_function(mech, "constraint_jacobian")(q))
 
 
 def without_rounding(mech: Mechanism, jacobian: np.ndarray, of_constraints: np.ndarray | None = None) -> np.ndarray:
@@ -558,7 +558,7 @@ def _bounded(mech: Mechanism, cluster: Cluster) -> ClusterRedundancy:
 def _said(mech: Mechanism, cluster: Cluster, found: _Verdict) -> ClusterRedundancy:
     rank, seen = found.rank, found.seen
     best = int(np.argmax(seen.values[:, rank - 1])) if rank else 0
-    error = kernel_function(mech, "position_error", None)(seen.q)[:, list(cluster.rows)]
+    error = float64_function(mech, "position_error")(seen.q)[:, list(cluster.rows)]
     return ClusterRedundancy(
         tuple(mech.loops[i].name for i in cluster.loops),
         len(cluster.rows),

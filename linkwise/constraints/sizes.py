@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..dynamics import trees as tree
 from ..mechanics.jet import jet, parts
 from ..mechanics.joints import LENGTH, LoopKind
@@ -63,10 +63,14 @@ def sizes(mech: Mechanism) -> Sizes:
 
 def _measured(mech: Mechanism) -> Sizes:
     length = _length(mech)
+    rate = math.sqrt(float(np.linalg.norm(mech.gravity)) / length)
     lengths_of_v, lengths_of_q = lengths_among(mech, "v"), lengths_among(mech, "q")
+    if not mech.loops:
+        none = np.zeros(0)
+        return Sizes(none, none, none, np.where(lengths_of_v, length, 1.0), none.astype(bool), 0.0, rate)
     anywhere, _ = tree.random_state(mech, np.random.default_rng(0), (SAMPLES,))
     anywhere = np.where(lengths_of_q, tree.neutral(mech) + length * anywhere, anywhere)
-    jacobian = kernel_function(mech, "constraint_jacobian", None)
+    jacobian = float64_function(mech, "constraint_jacobian")
     jacobians = jacobian(np.where(lengths_of_q, tree.neutral(mech), anywhere))
     loops, columns = np.full(len(mech.loops), length), np.zeros(mech.nv)
     rows, multipliers = np.ones((2, mech.n_constraints))
@@ -83,7 +87,6 @@ def _measured(mech: Mechanism) -> Sizes:
             at = mech.constraints.rows(loop.name)
             rows[at] = multipliers[at] = 1.0 / (np.abs(jacobians[:, at] * columns).max() or 1.0)
     noise = 16.0 * np.finfo(float).eps * _longest(_offsets(mech)) / loops.min(initial=np.inf)
-    rate = math.sqrt(float(np.linalg.norm(mech.gravity)) / length)
     return Sizes(loops, rows, multipliers, columns, jacobian(anywhere).any(axis=(0, 2)), noise, rate)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.store import WRENCHES, float64_function, kernel_function, stored
+from ..compiler.store import WRENCHES, float64_function, stored
 from ..dynamics.states import Float64Array
 from ..mechanics.links.loop_elimination import RELIABLE
 from ..mechanism import Mechanism, MechanismError
@@ -144,7 +144,7 @@ def all_by_kernel(
         more.append(np.asarray(wrenches, dtype=float))
     ports = tuple(port for port, x in (("active", active), ("wrenches", wrenches)) if x is not None)
     request = (name, ("ports", ports), *options) if ports or options else name
-    function = kernel_function(mech, request, None)
+    function = float64_function(mech, request)
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
         result = function(*arrays, *more)
     results = tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))

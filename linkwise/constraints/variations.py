@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..dynamics.passive import Passive
@@ -269,7 +269,7 @@ def constraint_derivatives(
     untold = _untold(svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
-    derivatives = kernel_function(at.mech, constraint_motion_by_q, None)(q, v, a, along)
+    derivatives = float64_function(at.mech, constraint_motion_by_q)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
     return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
@@ -283,7 +283,7 @@ def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any
 def bias_by_v(at: State, here: Motion) -> np.ndarray:
     """(m, nv): of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
-    found = kernel_function(at.mech, _constraint_motion_by_v, None)(at.q, at.v, here.acceleration, here.multipliers)
+    found = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
     return found[..., n : n + m, :]
 
 
@@ -298,14 +298,14 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     if not at.mech.loops:
         return np.zeros((*at.batch, n, n))
     still = np.zeros(n)
-    return kernel_function(at.mech, constraint_motion_by_q, None)(at.q, still, still, multipliers)[..., :n, :]
+    return float64_function(at.mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
 
 
 def step_rate_jacobian(at: State) -> np.ndarray:
     """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
     if at.mech.coordinates.steps_commute:
         return np.zeros((at.mech.nv, at.mech.nv))
-    return kernel_function(at.mech, "step_rate_jacobian", None)(at.v)
+    return float64_function(at.mech, "step_rate_jacobian")(at.v)
 
 
 # -- where there is no linearization ------------------------------------------------------------------

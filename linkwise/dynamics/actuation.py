@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import constraints
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..constraints.elimination_orders import fronts
 from ..constraints.force_units import velocity_units
 from ..mechanism import Mechanism, MechanismError
@@ -72,7 +72,7 @@ def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]
     allow; not numbers where the motors cannot carry it, as at dead centres."""
     request = ("closed_motor_forces", ("actuated", motors))
     with np.errstate(invalid="ignore"):
-        return kernel_function(mech, request, None)(q, load)
+        return float64_function(mech, request)(q, load)
 
 
 def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from ..compiler.store import of_algorithm
+from ..compiler.store import kernel_function, of_algorithm
 from ..mechanism import Mechanism
 from .states import Float64Array
 
@@ -39,7 +39,7 @@ def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: b
     """(n_links, 6): [moment; force] of contact on every link, at its origin in its frame, as ``wrenches`` of
     ``lw.forward_dynamics`` takes them; ``explicit`` as in ``contact_points``.  ``lw.simulate`` and ``lw.rollout`` let
     contact act by themselves."""
-    ...
+    return kernel_function(mech, ("contact_wrenches", ("explicit", explicit)))(q, v)
 
 
 @of_algorithm("contact_points", _points)
@@ -50,11 +50,11 @@ def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: boo
                methods; True: no steeper than the damper (``ContactLaw.damping``) that it is in adaptive explicit ones;
                a number: the forces of explicit steps ("rk4") of that length, with all their bounds
     """
-    ...
+    return _points(kernel_function(mech, ("contact_points", ("explicit", explicit)))(q, v))
 
 
 @of_algorithm("contact_energy")
 def contact_energy(mech: Mechanism, q: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
     """Scalar per state: the potential energy in the springs of all contacts; with ``explicit`` the length of explicit
     steps ("rk4"), which take softer and bounded springs, that of these."""
-    ...
+    return kernel_function(mech, ("contact_energy", ("explicit", explicit)))(q)

@@ -14,27 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
 from ..constraints.elimination_orders import fronts
 from ..mechanics import operators as op
 from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
 from .states import Float64Array, in_brief
-from .total_rates import within_constraints
+from .total_rates import of_any_mechanism
 from .trees import frame_pose, gravity_force
 
 
 def _rates(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
-    if mech.loops:
-        return within_constraints("diagonal_rates", mech, q, v=v)
-    return kernel_function(mech, ("diagonal_rates", ("normalized", True)), q)(q, v)
+    return of_any_mechanism(mech, "diagonal_rates", (q, v))
 
 
 def _torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike) -> Float64Array:
-    if mech.loops:
-        return within_constraints("diagonal_torques", mech, q, eps=eps)
-    return kernel_function(mech, ("diagonal_torques", ("normalized", True)), q)(q, eps)
+    return of_any_mechanism(mech, "diagonal_torques", (q, eps))
 
 
 def _gains(mech: Mechanism, gain: Any, what: str) -> np.ndarray:
@@ -176,9 +171,7 @@ def end_effector_regulation(
         on_coordinates = compile(op.S.T @ op.H @ op.phi @ op.B(link) @ force, mech)
 
         def pulled(q: Any, force: Any) -> Any:
-            if mech.loops:
-                return within_constraints("diagonal_forces", mech, q, tau=on_coordinates(q, force))
-            return kernel_function(mech, ("diagonal_forces", ("normalized", True)), q)(q, on_coordinates(q, force))
+            return of_any_mechanism(mech, "diagonal_forces", (q, on_coordinates(q, force)))
     else:
         pulled = compile(op.D_half.inv @ op.H @ op.psi @ op.B(link) @ force, mech)
     return EndEffectorRegulation(

@@ -7,9 +7,9 @@ batched like the functions themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,11 @@ from ..compiler.trace import inline, trace
 from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
+from .settings import ForwardDerivativesSettings, InverseDerivativesSettings
 from .states import ByJoint, Float64Array
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def _three(partials: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
@@ -40,19 +44,19 @@ def _solving() -> ModuleType:
     return motion_and_forces
 
 
-@of_algorithm("inverse_dynamics_derivatives", gives=_three, general=lambda: _solving().inverse_dynamics_derivatives)
+@of_algorithm(
+    "inverse_dynamics_derivatives",
+    gives=_three,
+    general=lambda: _solving().inverse_dynamics_derivatives,
+    settings=InverseDerivativesSettings,
+)
 def inverse_dynamics_derivatives(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
     a: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
-    *,
-    actuated: Sequence[str] | None = None,
-    active: ArrayLike | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[InverseDerivativesSettings],
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_a), each (nv, nv): row i has the derivatives of joint force i of ``lw.inverse_dynamics``, without
     springs and other force elements (``forces="none"``); d_a is the mass matrix where no constraints hold.
@@ -62,21 +66,28 @@ def inverse_dynamics_derivatives(
     accelerations that are possible there.  The external ``wrenches`` (n_links, 6) stay as they are in their link
     frames; ``active``, ``forces``, ``ctrl`` and ``activation`` are those of ``lw.inverse_dynamics``.
     """
-    ...
+    if not settings:
+        if wrenches is not None:
+            return _three(
+                kernel_function(mech, ("inverse_dynamics_derivatives", ("ports", ("wrenches",))))(q, v, a, wrenches)
+            )
+        return _three(kernel_function(mech, "inverse_dynamics_derivatives")(q, v, a))
+    return _solving().inverse_dynamics_derivatives(mech, q, v, a, wrenches, **settings)
 
 
-@of_algorithm("forward_dynamics_derivatives", gives=_three, general=lambda: _solving().forward_dynamics_derivatives)
+@of_algorithm(
+    "forward_dynamics_derivatives",
+    gives=_three,
+    general=lambda: _solving().forward_dynamics_derivatives,
+    settings=ForwardDerivativesSettings,
+)
 def forward_dynamics_derivatives(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
     tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
-    *,
-    active: ArrayLike | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[ForwardDerivativesSettings],
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i of ``lw.forward_dynamics``, without
     springs and other force elements (``forces="none"``); d_tau is the inverse mass matrix where no constraints hold.
@@ -88,7 +99,13 @@ def forward_dynamics_derivatives(
     ``wrenches`` (n_links, 6) stay as they are in their link frames; ``active``, ``forces``, ``ctrl`` and ``activation``
     are those of ``lw.forward_dynamics``.
     """
-    ...
+    if not settings:
+        if wrenches is not None:
+            return _three(
+                kernel_function(mech, ("forward_dynamics_derivatives", ("ports", ("wrenches",))))(q, v, tau, wrenches)
+            )
+        return _three(kernel_function(mech, "forward_dynamics_derivatives")(q, v, tau))
+    return _solving().forward_dynamics_derivatives(mech, q, v, tau, wrenches, **settings)
 
 
 def _two(partials: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -98,7 +115,7 @@ def _two(partials: Float64Array) -> tuple[Float64Array, Float64Array]:
 @of_algorithm("difference_derivatives", gives=_two)
 def difference_derivatives(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> tuple[Float64Array, Float64Array]:
     """(d_q0, d_q1), each (nv, nv): how ``lw.difference`` changes along tangent directions of q0, and of q1."""
-    ...
+    return _two(kernel_function(mech, "difference_derivatives")(q0, q1))
 
 
 @of_algorithm("integrate_derivatives", gives=_two)
@@ -107,20 +124,20 @@ def integrate_derivatives(
 ) -> tuple[Float64Array, Float64Array]:
     """(d_q, d_v), each (nv, nv): along which tangent the configuration that ``lw.integrate`` reaches moves, per unit
     tangent motion of q, and per v."""
-    ...
+    return _two(kernel_function(mech, "integrate_derivatives")(q, v, dt))
 
 
 @of_algorithm("jacobian_derivatives")
 def jacobian_derivatives(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> Float64Array:
     """(6, nv, nv): [:, j, k] is the change of column j of ``lw.jacobian`` along tangent direction k, for the same
     ``link`` and ``frame`` (spencer2004 Section 4.4.1)."""
-    ...
+    return kernel_function(mech, ("jacobian_derivatives", ("link", link), ("frame", frame)))(q)
 
 
 @of_algorithm("jacobian_rate")
 def jacobian_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str, frame: str = "link") -> Float64Array:
     """(6, nv): dJ/dt of ``lw.jacobian`` while the mechanism moves with v (spencer2004 Section 4.4.1)."""
-    ...
+    return kernel_function(mech, ("jacobian_rate", ("link", link), ("frame", frame)))(q, v)
 
 
 @of_algorithm("jacobian_second_rate")
@@ -129,7 +146,7 @@ def jacobian_second_rate(
 ) -> Float64Array:
     """(6, nv): d2J/dt2 of ``lw.jacobian`` while the mechanism moves with v and v changes by a (spencer2004 Section
     4.4.1)."""
-    ...
+    return kernel_function(mech, ("jacobian_second_rate", ("link", link), ("frame", frame)))(q, v, a)
 
 
 @of_algorithm("inverse_dynamics_second_derivatives")
@@ -147,7 +164,7 @@ def inverse_dynamics_second_derivatives(
     The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  The order of results and
     axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
     """
-    ...
+    return kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
 
 
 @compile_instead("'rk4_step_derivatives', 'semi_implicit_step_derivatives' or that of another method")
@@ -169,8 +186,8 @@ def step_derivatives(
     """
     name = f"{one_of('method', method, METHODS)}_step_derivatives"
     if wrenches is not None:
-        return kernel_function(mech, (name, WRENCHES), q)(q, v, tau, dt, wrenches)
-    return kernel_function(mech, name, q)(q, v, tau, dt)
+        return kernel_function(mech, (name, WRENCHES))(q, v, tau, dt, wrenches)
+    return kernel_function(mech, name)(q, v, tau, dt)
 
 
 # -- of any kernel ----------------------------------------------------------------------------------------

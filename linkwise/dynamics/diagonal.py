@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function
+from ..compiler.store import kernel_function, of_algorithm
 from ..mechanics.algorithms.metric import connection
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
@@ -65,28 +65,28 @@ def __dir__() -> list[str]:
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 
 
-@of_any_mechanism("diagonal_rates")
+@of_algorithm("diagonal_rates")
 def rates(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
-    ...
+    return of_any_mechanism(mech, "diagonal_rates", (q, v), normalized, independent)
 
 
-@of_any_mechanism("diagonal_velocities")
+@of_algorithm("diagonal_velocities")
 def velocities(
     mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
-    ...
+    return of_any_mechanism(mech, "diagonal_velocities", (q, nu), normalized, independent)
 
 
-@of_any_mechanism("diagonal_forces")
+@of_algorithm("diagonal_forces")
 def forces(
     mech: Mechanism, q: ArrayLike, tau: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
-    ...
+    return of_any_mechanism(mech, "diagonal_forces", (q, tau), normalized, independent)
 
 
 @compile_instead("'diagonal_forces_of_all'")
@@ -102,11 +102,11 @@ def all_forces(
     the right-hand side of dnu/dt + C = epsilon."""
     wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
     if mech.loops:
-        return within_constraints("diagonal_forces_of_all", mech, q, normalized, independent, tau=tau, w=wrenches)
-    return kernel_function(mech, ("diagonal_forces_of_all", ("normalized", normalized)), q)(q, tau, wrenches)
+        return within_constraints("diagonal_forces_of_all", mech, (q, tau, wrenches), normalized, independent)
+    return kernel_function(mech, ("diagonal_forces_of_all", ("normalized", normalized)))(q, tau, wrenches)
 
 
-@of_any_mechanism("diagonal_torques")
+@of_algorithm("diagonal_torques")
 def torques(
     mech: Mechanism, q: ArrayLike, eps: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
@@ -114,54 +114,56 @@ def torques(
 
     With constraints many tau have the same working moments: these are those that need no forces of the constraints to
     accelerate the mechanism from rest, tau = M K (K* M K)^-1 m epsilon."""
-    ...
+    return of_any_mechanism(mech, "diagonal_torques", (q, eps), normalized, independent)
 
 
-@of_any_mechanism("diagonal_factor")
+@of_algorithm("diagonal_factor")
 def factor(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
-    ...
+    return of_any_mechanism(mech, "diagonal_factor", (q,), normalized, independent)
 
 
-@of_any_mechanism("diagonal_factor_inverse")
+@of_algorithm("diagonal_factor_inverse")
 def factor_inverse(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): the inverse of ``factor``, in closed form."""
-    ...
+    return of_any_mechanism(mech, "diagonal_factor_inverse", (q,), normalized, independent)
 
 
-@of_any_mechanism("diagonal_factor_derivatives")
+@of_algorithm("diagonal_factor_derivatives")
 def factor_derivatives(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29); with
     constraints (p, p, p), along column k of K."""
-    ...
+    return of_any_mechanism(mech, "diagonal_factor_derivatives", (q,), normalized, independent)
 
 
-@of_any_mechanism("diagonal_factor_rate")
+@of_algorithm("diagonal_factor_rate")
 def factor_rate(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
-    ...
+    return of_any_mechanism(mech, "diagonal_factor_rate", (q, v), normalized, independent)
 
 
 # -- equations of motion ------------------------------------------------------------------------------
 
 
-@of_any_mechanism("diagonal_coriolis")
+@of_algorithm("diagonal_coriolis")
 def coriolis(
     mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10).
 
     Drives do work: mechanisms that have some are refused."""
-    ...
+    return of_any_mechanism(mech, "diagonal_coriolis", (q, nu), normalized, independent)
 
 
-def _two(both: Float64Array) -> tuple[Float64Array, Float64Array]:
+def _two(both: Any) -> tuple[Float64Array, Float64Array]:
+    if type(both) is tuple:  # of mechanisms with constraints
+        return both
     return both[..., 0, :], both[..., 1, :]
 
 
-@of_any_mechanism("diagonal_motion", gives=_two)
+@of_algorithm("diagonal_motion", gives=_two)
 def motion(
     mech: Mechanism,
     q: ArrayLike,
@@ -173,7 +175,7 @@ def motion(
 ) -> tuple[Float64Array, Float64Array]:
     """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
     (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
-    ...
+    return _two(of_any_mechanism(mech, "diagonal_motion", (q, nu, tau), normalized, independent, wrenches))
 
 
 @compile_instead("linkwise.formulations.diagonal.motion, whose kernel gives [dnu/dt, v]")
@@ -227,7 +229,7 @@ def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: flo
 def _curvature(mech: Mechanism, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The symbols, and the largest of the terms that they are sums of."""
     g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
-    second = kernel_function(mech, "mass_matrix_second_derivatives", q)(q)
+    second = kernel_function(mech, "mass_matrix_second_derivatives")(q)
     gamma = connection(g, first, mech.coordinates.structure_constants)
     slopes = np.moveaxis(
         connection(np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0), mech.coordinates.structure_constants), 0, -1

@@ -33,7 +33,7 @@ from ..mechanism.elements import KINDS, OF_JOINTS
 from .by_actuator import inputs_by_actuator, unless_empty
 from .passive import Passive
 from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, resolved
-from .states import ByJoint, Float64Array, at_rest, real_numbers, state_arrays
+from .states import Argument, ByJoint, Float64Array, at_rest, state_arrays
 
 NONE, ALL = "none", "all"
 OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a ``lw.forces.Passive`` does not replace
@@ -129,16 +129,10 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
     for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
         if given is not None and not size:
             raise MechanismError(no_controls(mech, name))
-        array = np.zeros(size) if given is None else real_numbers(name, given)
-        if array.shape[-1:] != (size,):
-            raise MechanismError(f"{name} has shape {array.shape}, expected (..., {size}): {_order(mech, name)}")
-        values.append(array)
+        names = [actuator.name for actuator in mech.forces.actuators if name == "ctrl" or actuator.has_activation]
+        meant = ": one number for each of the actuators " + ", ".join(names)
+        values.append(np.zeros(size) if given is None else Argument(name, (size,), meant=meant).array(mech, given))
     return Applied(elements, *values)
-
-
-def _order(mech: Mechanism, name: str) -> str:
-    names = [one.name for one in mech.forces.actuators if name == "ctrl" or one.has_activation]
-    return "one number for each of the actuators " + ", ".join(names)
 
 
 # -- public functions -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
-from ..compiler.store import kernel_function, of_algorithm
+from ..compiler.store import either, kernel_function, of_algorithm
 from ..constraints.accelerations import null_space, response
 from ..constraints.decomposition import times, transposed_times
 from ..constraints.elimination_orders import fronts
@@ -42,7 +42,8 @@ def frame_velocity(
 ) -> Float64Array:
     """(6,): [omega; v] of a link or welded frame, ``jacobian(mech, q, link, frame) @ v`` without the Jacobian
     (``name`` is another word for ``link``)."""
-    ...
+    link = either("frame_velocity", link, name)
+    return kernel_function(mech, ("frame_velocity", ("link", link), ("frame", frame)))(q, v)
 
 
 @of_algorithm("frame_acceleration")
@@ -63,7 +64,10 @@ def frame_acceleration(
     "world_aligned" that of "link", rotated.  ``classical=True`` adds omega x v to the linear part: the acceleration of
     the frame's origin that an accelerometer would measure without gravity (in "world": of the point at the world's).
     """
-    ...
+    link = either("frame_acceleration", link, name)
+    return kernel_function(mech, ("frame_acceleration", ("link", link), ("frame", frame), ("classical", classical)))(
+        q, v, a
+    )
 
 
 @of_algorithm("jacobian_rate_times_velocity")
@@ -75,7 +79,7 @@ def jacobian_rate_times_velocity(
     J a + dJ/dt v is the rate of the components of J v: the spatial ``frame_acceleration`` in "link" and "world", the
     classical one in "world_aligned".
     """
-    ...
+    return kernel_function(mech, ("jacobian_rate_times_velocity", ("link", link), ("frame", frame)))(q, v)
 
 
 def operational_inertia(
@@ -91,7 +95,7 @@ def operational_inertia(
     options = (("link", link), ("frame", frame))
     if not _has_constraints(mech):
         loop_mask(mech, active)
-        return kernel_function(mech, ("operational_inertia", *options), q)(q)
+        return kernel_function(mech, ("operational_inertia", *options))(q)
     (q,) = checked_arrays(mech, q=q)
     mask = loop_mask(mech, active, q=q)
     dofs = mech.nv - fronts(mech).pivots
@@ -141,7 +145,7 @@ def effective_inertia(
     options = (("link", link), ("frame", frame))
     if not _has_constraints(mech):
         loop_mask(mech, active)
-        return kernel_function(mech, ("effective_inertia", *options), q)(q, six)
+        return kernel_function(mech, ("effective_inertia", *options))(q, six)
     (q,) = checked_arrays(mech, q=q)
     mask, six = loop_mask(mech, active, q=q), real_numbers("direction", six)
 
@@ -174,7 +178,7 @@ def manipulability(
     options = (("link", link), ("rows", chosen), ("frame", frame))
     if not _has_constraints(mech):
         loop_mask(mech, active)
-        return kernel_function(mech, ("manipulability", *options), q)(q)
+        return kernel_function(mech, ("manipulability", *options))(q)
     (q,) = checked_arrays(mech, q=q)
 
     def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
@@ -207,14 +211,14 @@ def delassus_matrix(
     (plain,) = checked_arrays(mech, q=q)
     mask = loop_mask(mech, active, q=plain)
     if frames is None:
-        found = kernel_function(mech, "delassus_matrix", q)(q)
+        found = kernel_function(mech, "delassus_matrix")(q)
         if mask is None:
             return found
         holds = row_mask(mech, mask)
         return found * holds[..., None] * holds[..., None, :]
     options = (("frames", tuple(names_of(frames))), ("frame", frame))
     if not mech.loops:
-        return kernel_function(mech, ("frame_mobilities", *options), q)(q)
+        return kernel_function(mech, ("frame_mobilities", *options))(q)
 
     def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
         moved = np.concatenate([jacobian(mech, q, name, frame) for name in names_of(frames)], axis=-2)

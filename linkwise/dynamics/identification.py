@@ -47,7 +47,7 @@ def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, indepen
                   K* Y, (p, 10 n_links), free of constraint forces: K* tau = K* Y p + K* (rotor_inertias * a).  If the
                   actuated joints are the independent ones, K* tau are their torques
     """
-    matrix: Float64Array = kernel_function(mech, "regressor", q)(q, v, a)
+    matrix: Float64Array = kernel_function(mech, "regressor")(q, v, a)
     if independent is None:
         return matrix
     return np.swapaxes(null_space(mech, q, independent=independent), -1, -2) @ matrix

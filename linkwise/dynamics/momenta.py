@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 @of_algorithm("joint_momenta")
 def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv,): p = M v, without the mass matrix."""
-    ...
+    return kernel_function(mech, "joint_momenta")(q, v)
 
 
 def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
@@ -62,7 +62,7 @@ def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | 
     require_mechanism(mech)
     if not mech.loops:
         loop_mask(mech, active)
-        return kernel_function(mech, "momentum_velocities", q)(q, p)
+        return kernel_function(mech, "momentum_velocities")(q, p)
     q, p = checked_arrays(mech, q=q, p=p)
     mask = loop_mask(mech, active, q=q, p=p)
     warn_if_open(mech, closable_error(mech, q), mask)
@@ -86,8 +86,8 @@ def motion(
     if not mech.loops:
         loop_mask(mech, active)
         if wrenches is None:
-            return kernel_function(mech, "momentum_motion", q)(q, p, tau)
-        return kernel_function(mech, ("momentum_motion", WRENCHES), q)(q, p, tau, wrenches)
+            return kernel_function(mech, "momentum_motion")(q, p, tau)
+        return kernel_function(mech, ("momentum_motion", WRENCHES))(q, p, tau, wrenches)
     q, p, tau = checked_arrays(mech, wrenches, q=q, p=p, tau=tau)
     mask = loop_mask(mech, active, q=q, p=p, tau=tau)
     warn_if_open(mech, closable_error(mech, q), mask)
@@ -131,7 +131,12 @@ def _of_tree(
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
-) -> tuple[Float64Array, Float64Array, Float64Array]: ...
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    if wrenches is not None:
+        return kernel_function(mech, ("momentum_motion_and_total_rates", WRENCHES, ("normalized", normalized)))(
+            q, p, tau, wrenches
+        )
+    return kernel_function(mech, ("momentum_motion_and_total_rates", ("normalized", normalized)))(q, p, tau)
 
 
 def motion_and_total_rates(
@@ -149,7 +154,7 @@ def motion_and_total_rates(
     if not mech.loops:
         return _of_tree(mech, q, p, tau, wrenches, normalized)
     changes, v = motion(mech, q, p, tau, wrenches)
-    return changes, v, within_constraints("diagonal_rates", mech, q, normalized, v=v)
+    return changes, v, within_constraints("diagonal_rates", mech, (q, v), normalized)
 
 
 register(motion_and_total_rates, ArrayFunction("momentum_motion_and_total_rates"))
@@ -185,7 +190,8 @@ def _cheapest_form(mech: Mechanism) -> str:
 
 def _instructions(mech: Mechanism, form: str) -> int:
     """Operations where a product and a sum are one, as on the machine."""
-    from ..compiler.pipeline import optimize, trace_with_plan  # here, so that importing the package stays quick
+    from ..compiler.passes import optimize
+    from ..compiler.pipeline import trace_with_plan  # here, so that importing the package stays quick
 
     motion = partial(forms.motion, form=form, units=ConstraintUnits())
     algorithm = Algorithm(form, ("q", "p", "tau"), ("p_rate", "v"), motion, reason=forms.REASON)

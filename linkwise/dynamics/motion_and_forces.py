@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import WRENCHES, kernel_function
+from ..compiler.store import WRENCHES, float64_function, kernel_function
 from ..constraints import accelerations as constrained_dynamics
 from ..constraints import derivatives as constrained_derivatives
 from ..constraints import inverse as constrained_inverse
@@ -129,8 +129,8 @@ def joint_wrenches(
     if elements is not None:
         q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
         tree, pushes = mech.spanning_tree, elements.wrenches(q, v)
-        at_joints = elements.forces(q, v) - kernel_function(tree, "static_forces", None)(q)
-        tau = tau + at_joints + kernel_function(tree, ("static_forces", WRENCHES), None)(q, pushes)
+        at_joints = elements.forces(q, v) - float64_function(tree, "static_forces")(q)
+        tau = tau + at_joints + float64_function(tree, ("static_forces", WRENCHES))(q, pushes)
         wrenches = pushes + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
     return reactions.joint_wrenches(mech, q, v, tau, wrenches, active)
 
@@ -212,7 +212,7 @@ def _of_tree(
     ports = [] if wrenches is None else [wrenches]
     settings = ((WRENCHES,) if ports else ()) + tuple((key, x) for key, x in options.items() if x is not None)
     first, *_ = arrays
-    function: Callable[..., Float64Array] = kernel_function(mech, (name, *settings) if settings else name, first)
+    function: Callable[..., Float64Array] = kernel_function(mech, (name, *settings) if settings else name)
     return function(*arrays, *ports)
 
 

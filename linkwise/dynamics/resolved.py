@@ -14,7 +14,7 @@ import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..compiler.variants import kept_by_family
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.law import Acting
@@ -160,7 +160,7 @@ class Resolved:
 
     def _found_kernel(self, request: _Request) -> Any:
         if any(law.looks_at_gravity for law in self.acting.laws):
-            return kernel_function(self.mech, request, None)
+            return float64_function(self.mech, request)
         frames = [name for law in self.acting.laws for name in law.frames()]
         return stored(
             self.mech, request, lambda: kept_by_family(self.mech, request, frames, lambda: request(self.mech).function)

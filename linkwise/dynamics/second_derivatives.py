@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
 from ..constraints.derivatives import compiled_dofs
@@ -22,7 +22,7 @@ from ..constraints.solver import RELIABLE, completed
 from ..constraints.variations import State, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
-from .states import ByJoint, Float64Array, real_numbers
+from .states import Argument, ByJoint, Float64Array
 from .trees import forward_dynamics, integrate
 
 Direction = tuple[ArrayLike, ArrayLike, ArrayLike]
@@ -130,17 +130,14 @@ def _along(second: Arrays, direction: Float64Array) -> Arrays:
 
 def _direction(at: State, along: Any) -> Float64Array:
     """(..., 3 nv): the step of q, the changes of v and of tau."""
-    n = at.mech.nv
     try:
         step, change, push = along
     except (TypeError, ValueError):
         raise MechanismError("along must be three arrays: a step of q, a change of v and one of tau") from None
-    parts = [real_numbers(f"along, {name}", x) for name, x in (("q", step), ("v", change), ("tau", push))]
-    for part in parts:
-        if part.shape[-1:] != (n,):
-            raise MechanismError(f"a direction of along has shape {part.shape}, expected (..., {n})")
+    named = (("a step of q", step), ("a change of v", change), ("a change of tau", push))
+    parts = [Argument(f"along, {name},", ("nv",)).array(at.mech, x) for name, x in named]
     batch = np.broadcast_shapes(at.batch, *(part.shape[:-1] for part in parts))
-    return np.concatenate([np.broadcast_to(part, (*batch, n)) for part in parts], axis=-1)
+    return np.concatenate([np.broadcast_to(part, (*batch, at.mech.nv)) for part in parts], axis=-1)
 
 
 # -- with constraints -------------------------------------------------------------------------------------------------
@@ -153,9 +150,9 @@ def _products(at: State, steps: Float64Array) -> Arrays:
     results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
     poor = np.ones(batch, dtype=bool)
     if compiled_dofs(at.mech):
-        consistency = kernel_function(at.mech, CONSTRAINED, None)(at.q, at.v, at.tau)[-1]
+        consistency = float64_function(at.mech, CONSTRAINED)(at.q, at.v, at.tau)[-1]
         directions = np.split(steps, 3, axis=-1)
-        results = tuple(kernel_function(at.mech, _products_by_all, None)(at.q, at.v, at.tau, *directions)[:3])
+        results = tuple(float64_function(at.mech, _products_by_all)(at.q, at.v, at.tau, *directions)[:3])
         poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
     if poor.any():
 

@@ -152,7 +152,7 @@ def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
 
 
 def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:
-    from ..compiler.store import kernel_function
+    from ..compiler.store import float64_function
     from ..constraints.equations import loop_of, opening_rates
     from ..constraints.redundancy import closable_error
     from ..constraints.sizes import sizes
@@ -169,7 +169,7 @@ def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Itera
             "lw.constraints.assemble(mech, q) closes loops"
         )
     elif v is not None and np.isfinite(v).all():
-        opening, bound = opening_rates(mech, kernel_function(mech, "constraint_jacobian", None)(q), v, v)
+        opening, bound = opening_rates(mech, float64_function(mech, "constraint_jacobian")(q), v, v)
         if (opening > bound).any():
             row = int(np.argwhere(opening > bound)[0][-1])
             where = _where(np.asarray((opening > bound).any(axis=-1)))

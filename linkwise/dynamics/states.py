@@ -1,8 +1,9 @@
-"""States as they are given to public functions: arrays of numbers with the right shapes and one batch shape."""
+"""Arguments of public functions: what each array is, declared once, and states with one batch shape."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,65 @@ ByJoint: TypeAlias = ArrayLike | Mapping[str, Any]  # an array, or {joint: coord
 _FLOAT64 = np.dtype("float64")
 
 
+@dataclass(frozen=True)
+class Argument:
+    """An array (..., *core) that functions of a mechanism take; "..." is its batch shape.
+
+    name      as messages call it
+    core      shape of one state: numbers, or names of sizes of the mechanism such as "nv"
+    absent    what None stands for: "initial", "zero", or "" where a value is needed
+    meant     what its numbers are, at the end of messages about its shape
+    """
+
+    name: str
+    core: tuple[str | int, ...]
+    absent: str = ""
+    meant: str = ""
+
+    def array(self, mech: Mechanism, values: Any) -> Float64Array:
+        """The values as float64; a ``MechanismError`` says what they should be."""
+        array = real_numbers(self.name, values)
+        self.batch(mech, array)
+        return array
+
+    def batch(self, mech: Mechanism, array: np.ndarray) -> tuple[int, ...]:
+        """The batch shape of an array; a ``MechanismError`` says what shape it should have."""
+        core = self.core_of(mech)
+        lead = array.ndim - len(core)
+        if lead >= 0 and array.shape[lead:] == core:
+            return array.shape[:lead]
+        expected = ", ".join(map(str, core))
+        meant = self.meant
+        if not meant and self.core in (("nq",), ("nv",)):
+            meant = about_length(mech, "q" if self.core == ("nq",) else "v", array.shape[-1] if array.ndim else 0)
+        raise MechanismError(
+            f"{self.name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}{meant}"
+        )
+
+    def core_of(self, mech: Mechanism) -> tuple[int, ...]:
+        """The shape of one state of a mechanism."""
+        return tuple(size if isinstance(size, int) else getattr(mech, size) for size in self.core)
+
+    def otherwise(self, mech: Mechanism) -> Float64Array:
+        """What None stands for."""
+        return mech.initial if self.absent == "initial" else np.zeros(self.core_of(mech))
+
+
+#: What functions of states take; "q0" and "v0" are called like "q" and "v".
+STATE = {
+    argument.name: argument
+    for argument in (
+        Argument("q", ("nq",), absent="initial"),
+        Argument("q0", ("nq",), absent="initial"),
+        Argument("v", ("nv",), absent="zero"),
+        Argument("v0", ("nv",), absent="zero"),
+        Argument("a", ("nv",), absent="zero"),
+        Argument("tau", ("nv",), absent="zero"),
+        Argument("wrenches", ("n_links", 6)),
+    )
+}
+
+
 def state_arrays(
     mech: Mechanism, given: Mapping[str, Any], finite: bool = True, optional: bool = False
 ) -> dict[str, Float64Array]:
@@ -24,14 +84,14 @@ def state_arrays(
     given      "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise; all
                but wrenches also by the names of joints, see ``by_joint.state_by_joint``
     finite     refuse what is not finite
-    optional   take what is None as ``otherwise`` says
+    optional   None is what ``STATE`` says: the mechanism's initial configuration, at rest, no forces
 
     A ``MechanismError`` names the array that is wrong and what it should be.
     """
     require_mechanism(mech)
     given = _without_names(mech, given)
     if optional:
-        given = {name: otherwise(mech, name) if values is None else values for name, values in given.items()}
+        given = {name: STATE[name].otherwise(mech) if values is None else values for name, values in given.items()}
     arrays = {name: real_numbers(name, values) for name, values in given.items()}
     batches = {name: _batch(mech, name, array) for name, array in arrays.items()}
     for name, array in arrays.items():
@@ -42,11 +102,6 @@ def state_arrays(
         name: array if batches[name] == batch else np.broadcast_to(array, batch + array.shape[len(batches[name]) :])
         for name, array in arrays.items()
     }
-
-
-def otherwise(mech: Mechanism, name: str) -> Float64Array:
-    """What "q", "v" or "tau" is where nothing is given: the mechanism's initial configuration, at rest, no forces."""
-    return mech.initial if name.removesuffix("0") == "q" else np.zeros(mech.nv)
 
 
 def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
@@ -142,19 +197,8 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:
-    """The batch shape of the array called ``name``, which must have the shape of one state behind it."""
-    rates = (mech.nv,)
-    cores = {"q": (mech.nq,), "v": rates, "a": rates, "tau": rates, "wrenches": (mech.n_links, 6)}
-    core = cores.get(name.removesuffix("0"), rates)
-    lead = array.ndim - len(core)
-    if lead < 0 or array.shape[lead:] != core:
-        expected = ", ".join(map(str, core))
-        given = array.shape[-1] if array.ndim else 0
-        about = "" if name == "wrenches" else about_length(mech, name.removesuffix("0"), given)
-        raise MechanismError(
-            f"{name} has shape {array.shape}, expected (..., {expected}) for mechanism {mech.name!r}{about}"
-        )
-    return array.shape[:lead]
+    """The batch shape of the array called ``name``: one of ``STATE``, or another over the velocities."""
+    return (STATE.get(name) or Argument(name, ("nv",))).batch(mech, array)
 
 
 def about_length(mech: Mechanism, name: str, given: int) -> str:

@@ -2,62 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..compiler.kernel import KernelError
-from ..compiler.registry import ArrayFunction, Function, register
-from ..compiler.store import kernel_function, of_algorithm, stored
+from ..compiler.runtime.explanations import KernelError
+from ..compiler.store import WRENCHES, kernel_function, stored
 from ..mechanism import Mechanism, MechanismError
 from .states import Float64Array
 
 
-def of_any_mechanism(name: str, gives: Callable[[Any], Any] | None = None) -> Callable[[Function], Function]:
-    """Makes a public function of an algorithm, for mechanisms with constraints too."""
-
-    def make(stub: Function) -> Function:
-        of_tree, parameters = of_algorithm(name, gives)(stub), signature(stub)
-
-        @wraps(stub)
-        def function(mech: Mechanism, *given: Any, **named: Any) -> Any:
-            if not getattr(mech, "loops", ()):
-                return of_tree(mech, *given, **named)
-            bound = parameters.bind(mech, *given, **named)
-            bound.apply_defaults()
-            return within_constraints(name, **bound.arguments)
-
-        made: Any = function
-        return register(made, ArrayFunction(name, gives=gives))
-
-    return make
+def of_any_mechanism(
+    mech: Mechanism,
+    name: str,
+    arrays: Sequence[Any],
+    normalized: bool = True,
+    independent: Any = None,
+    wrenches: Any = None,
+) -> Any:
+    """What an algorithm of total rates gives for q and vectors; of mechanisms with constraints too."""
+    if getattr(mech, "loops", ()):
+        return within_constraints(name, mech, arrays, normalized, independent, wrenches)
+    ports: tuple[Any, ...] = () if wrenches is None else (WRENCHES,)
+    chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
+    function = kernel_function(mech, (name, *ports, ("normalized", normalized), *chosen))
+    return function(*arrays, *(() if wrenches is None else (wrenches,)))
 
 
 def within_constraints(
     name: str,
     mech: Mechanism,
-    q: Any,
+    arrays: Sequence[Any],
     normalized: bool = True,
     independent: Any = None,
     wrenches: Any = None,
-    **vectors: Any,
 ) -> Any:
     """By the kernel for the motions around the initial configuration; where it has no numbers, by that for motions
     around the first of the configurations, which may have other degrees of freedom."""
     if independent is not None:
         independent = (independent,) if isinstance(independent, str) else tuple(independent)
-    arrays = [q, *vectors.values()]
+    q = arrays[0]
     ports: tuple[Any, ...] = ()
     if wrenches is not None:
-        arrays, ports = [*arrays, wrenches], (("ports", ("wrenches",)),)
+        arrays, ports = [*arrays, wrenches], (WRENCHES,)
     request = (name, *ports, ("normalized", normalized))
     chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
     try:
         with np.errstate(invalid="ignore"):  # of states in doubt, which are looked at next
-            result, wrong = kernel_function(mech, (*request, *chosen), q)(*arrays), None
+            result, wrong = kernel_function(mech, (*request, *chosen))(*arrays), None
     except KernelError as error:  # of the number of motions that constraints allow, maybe
         result, wrong = None, error
     if result is None or _lacks_numbers(result, arrays):
@@ -68,7 +61,7 @@ def within_constraints(
         chosen = (("fronts", order), ("independent_velocities", places if independent is None else independent))
         try:
             with np.errstate(invalid="ignore"):
-                result = kernel_function(mech, (*request, *chosen), q)(*arrays)
+                result = kernel_function(mech, (*request, *chosen))(*arrays)
         except KernelError:
             raise (wrong or _no_motions(mech)) from None
         if _lacks_numbers(result, arrays):
@@ -89,7 +82,7 @@ def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | No
     return stored(mech, (_around, dofs), lambda: (fronts_around(mech, q), independent_places(mech, q)))
 
 
-def _lacks_numbers(result: Float64Array, arrays: list[Any]) -> bool:
+def _lacks_numbers(result: Float64Array, arrays: Sequence[Any]) -> bool:
     return bool(np.isnan(result).any()) and all(np.isfinite(np.asarray(x)).all() for x in arrays)
 
 

@@ -9,18 +9,21 @@ All-float32 arguments are computed in float32, everything else in float64.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.store import of_algorithm
+from ..compiler.store import either, kernel_function, of_algorithm
 from ..mechanism import Mechanism, require_mechanism
 from ..mechanism.sampling import within_range_of
+from .settings import ForwardDynamicsSettings, InverseDynamicsSettings, JointWrenchesSettings, StaticForcesSettings
 from .states import ByJoint, Float64Array
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def _solving() -> ModuleType:
@@ -33,6 +36,7 @@ def _solving() -> ModuleType:
     "inverse_dynamics",
     general=lambda: _solving().inverse_dynamics,
     with_constraints=lambda: partial(partial, _solving().constrained_inverse.inverse_dynamics),
+    settings=InverseDynamicsSettings,
 )
 def inverse_dynamics(
     mech: Mechanism,
@@ -40,16 +44,7 @@ def inverse_dynamics(
     v: ByJoint | None = None,
     a: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
-    *,
-    actuated: Sequence[str] | None = None,
-    unactuated: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
-    distribution: ArrayLike | None = None,
-    independent: Any = None,
-    active: ArrayLike | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[InverseDynamicsSettings],
 ) -> Float64Array:
     """Joint forces (nv,) that give accelerations ``a`` (RNEA), without springs and other force elements
     (``forces="none"``); ``wrenches`` (n_links, 6) act on the links, in link frames.
@@ -72,23 +67,25 @@ def inverse_dynamics(
     forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``: the joint forces are then those
                    that are missing beside them
     """
-    ...
+    if not settings:
+        if wrenches is not None:
+            return kernel_function(mech, ("inverse_dynamics", ("ports", ("wrenches",))))(q, v, a, wrenches)
+        return kernel_function(mech, "inverse_dynamics")(q, v, a)
+    return _solving().inverse_dynamics(mech, q, v, a, wrenches, **settings)
 
 
-@of_algorithm("joint_wrenches", general=lambda: _solving().joint_wrenches)
+@of_algorithm(
+    "joint_wrenches",
+    general=lambda: _solving().joint_wrenches,
+    settings=JointWrenchesSettings,
+)
 def joint_wrenches(
     mech: Mechanism,
     q: ByJoint,
     v: ByJoint | None = None,
     a: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
-    *,
-    tau: ByJoint | None = None,
-    actuated: Sequence[str] | None = None,
-    active: ArrayLike | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[JointWrenchesSettings],
 ) -> Float64Array:
     """(n_links, 6): [moment; force] that each moving joint transmits onto its link (the reaction forces, together with
     the joint's own), at the link's origin, in link axes; ``wrenches`` as in inverse dynamics, without springs and other
@@ -108,13 +105,18 @@ def joint_wrenches(
     active         (..., number of constraints) booleans: constraints that hold, state by state; default: all
     forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
     """
-    ...
+    if not settings:
+        if wrenches is not None:
+            return kernel_function(mech, ("joint_wrenches", ("ports", ("wrenches",))))(q, v, a, wrenches)
+        return kernel_function(mech, "joint_wrenches")(q, v, a)
+    return _solving().joint_wrenches(mech, q, v, a, wrenches, **settings)
 
 
 @of_algorithm(
     "forward_dynamics",
     general=lambda: _solving().forward_dynamics,
     with_constraints=lambda: _solving().constrained_dynamics.forward_dynamics_of,
+    settings=ForwardDynamicsSettings,
 )
 def forward_dynamics(
     mech: Mechanism,
@@ -123,16 +125,7 @@ def forward_dynamics(
     tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     method: str | None = None,
-    *,
-    active: ArrayLike | None = None,
-    independent: Any = None,
-    baumgarte: tuple[float, float] | None = None,
-    damping: float | None = None,
-    rank: Any = None,
-    tolerance: float | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[ForwardDynamicsSettings],
 ) -> Float64Array:
     """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames (ABA), all
     constraints kept; without springs and other force elements (``forces="none"``).  What is left out is zero.
@@ -170,40 +163,44 @@ def forward_dynamics(
     them, a ``MechanismWarning`` says so: the accelerations keep them as open as they are.  So does one where velocities
     open them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
-    ...
+    if not settings and method is None:
+        if wrenches is not None:
+            return kernel_function(mech, ("forward_dynamics", ("ports", ("wrenches",))))(q, v, tau, wrenches)
+        return kernel_function(mech, "forward_dynamics")(q, v, tau)
+    return _solving().forward_dynamics(mech, q, v, tau, wrenches, method, **settings)
 
 
 @of_algorithm("forward_link_accelerations")
 def forward_link_accelerations(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Float64Array:
     """(n_links, 6): accelerations of the link origins under ``tau`` as an inertial observer sees them, in link axes
     (rodriguez1992 Algorithm 2)."""
-    ...
+    return kernel_function(mech, "forward_link_accelerations")(q, v, tau)
 
 
 @of_algorithm("acceleration_parts")
 def acceleration_parts(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Float64Array:
     """(3, nv): accelerations due to joint forces, to gyroscopic forces, and to bias accelerations with gravity; their
     sum is forward dynamics (rodriguez1986 10.2).  The split belongs to the link origins."""
-    ...
+    return kernel_function(mech, "acceleration_parts")(q, v, tau)
 
 
 @of_algorithm("mass_matrix")
 def mass_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv), symmetric, armature included."""
-    ...
+    return kernel_function(mech, "mass_matrix")(q)
 
 
 @of_algorithm("mass_matrix_inverse")
 def mass_matrix_inverse(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix; where joints mimic others,
     by elimination of it."""
-    ...
+    return kernel_function(mech, "mass_matrix_inverse")(q)
 
 
 @of_algorithm("mass_matrix_derivatives")
 def mass_matrix_derivatives(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is dM_ij along tangent direction k, in closed form (jain1995 6.12)."""
-    ...
+    return kernel_function(mech, "mass_matrix_derivatives")(q)
 
 
 @of_algorithm("bias_force")
@@ -213,7 +210,7 @@ def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau - G* lambda, and the same
     with constraints (whose forces are -G* lambda) and without; the forces that motion needs are ``inverse_dynamics``.
     """
-    ...
+    return kernel_function(mech, "bias_force")(q, v)
 
 
 @of_algorithm("gravity_force")
@@ -223,22 +220,19 @@ def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
     With constraints it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree:
     what holds the mechanism, with fewer motors, is ``static_forces``.
     """
-    ...
+    return kernel_function(mech, "gravity_force")(q)
 
 
-@of_algorithm("static_forces", general=lambda: _solving().static_forces)
+@of_algorithm(
+    "static_forces",
+    general=lambda: _solving().static_forces,
+    settings=StaticForcesSettings,
+)
 def static_forces(
     mech: Mechanism,
     q: ByJoint,
     wrenches: ArrayLike | None = None,
-    *,
-    actuated: Sequence[str] | None = None,
-    unactuated: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
-    active: ArrayLike | None = None,
-    forces: Any = "none",
-    ctrl: ArrayLike | Mapping[str, Any] | None = None,
-    activation: ArrayLike | None = None,
+    **settings: Unpack[StaticForcesSettings],
 ) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
     link frames, which ``lw.forces.wrenches_at`` makes of pushes; without springs and other force elements
@@ -247,37 +241,42 @@ def static_forces(
     Without wrenches they are ``gravity_force`` where no constraints hold.  Where they do, forces are not unique: they
     are the least of those joints that are ``actuated``, as for ``inverse_dynamics``, whose arguments the others are.
     """
-    ...
+    if not settings:
+        if wrenches is not None:
+            return kernel_function(mech, ("static_forces", ("ports", ("wrenches",))))(q, wrenches)
+        return kernel_function(mech, "static_forces")(q)
+    return _solving().static_forces(mech, q, wrenches, **settings)
 
 
 @of_algorithm("coriolis_matrix")
 def coriolis_matrix(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv, nv): C with C v = bias_force without gravity and dM/dt - 2 C skew."""
-    ...
+    return kernel_function(mech, "coriolis_matrix")(q, v)
 
 
 @of_algorithm("link_poses")
 def link_poses(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(n_links, 4, 4): every link frame in the world."""
-    ...
+    return kernel_function(mech, "link_poses")(q)
 
 
 @of_algorithm("frame_pose")
 def frame_pose(mech: Mechanism, q: ArrayLike, link: str | None = None, *, name: str | None = None) -> Float64Array:
     """(4, 4): the named link or welded frame in the world (``name`` is another word for ``link``)."""
-    ...
+    link = either("frame_pose", link, name)
+    return kernel_function(mech, ("frame_pose", ("link", link)))(q)
 
 
 @of_algorithm("link_velocities")
 def link_velocities(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(n_links, 6): [omega; v] of every link frame, in its own axes at its origin."""
-    ...
+    return kernel_function(mech, "link_velocities")(q, v)
 
 
 @of_algorithm("link_accelerations")
 def link_accelerations(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
     """(n_links, 6): time derivative of the components of ``link_velocities``; gravity does not enter."""
-    ...
+    return kernel_function(mech, "link_accelerations")(q, v, a)
 
 
 @of_algorithm("jacobian")
@@ -287,49 +286,49 @@ def jacobian(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> F
     frame="link": in its own axes at its origin; "world": in world axes at the world's origin;
     "world_aligned": in world axes at its own origin.
     """
-    ...
+    return kernel_function(mech, ("jacobian", ("link", link), ("frame", frame)))(q)
 
 
 @of_algorithm("kinetic_energy")
 def kinetic_energy(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """Scalar per state; rotors (armature) included."""
-    ...
+    return kernel_function(mech, "kinetic_energy")(q, v)
 
 
 @of_algorithm("potential_energy")
 def potential_energy(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """Scalar per state: of the moving links in the field of gravity, zero at the world's origin."""
-    ...
+    return kernel_function(mech, "potential_energy")(q)
 
 
 @of_algorithm("center_of_mass")
 def center_of_mass(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(3,): of the moving links, in the world."""
-    ...
+    return kernel_function(mech, "center_of_mass")(q)
 
 
 @of_algorithm("momentum")
 def momentum(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(6,): [angular momentum about the world's origin; linear momentum], in world axes."""
-    ...
+    return kernel_function(mech, "momentum")(q, v)
 
 
 @of_algorithm("coordinate_rates")
 def coordinate_rates(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nq,): dq/dt = N(q) v."""
-    ...
+    return kernel_function(mech, "coordinate_rates")(q, v)
 
 
 @of_algorithm("integrate")
 def integrate(mech: Mechanism, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Float64Array:
     """(nq,): the configuration reached from q by moving with constant v for dt, exact on the manifold."""
-    ...
+    return kernel_function(mech, "integrate")(q, v, dt)
 
 
 @of_algorithm("difference")
 def difference(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> Float64Array:
     """(nv,): the constant v that leads from q0 to q1 in unit time."""
-    ...
+    return kernel_function(mech, "difference")(q0, q1)
 
 
 def interpolate(mech: Mechanism, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> Float64Array:

@@ -25,7 +25,7 @@ STRAYED = 3.0  # times the distance that is asked for: how far a search may go o
 
 
 class Search(NamedTuple):
-    """What is searched for, and in which units.
+    """The unknowns of a search, and its units.
 
     free        (n,): indices in v of what may move; ``hold`` names the joints that may not
     energy      to compare with; forces are in units of this energy per unit step
@@ -57,7 +57,7 @@ class Search(NamedTuple):
     ) -> Search:
         """A search that starts at ``at``, in the units of its mechanism."""
         mech = at.mech
-        rows = sizes(mech).rows if mech.loops else np.ones(0)
+        rows = sizes(mech).rows
         limits = np.broadcast_to(np.asarray(within, dtype=float), (mech.nv,))
         return cls(free, hold, energy, tolerance, at.q, scales(mech).of_v, rows, limits)
 
@@ -136,9 +136,9 @@ def stiffness(here: Balance) -> np.ndarray:
 
 def inertia(here: Balance) -> np.ndarray:
     """(nv, nv): the mass matrix in unit steps, over the mass and the square of the length of the mechanism."""
-    units, own = here.search.units, scales(here.at.mech)
+    units, of_mechanism = here.search.units, scales(here.at.mech)
     matrix = mass_matrix(here.at.mech, here.at.q) * np.multiply.outer(units, units)
-    return matrix / (own.mass * own.length**2)
+    return matrix / (of_mechanism.mass * of_mechanism.length**2)
 
 
 # -- Newton's method ----------------------------------------------------------------------------------
@@ -178,13 +178,11 @@ def moved(here: Balance, step: np.ndarray) -> State | None:
     mech, hold = here.at.mech, here.search.hold
     units = here.search.units
     q = integrate(mech, here.at.q, units * step, 1.0)
-    if mech.loops:
-        try:
-            closed = assemble(mech, q, hold=hold, tries=1)
-        except AssemblyError:
-            return None
-        # On the same branch the correction is of second order in the step.
-        if np.linalg.norm(difference(mech, q, closed) / units) > 0.5 * np.linalg.norm(step):
-            return None
-        q = closed
-    return here.at._replace(q=q)
+    try:
+        closed = assemble(mech, q, hold=hold, tries=1)
+    except AssemblyError:
+        return None
+    # On the same branch the correction is of second order in the step.
+    if np.linalg.norm(difference(mech, q, closed) / units) > 0.5 * np.linalg.norm(step):
+        return None
+    return here.at._replace(q=closed)

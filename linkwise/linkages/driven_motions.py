@@ -23,7 +23,7 @@ from ..constraints.sizes import sizes
 from ..dynamics import centroidal, frames
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import velocities_of
-from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
+from ..dynamics.states import Argument, ByJoint, Float64Array, checked_arrays, common_batch, in_brief, real_numbers
 from ..dynamics.tables import Tabular
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import checked_array
@@ -292,9 +292,7 @@ def _inputs(mech: Mechanism, what: str, named: Mapping[str, Any], inputs: tuple[
         count = _width(mech, joint)
         numbers = real_numbers(f"the {what} of {joint!r}", named.get(joint, np.zeros(count)))
         numbers = numbers[..., None] if count == 1 and numbers.shape[-1:] != (1,) else numbers
-        if numbers.shape[-1:] != (count,):
-            raise MechanismError(f"{what} of {joint!r} has shape {numbers.shape}, expected (..., {count})")
-        columns.append(numbers)
+        columns.append(Argument(f"{what} of {joint!r}", (count,)).array(mech, numbers))
     shapes = {f"{what} of {joint!r}": x.shape[:-1] for joint, x in zip(inputs, columns, strict=True)}
     batch = common_batch({"q": q.shape[:-1], **shapes})
     filled = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in columns]

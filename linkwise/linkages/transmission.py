@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..constraints.decomposition import decompose, row_sizes, times
 from ..constraints.equations import counted_jacobian, require_finite, velocity_rows, warn_if_open
 from ..constraints.named_coordinates import NamedCoordinate, named_coordinate
@@ -202,7 +202,7 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
-    between, maps = wrenches_of_loops(mech, q, multipliers), kernel_function(mech, "loop_motion_maps", None)(q)
+    between, maps = wrenches_of_loops(mech, q, multipliers), float64_function(mech, "loop_motion_maps")(q)
     body, found = mech.body_index(output), []
     for k, child in enumerate(mech.bodies):
         if child.parent == body:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.display import mimebundle, rim
+from linkwise.display import mimebundle
 from linkwise.mechanism import annotation, checks, family, resistance, scales
 from linkwise.mechanism import elements as records
 from linkwise.mechanism.annotation import Annotations, Note
@@ -420,12 +420,16 @@ class Mechanism(Constant):
         loops that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion
         file, ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
         """
-        rim("writers").save(self, path, strict, meshes)
+        from linkwise import writers  # when asked to
+
+        writers.save(self, path, strict, meshes)
 
     def show(self, **options: Any) -> Any:
         """A page in which it is turned around and moved by sliders, for a notebook or ``.save("robot.html")``: complete
         in itself.  Options as of ``lw.viewer.page``: ``meshes=True`` for those of its file."""
-        return rim("viewer").page(self, **options)
+        from linkwise import viewer  # when asked to
+
+        return viewer.page(self, **options)
 
     @cached_property
     def spanning_tree(self) -> Mechanism:

@@ -10,7 +10,7 @@ compared with those of the links that take part, so that units do not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 SINGULAR_TOLERANCE = 1e-12  # relative; below it a joint-space inertia is zero but for round-off
 SAME_DIRECTION = 1e-9  # sines of angles between spaces of motions below this are zero but for round-off
 TRIALS = 3  # random configurations: a joint is massless only if it is at each of them
-Judge = Callable[["Mechanism"], bool | None]
-_judges: list[Judge] = []
 
 
 class MasslessJoint(NamedTuple):
@@ -85,19 +83,14 @@ def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> N
         raise inertia_error(mech, what)
 
 
-def judges_loops(judge: Judge) -> Judge:
-    """Decorates the function that says of mechanisms with loops whether these tie all that moves to something with
-    inertia: that takes closed loops, which are a matter of dynamics.  It returns None where it cannot tell."""
-    _judges.append(judge)
-    return judge
-
-
 def loops_resist(mech: Mechanism) -> bool | None:
     """Whether joints that move nothing with inertia are tied by loops to ones that do; None if that is unknown, as of
     loops that do not close from the initial configuration."""
     if not mech.loops:
         return False
-    return next((judge(mech) for judge in _judges), None)
+    from linkwise.dynamics.massless import has_inertia_with_loops  # closing loops is a matter of dynamics
+
+    return has_inertia_with_loops(mech)
 
 
 # -- one link ---------------------------------------------------------------------------------------------------------

@@ -38,13 +38,15 @@ class kept(cached_property[T]):
     def __set_name__(self, owner: type[View], name: str) -> None:
         self._key = f"{_subject(owner)}.{name}"
 
-    def __get__(self, view: Any, owner: Any = None) -> Any:
-        if view is None:
-            return self
-        values = view._mech.__dict__
-        if self._key not in values:
-            values[self._key] = self._compute(view)
-        return values[self._key]
+    if not TYPE_CHECKING:  # which knows that a cached property has the type of its function
+
+        def __get__(self, view: Any, owner: Any = None) -> Any:
+            if view is None:
+                return self
+            values = view._mech.__dict__
+            if self._key not in values:
+                values[self._key] = self._compute(view)
+            return values[self._key]
 
 
 def _subject(view: type[View]) -> str:

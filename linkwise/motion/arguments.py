@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.program import Array
-from ..compiler.kernel import KernelError
 from ..compiler.requests import parameter_arrays
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import is_single
 from ..control.compiled import CompiledControl
 from ..dynamics.actuation import actuated_coordinates
@@ -19,7 +19,7 @@ from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
-from ..dynamics.states import otherwise, real_numbers
+from ..dynamics.states import STATE, real_numbers
 from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.of_mechanism import with_varying_numbers
@@ -265,7 +265,7 @@ def plain_arrays(given: Mapping[str, Any]) -> dict[str, Any]:
 def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndarray:
     if given is None:
         if name in ("q", "v", "tau"):
-            return otherwise(mech, name).astype(dtype)
+            return STATE[name].otherwise(mech).astype(dtype)
         raise KernelError(f"rollout: {name} is missing")
     if callable(given):
         asked = f"{name}=lw.motion.held(control, period) asks a controller every so many steps, " * (

@@ -25,7 +25,7 @@ from .. import constraints
 from ..compiler.ir.program import Array
 from ..compiler.pipeline import compile
 from ..compiler.runtime.device_arrays import DeviceCall
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
 from ..constraints.accelerations import accelerations
 from ..constraints.elimination_orders import fronts
 from ..constraints.equations import loop_of
@@ -127,7 +127,7 @@ def refuse_open_schedule(
 def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
     """In double precision, of mechanisms with these numbers as further inputs."""
     if not parameters:
-        return kernel_function(mech, algorithm, None)
+        return float64_function(mech, algorithm)
     return stored(mech, (algorithm, parameters), lambda: compile(algorithm, mech, parameters=parameters))
 
 
@@ -291,7 +291,7 @@ class Followed:
     def _kernel(self, method: str) -> Callable[..., tuple[np.ndarray, ...]]:
         """One compiled step."""
         acting = self.step.acting if method == self.step.method else self._explicit
-        return kernel_function(self.mech, Step(method, acting, self._more), None)
+        return float64_function(self.mech, Step(method, acting, self._more))
 
     def records(self, like: Records) -> list[np.ndarray]:
         """q, v and activations if there are any, (n, records, ...), as ``like`` keeps them."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.states import array_of, otherwise, real_numbers
+from ..dynamics.states import STATE, array_of, real_numbers
 from ..mechanism import Mechanism, MechanismError
 from .arguments import by_name, count, step_length
 from .forces import Held, answer
@@ -61,7 +61,7 @@ class _Turns:
         given = {**asked, "target": feedback.get("target")}
         given |= {name: options.pop(name, None) for name in ("wrenches", ACTIVE)}
         arrays = state_by_joint(mech, state)
-        q, v = (otherwise(mech, name) if x is None else array_of(name, x) for name, x in arrays.items())
+        q, v = (STATE[name].otherwise(mech) if x is None else array_of(name, x) for name, x in arrays.items())
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
         q, v = np.broadcast_to(q, (*batch, mech.nq)), np.broadcast_to(v, (*batch, mech.nv))
         kept: list[tuple[np.ndarray, ...]] = []

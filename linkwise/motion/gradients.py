@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.kernel import KernelError
+from ..compiler.known_targets import load
 from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import load, tangent_basis
+from ..compiler.pipeline import tangent_basis
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
 from ..constraints.sizes import sizes as sizes_of
@@ -66,6 +67,7 @@ INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> input
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
 BY = ("tau", "ctrl")
+_NONE = np.zeros((), int)  # of no motion a step that is not the compiled one
 STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
 SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
@@ -128,7 +130,8 @@ def rollout_vjp(
         tau, dt, steps, method, coordinates, passive, target, wrenches, feedback, parameters, ctrl, active
     )
     found, left = _gradients(mech, (q, v, activation), driving, cotangent, wrt)
-    _warn_of_left(mech, "rollout_vjp", left)
+    if mech.loops:
+        _warn_of_left(mech, "rollout_vjp", left)
     return found
 
 
@@ -192,8 +195,9 @@ def rollout_derivatives(
     )
     cotangent = unit[..., :n], unit[..., n:]
     found, left = _gradients(mech, pairs, driving, cotangent, ("q0", "v0", by))
-    steps = np.arange(1, q.shape[-2])
-    _warn_of_left(mech, "rollout_derivatives", np.where(left > 0, steps, 0), steps_apart=True)
+    if mech.loops:
+        left = np.where(left > 0, np.arange(1, q.shape[-2]), 0)
+        _warn_of_left(mech, "rollout_derivatives", left, steps_apart=True)
     rows = np.concatenate([found["q0"], found["v0"]], axis=-1)
     return np.moveaxis(rows, 0, -2), np.moveaxis(found[by][..., 0, :], 0, -2)
 
@@ -236,7 +240,7 @@ def _gradients(
     step, target = step_of(mech, driving.method, driving.coordinates), one_of("target", driving.target, TARGETS)
     parameters = by_name("parameters", driving.parameters, "{'mass': masses}")
     ctrl, steps = unless_empty(mech, driving.ctrl), count("steps", driving.steps, 0)
-    step = replace(step, parameters=tuple(parameters))
+    step = step.given(tuple(parameters))
     acting = acting_laws(mech, driving.passive, step, dt)
     sizes, more = _state_sizes(mech, acting, activation), {}
     if driving.wrenches is not None:
@@ -244,7 +248,7 @@ def _gradients(
     more |= feedback_of(mech, driving.feedback) | controls_of(mech, acting, ctrl, activation)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     more |= schedule_of(mech, driving.active)
-    step = replace(step, acting=acting, inputs=tuple(more))
+    step = step.given(step.parameters, acting, tuple(more))
     forces = state_by_joint(mech, {"tau": driving.tau})
     given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})
     dtype = np.dtype(precision(given, {**(driving.feedback or {}), "tau": driving.tau, "ctrl": ctrl}))
@@ -257,20 +261,22 @@ def _gradients(
     for name in parameters:
         check_bodies(mech, name, driven[name])
     weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[:-1], dtype)
-    batch = np.broadcast_shapes(batch, *(x.shape[:-2] for x in path))
     sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
     again = _Again(mech, step, target, driving.passive, path, driven)
-    left = np.zeros(batch, int)
+    left = np.zeros(np.broadcast_shapes(batch, path[0].shape[:-2]), int) if mech.loops else _NONE
     if every == 1:
         left = again.first_left(steps)
         sweep.over(0, path, driven, weights)
     else:
         for record in reversed(range(steps // every)):
             inside, between = again.once_more(record, every)
-            own, _ = replace(again, path=between, driven=inside).left()
-            left = np.where(own > 0, record * every + own, left)
+            if mech.loops:
+                own, _ = replace(again, path=between, driven=inside).left()
+                left = np.where(own > 0, record * every + own, left)
             sweep.over(record * every, between, inside, [_at_the_first(x[..., record, :], every) for x in weights])
     found = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+    if not mech.loops:
+        return found, left
     return {name: _unknown_before(name, x, left, len(x.shape) - backward.rank(name)) for name, x in found.items()}, left
 
 
@@ -569,10 +575,11 @@ class _Again:
         """(...): the number of the first step, from 1, that is not the compiled one, 0 where all are.  Motions that
         were made with other arguments are refused where their first or last step shows it, or, within constraints, the
         first that is not compiled."""
-        left, doubtful = self.left()
-        looked_at = {0, steps - 1} if steps and not self.mech.loops else set()
-        if doubtful.any():
-            looked_at = {int(doubtful[doubtful > 0].min()) - 1}
+        if self.mech.loops:
+            left, doubtful = self.left()
+            looked_at = {int(doubtful[doubtful > 0].min()) - 1} if doubtful.any() else set()
+        else:
+            left, looked_at = _NONE, {0, steps - 1} if steps else set()
         for record in looked_at:  # enough to tell another method, and other inputs mostly
             self.once_more(record, 1)
         return left
@@ -582,8 +589,10 @@ class _Again:
         are not the compiled ones."""
         inside = _segment(self.driven, record * every, every)
         *states, status = self._motion([x[..., record, :] for x in self.path], inside, every)
-        ends, compiled = [x[..., record + 1, :] for x in self.path], np.asarray(status == 0)[..., None]
-        _check_arrival(states, [np.where(compiled, x, np.nan) for x in ends], (record + 1) * every)
+        ends = [x[..., record + 1, :] for x in self.path]
+        if self.mech.loops:
+            ends = [np.where(np.asarray(status == 0)[..., None], x, np.nan) for x in ends]
+        _check_arrival(states, ends, (record + 1) * every)
         return inside, states
 
     def _motion(
@@ -591,7 +600,9 @@ class _Again:
     ) -> tuple[np.ndarray, ...]:
         """The states from one checkpoint to the next, and their status."""
         (q, v, *activation), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
-        options: dict[str, Any] = {"parameters": {name: driven[name] for name in self.step.parameters}}
+        options: dict[str, Any] = {}
+        if self.step.parameters:
+            options["parameters"] = {name: driven[name] for name in self.step.parameters}
         if "wrenches" in driven:
             options["wrenches"] = driven["wrenches"][..., 0, :, :]
         if "target" in driven:
@@ -600,19 +611,22 @@ class _Again:
         options |= {name: driven[name][..., 0, :] for name in ("ctrl", ACTIVE) if name in driven}
         if activation:
             options |= {"activation": activation[0], "return_activation": True}
+        if self.mech.loops:
+            options["return_status"] = True
         with warnings.catch_warnings():
             for kind in (LimitWarning, PenetrationWarning):  # of where the motion started
                 warnings.simplefilter("ignore", kind)
-            return rollout(
+            found = rollout(
                 self.mech, q, v, tau, dt, steps, self.step.method, **options, target=self.target,
-                passive=self.passive, coordinates=self.step.coordinates, return_status=True,
+                passive=self.passive, coordinates=self.step.coordinates,
             )  # fmt: skip
+        return found if self.mech.loops else (*found, _NONE)
 
     def left(self) -> tuple[np.ndarray, np.ndarray]:
         """(...) each: the number of the first step, from 1, that the compiled one does not make, or not so that it can
         be relied on; and of the first that it does not make though it could be relied on.  0 where there is none."""
         states = self.path
-        if not self.mech.loops or states[0].shape[-2] < 2:
+        if states[0].shape[-2] < 2:
             none = np.zeros(states[0].shape[:-2], int)
             return none, none
         kernel = stored(self.mech, ("step, in double precision", self.step), lambda: self.step(self.mech))

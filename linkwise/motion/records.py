@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.program import Array
-from ..compiler.kernel import KernelError
+from ..compiler.runtime.explanations import KernelError
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
 from .checks import warn_of_creep, warn_of_slip_in_rollout
 from .step import PER_STEP, Step

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array, Program
-from ..compiler.kernel import KernelError
+from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
-from ..compiler.pipeline import compile, is_long, load, rollout_targets
+from ..compiler.pipeline import compile
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import kernel_function, stored
 from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
@@ -97,7 +98,7 @@ def rollout(
     forces: Any = ALL,
     active: ArrayLike | None = None,
     return_status: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Float64Array, ...]:
     """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
     steps + 1, nv), the initial state first.
 
@@ -153,7 +154,7 @@ def rollout(
         return known(mech, values, out, return_activation)
     step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
-    step = replace(step, parameters=tuple(parameters))
+    step = step.given(tuple(parameters))
     acting = acting_laws(mech, passive, step, dt)
     ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
@@ -166,7 +167,7 @@ def rollout(
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     kept = Kept(steps, stride(steps, every, final_only), final_only)
-    call = _Call(mech, replace(step, acting=acting, inputs=tuple(more)), kept, passive, dtype, target, device)
+    call = _Call(mech, step.given(step.parameters, acting, tuple(more)), kept, passive, dtype, target, device)
     found, status = call.records(given, out, (key, values) if key else None)
     return (*returned(found, return_activation), *(status,) * return_status)
 
@@ -440,7 +441,7 @@ def _computed(
     mech: Mechanism, name: str, q: np.ndarray, x: np.ndarray, parameters: Mapping[Array, np.ndarray]
 ) -> np.ndarray:
     if not parameters:
-        return kernel_function(mech, name, q)(q, x)
+        return kernel_function(mech, name)(q, x)
     names = tuple(array.name for array in parameters)
     key = (name, *names, q.dtype.name)
     kernel = stored(mech, key, lambda: compile(name, mech, q.dtype.name, parameters=names))

@@ -17,8 +17,8 @@ import numpy as np
 from ..compiler.ir.program import Array
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile, trace_with_plan
-from ..compiler.registry import DECIDED_OPTIONS
-from ..compiler.store import kernel_function, stored
+from ..compiler.store import float64_function, stored
+from ..constraints.elimination_orders import fronts
 from ..dynamics.trees import difference, integrate
 from ..mechanics.algorithms import configuration
 from ..mechanics.algorithms.algorithm import Algorithm
@@ -80,6 +80,10 @@ class Step:
     coordinates: str = "joint"
     parameters: tuple[str, ...] = ()
 
+    def given(self, parameters: tuple[str, ...], acting: Acting | None = None, inputs: tuple[str, ...] = ()) -> Step:
+        """The step of this method with these parameters, and all else that callers give."""
+        return Step(self.method, acting or self.acting, inputs or self.inputs, self.coordinates, parameters)
+
     @property
     def rule(self) -> Method | Partitioned:
         """The method itself."""
@@ -131,7 +135,7 @@ class Step:
 
     def _variables(self, mech: Mechanism) -> Any:
         plain = self.plain(mech)
-        return VARIABLES[self.coordinates](**{name: DECIDED_OPTIONS[name](mech) for name in plain.options})
+        return VARIABLES[self.coordinates](**plain.with_defaults(mech, {}))
 
     def from_momenta(self, mech: Mechanism, with_velocities: bool) -> Algorithm:
         """From momenta p, the last input, to momenta: q, p and activations after dt; or q, the velocities of the start,
@@ -201,7 +205,7 @@ class Step:
             algorithm, momenta = self.from_momenta(mech, with_velocities), (MOMENTA, mech.nv)
             handed_on = [*handed_on, momenta] if with_velocities else [handed_on[0], momenta, *handed_on[2:]]
         if mech.loops:
-            options = {"fronts": DECIDED_OPTIONS["fronts"](mech), "settled": SETTLED[dtype]}
+            options = {"fronts": fronts(mech), "settled": SETTLED[dtype]}
             algorithm = _counting(algorithm) if counts else _state_alone(algorithm)
             handed_on += [(TRUSTED, len(NONE_YET))] * counts
         numbers = (*numbers, *self.parameters)
@@ -286,13 +290,13 @@ def drifted(mech: Mechanism, q: np.ndarray, v: np.ndarray, h: Any) -> tuple[np.n
     """q and v after moving without acceleration for h."""
     if not _transports(mech):
         return integrate(mech, q, v, h), v
-    found = kernel_function(mech, _drift_kernel, None)(q, v, h)
+    found = float64_function(mech, _drift_kernel)(q, v, h)
     return found[..., : mech.nq], found[..., mech.nq :]
 
 
 def kick_bias(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
     """What accelerations lack of the changes of velocities that ``drifted`` transports."""
-    return kernel_function(mech, _kick_bias_kernel, None)(q, v) if _transports(mech) else 0.0
+    return float64_function(mech, _kick_bias_kernel)(q, v) if _transports(mech) else 0.0
 
 
 def _drift_kernel(mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:

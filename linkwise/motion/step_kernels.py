@@ -16,7 +16,7 @@ from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
-from ..dynamics.states import otherwise
+from ..dynamics.states import STATE
 from ..dynamics.trees import neutral
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -106,8 +106,8 @@ def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """What an input of a step is where nothing is given for it."""
-    if name in ("q", "v", "tau"):
-        return otherwise(mech, name)
+    if name in STATE:
+        return STATE[name].otherwise(mech)
     if name == ACTIVE:
         return np.ones(shape)
     return neutral(mech) if name == "target" else np.zeros(shape)

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import constraints
 from ..compiler.pipeline import compile
-from ..compiler.store import kernel_function
+from ..compiler.store import float64_function
 from ..constraints.accelerations import accelerations
 from ..constraints.charts import LocalParametrization, local_parametrization
 from ..constraints.derivatives import derivatives_at
@@ -625,7 +625,7 @@ class FullState(System):
             sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
             acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
             constant = forces.commanded
-        kernel = kernel_function(self.mech, Step(method, acting, more, self.coordinates), None)
+        kernel = float64_function(self.mech, Step(method, acting, more, self.coordinates))
 
         def step(t: float, x: np.ndarray, h: float) -> Any:
             self._count[0] += evaluations

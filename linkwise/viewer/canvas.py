@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from .shapes import Solid
 from .skeleton import SAME_POINT
 from .style import GREY
-from .symbols import Solid
 from .views import NAMES, View
 
 LEAST = 0.25  # of the largest extent: a picture is no narrower than this

@@ -55,7 +55,7 @@ class Motion:
 
 def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """(k, nq): configurations with their loops closed, if those ``beside`` them have that."""
-    if not mech.loops or mech.constraints.waits_for_time or not len(q):
+    if mech.constraints.waits_for_time or not len(q):
         return q
     if np.abs(lw.constraints.position_error(mech, beside)).max(initial=0.0) > OPEN:
         return q
@@ -175,11 +175,7 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
 def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
     """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
     ``hold`` where they are."""
-    if (
-        not mech.loops
-        or mech.constraints.waits_for_time
-        or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN
-    ):
+    if mech.constraints.waits_for_time or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
     try:
         return lw.constraints.assemble(mech, q, hold=hold)

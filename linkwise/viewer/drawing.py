@@ -17,9 +17,10 @@ from .configurations import Motion, one_configuration, several_configurations
 from .elements import element_lines
 from .labels import explain_masses, label_joints
 from .outlines import around, floor, floor_lines, is_seen, outlines, touching
+from .shapes import ball, cone
 from .skeleton import USUAL_SIZE, JointMark, Skeleton, Sketch, bounds, fineness, is_free, pose_of, symbol_size
 from .style import BLACK, BLUE, COLOURS, GREEN, GREY, VERMILLION
-from .symbols import POINT, ball, cone, symbol
+from .symbols import POINT, symbol
 from .views import View, view_of
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from . import style
 from .configurations import one_configuration
 from .drawing import Details, finish, make_canvas, paint, with_points
 from .labels import label_points, write_key
+from .shapes import ball
 from .skeleton import Skeleton, bounds, fineness, symbol_size
 from .style import BLACK, GREY, VERMILLION
-from .symbols import ball
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -98,7 +98,7 @@ def _closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """The configuration with its loops closed, which a motion along straight lines opens; as it is where they cannot
     be: the picture shows the gap then."""
     try:
-        return lw.constraints.project(mech, q, np.zeros(mech.nv), largest=np.inf)[0] if mech.loops else q
+        return lw.constraints.project(mech, q, np.zeros(mech.nv), largest=np.inf)[0]
     except lw.constraints.AssemblyError:
         return q
 

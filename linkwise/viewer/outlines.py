@@ -14,7 +14,6 @@ from .shapes import shape_of
 from .skeleton import Sketch
 from .views import View
 
-ROUND = 32  # straight lines around a circle
 EDGE_ON = 0.05  # cosine between a floor's normal and the way to the onlooker below which it is seen as a line
 FAR = 1.0  # of the extent of the picture: a floor that is further below is left out
 BEYOND = 0.08  # of the extent, by which a floor goes on around what stands on it
@@ -102,28 +101,8 @@ def outlines(shape: lw.contact.Shape, pose: np.ndarray, view: View) -> list[np.n
         vertices = _vertices(shape, pose)
         ring = ConvexHull(view.project(vertices)).vertices
         return [vertices[[*ring, ring[0]]]]
-    return [line @ pose[:3, :3].T + pose[:3, 3] for line in _wires(shape)]
+    return [line @ pose[:3, :3].T + pose[:3, 3] for line in shape_of(shape.kind, shape.size).edges()]
 
 
 def _vertices(shape: lw.contact.Shape, pose: np.ndarray) -> np.ndarray:
     return shape_of(shape.kind, shape.size).mesh().vertices @ pose[:3, :3].T + pose[:3, 3]
-
-
-def _wires(shape: lw.contact.Shape) -> list[np.ndarray]:
-    """In the shape's own frame."""
-    if shape.kind == "box":
-        corners = list(product(*((-x, x) for x in shape.size)))
-        return [np.array([a, b]) for a in corners for b in corners if a < b and np.equal(a, b).sum() == 2]
-    angles = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
-    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(ROUND + 1)], axis=-1)
-    if shape.kind in ("sphere", "ellipsoid"):
-        half = np.broadcast_to(shape.size, 3)
-        return [np.roll(circle, k, axis=1) * half for k in range(3)]
-    radius, half_length = shape.size
-    ends = [circle * radius + [0.0, 0.0, end] for end in (-half_length, half_length)]
-    if shape.kind == "cylinder":
-        quarters = range(0, ROUND, ROUND // 4)
-        return [*ends, *(np.array([ends[0][k], ends[1][k]]) for k in quarters)]
-    upright = np.roll(circle, 1, axis=1)[:, [1, 0, 2]] * radius  # in the plane of x and z
-    stadium = upright + np.outer(np.where(upright[:, 2] < 0.0, -half_length, half_length), [0.0, 0.0, 1.0])
-    return [*ends, stadium, stadium[:, [1, 0, 2]]]

@@ -16,11 +16,11 @@ import numpy as np
 
 import linkwise as lw
 
-from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Sphere, along, shape_of, tubes
+from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Solid, Sphere, along, fan, shape_of, together, tubes
 from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, pose_of, symbol_size, travel
 from .struts import Strut, elements_between
 from .style import COLOURS, GREY, VERMILLION
-from .symbols import POINT, Solid, symbol
+from .symbols import POINT, symbol
 
 GROUND = "ground"
 PLANE = "plane"  # the kind of a shape
@@ -250,9 +250,8 @@ class _Maker:
                 pose = _pose(along((end - start) / length), 0.5 * (start + end))
                 self._add("bar", link, pose, Capsule(BAR * pin, 0.5 * length), colour, SKELETON)
         if len(shape.plate):
-            corners = np.arange(1, len(shape.plate) - 1)
-            fan = np.stack([np.zeros_like(corners), corners, corners + 1], axis=-1)
-            self._add("plate", link, np.eye(4), Mesh(shape.plate, fan), (*colour[:3], 0.5), SKELETON)
+            plate = Mesh(shape.plate, fan(len(shape.plate)))
+            self._add("plate", link, np.eye(4), plate, (*colour[:3], 0.5), SKELETON)
             rim = np.stack([shape.plate, np.roll(shape.plate, -1, axis=0)], axis=1)
             self._add("rim", link, np.eye(4), tubes(rim, BAR * pin), colour, SKELETON)
         if len(shape.thin):
@@ -318,9 +317,7 @@ class _Maker:
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:
-            self._add(
-                name, link, np.eye(4), _of_faces([face for one in solids for face in one.faces]), rgba(colour), SYMBOL
-            )
+            self._add(name, link, np.eye(4), together(one.mesh() for one in solids), rgba(colour), SYMBOL)
 
     def _add_lines(
         self, name: str, link: str, lines: Sequence[np.ndarray], pin: float, thickness: float = THIN
@@ -328,16 +325,6 @@ class _Maker:
         if lines:
             segments = np.concatenate([np.stack([line[:-1], line[1:]], axis=1) for line in lines])
             self._add(f"{name}_way", link, np.eye(4), tubes(segments, thickness * pin), rgba(GREY), SYMBOL)
-
-
-def _of_faces(polygons: Sequence[np.ndarray]) -> Mesh:
-    """Convex polygons (k, 3) as triangles; each keeps its own corners, so that edges are seen."""
-    faces, count = [], 0
-    for polygon in polygons:
-        corners = np.arange(1, len(polygon) - 1)
-        faces.append(count + np.stack([np.zeros_like(corners), corners, corners + 1], axis=-1))
-        count += len(polygon)
-    return Mesh(np.concatenate(polygons), np.concatenate(faces))
 
 
 def _hull(vertices: np.ndarray) -> np.ndarray:

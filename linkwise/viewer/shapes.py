@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -10,7 +10,13 @@ from typing import Protocol
 import numpy as np
 
 ROUND = 24  # corners around a round shape
+CIRCLE = 32  # straight lines around a circle
+SIDES = 14  # of a round solid
 ENDLESS = 10.0  # metres, half the side of what is drawn of a plane that does not end
+
+
+CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+SIDES_OF_CUBE = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
 class AnyShape(Protocol):
@@ -18,6 +24,9 @@ class AnyShape(Protocol):
 
     def mesh(self) -> Mesh:
         """Its triangles."""
+
+    def edges(self) -> list[np.ndarray]:
+        """Lines (k, 3) that show it: circles around it, and edges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +42,9 @@ class Mesh:
     def mesh(self) -> Mesh:
         return self
 
+    def edges(self) -> list[np.ndarray]:
+        return []
+
 
 @dataclass(frozen=True)
 class Box:
@@ -41,9 +53,10 @@ class Box:
     half: tuple[float, float, float]
 
     def mesh(self) -> Mesh:
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * self.half
-        sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-        return Mesh(corners, np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))]))
+        return Mesh(CUBE * self.half, np.array([t for a, b, c, d in SIDES_OF_CUBE for t in ((a, b, c), (a, c, d))]))
+
+    def edges(self) -> list[np.ndarray]:
+        return [CUBE[[a, b]] * self.half for a in range(8) for b in range(a, 8) if (CUBE[a] != CUBE[b]).sum() == 1]
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,9 @@ class Sphere:
     def mesh(self) -> Mesh:
         ball = _lathe(_half_circle(1.0, 0.0))
         return Mesh(ball.vertices * self.radius, ball.faces)
+
+    def edges(self) -> list[np.ndarray]:
+        return _circles(np.full(3, self.radius))
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,9 @@ class Ellipsoid:
     def mesh(self) -> Mesh:
         ball = _lathe(_half_circle(1.0, 0.0))
         return Mesh(ball.vertices * self.half, ball.faces)
+
+    def edges(self) -> list[np.ndarray]:
+        return _circles(np.array(self.half))
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,10 @@ class Cylinder:
         r, h = self.radius, self.half_length
         return _lathe(((0.0, -h), (r, -h), (r, -h), (r, h), (r, h), (0.0, h)))
 
+    def edges(self) -> list[np.ndarray]:
+        low, high = _rims(self.radius, self.half_length)
+        return [low, high, *(np.array([low[k], high[k]]) for k in range(0, CIRCLE, CIRCLE // 4))]
+
 
 @dataclass(frozen=True)
 class Capsule:
@@ -87,6 +110,12 @@ class Capsule:
 
     def mesh(self) -> Mesh:
         return _lathe(_half_circle(self.radius, self.half_length))
+
+    def edges(self) -> list[np.ndarray]:
+        upright = np.roll(_circle(), 1, axis=1)[:, [1, 0, 2]] * self.radius  # in the plane of x and z
+        ends = np.where(upright[:, 2] < 0.0, -self.half_length, self.half_length)
+        stadium = upright + np.outer(ends, [0.0, 0.0, 1.0])
+        return [*_rims(self.radius, self.half_length), stadium, stadium[:, [1, 0, 2]]]
 
 
 @dataclass(frozen=True)
@@ -100,6 +129,10 @@ class Plane:
         corners = np.array([[-x, -y, 0.0], [x, -y, 0.0], [x, y, 0.0], [-x, y, 0.0]])
         return Mesh(corners, np.array([[0, 1, 2], [0, 2, 3]]))
 
+    def edges(self) -> list[np.ndarray]:
+        corners = self.mesh().vertices
+        return [np.vstack([corners, corners[:1]])]
+
 
 def shape_of(kind: str, size: tuple[float, ...]) -> AnyShape:
     """The shape of a kind and size as ``lw.contact.Shape`` and ``lw.files.Look`` have them."""
@@ -110,6 +143,21 @@ def shape_of(kind: str, size: tuple[float, ...]) -> AnyShape:
         x, y, z = size
         return Box((x, y, z)) if kind == "box" else Ellipsoid((x, y, z))
     return {"sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule}[kind](*size)
+
+
+def _circle() -> np.ndarray:
+    """(CIRCLE + 1, 3): around z, closed."""
+    angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE + 1)
+    return np.stack([np.cos(angles), np.sin(angles), np.zeros(CIRCLE + 1)], axis=-1)
+
+
+def _circles(half: np.ndarray) -> list[np.ndarray]:
+    """In three planes."""
+    return [np.roll(_circle(), k, axis=1) * half for k in range(3)]
+
+
+def _rims(radius: float, half_length: float) -> list[np.ndarray]:
+    return [_circle() * radius + [0.0, 0.0, end] for end in (-half_length, half_length)]
 
 
 def _half_circle(radius: float, half_length: float) -> tuple[tuple[float, float], ...]:
@@ -194,3 +242,69 @@ def along(axis: np.ndarray) -> np.ndarray:
     other = np.eye(3)[np.argmin(np.abs(axis))]
     x = np.cross(other, axis) / np.linalg.norm(np.cross(other, axis))
     return np.stack([x, np.cross(axis, x), axis], axis=-1)
+
+
+# -- solids of flat faces ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Solid:
+    """Flat faces, each (k, 3), of one convex solid; the first ``edged`` of them end at edges, the others go round."""
+
+    faces: tuple[np.ndarray, ...]
+    edged: int
+
+    @property
+    def points(self) -> np.ndarray:
+        return np.concatenate(self.faces)
+
+    def mesh(self) -> Mesh:
+        """Its triangles; each face keeps its own corners, so that edges are seen."""
+        return together(Mesh(face, fan(len(face))) for face in self.faces)
+
+
+def fan(corners: int) -> np.ndarray:
+    """(corners - 2, 3): a convex polygon as triangles."""
+    second = np.arange(1, corners - 1)
+    return np.stack([np.zeros_like(second), second, second + 1], axis=-1)
+
+
+def cylinder(centre: np.ndarray, axis: np.ndarray, radius: float, length: float) -> Solid:
+    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
+    rim = centre + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    low, high = rim - 0.5 * length * axis, rim + 0.5 * length * axis
+    sides = [np.array([low[i - 1], low[i], high[i], high[i - 1]]) for i in range(SIDES)]
+    return Solid((low[::-1], high, *sides), edged=2)
+
+
+def cone(tip: np.ndarray, base: np.ndarray, radius: float) -> Solid:
+    """A cone that stands on ``base``."""
+    axis = (tip - base) / np.linalg.norm(tip - base)
+    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
+    rim = base + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    return Solid((rim[::-1], *(np.array([rim[i - 1], rim[i], tip]) for i in range(SIDES))), edged=1)
+
+
+def box(centre: np.ndarray, frame: np.ndarray, half: Sequence[float]) -> Solid:
+    corners = centre + CUBE * half @ frame.T
+    return Solid(tuple(corners[list(face)] for face in SIDES_OF_CUBE), edged=6)
+
+
+def ball(centre: np.ndarray, radius: float) -> Solid:
+    """A ball of flat faces."""
+    across, down = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 13), np.linspace(0.0, np.pi, 8))
+    grid = centre + radius * np.stack(
+        [np.sin(down) * np.cos(across), np.sin(down) * np.sin(across), np.cos(down)], axis=-1
+    )
+    return Solid(
+        tuple(
+            np.array([grid[i, j], grid[i + 1, j], grid[i + 1, j + 1], grid[i, j + 1]])
+            for i in range(7)
+            for j in range(12)
+        ),
+        edged=0,
+    )
+
+
+def octahedron(centre: np.ndarray, radius: float) -> Solid:
+    return Solid(tuple(centre + radius * np.diag(signs) for signs in CUBE), edged=8)

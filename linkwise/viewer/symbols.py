@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .shapes import along
+from .shapes import Solid, along, ball, box, cylinder, octahedron
 from .skeleton import JointMark, is_free
 from .style import ORANGE, SKY
 
-SIDES = 14  # of a round solid
 COLOURS = {"plain": "#F7F7F7", "sliding": SKY, "turning": ORANGE, "unknown": "#BBBBBB"}
 POINT = 0.7  # radius of the dot at a named point of a link, in units of that of a pin
-
-
-@dataclass(frozen=True)
-class Solid:
-    """Flat faces, each (k, 3), of one convex solid; the first ``edged`` of them end at edges, the others go round."""
-
-    faces: tuple[np.ndarray, ...]
-    edged: int
-
-    @property
-    def points(self) -> np.ndarray:
-        return np.concatenate(self.faces)
 
 
 @dataclass(frozen=True)
@@ -75,14 +61,14 @@ def _solid(mark: JointMark, part: Any, size: float) -> Solid:
     if part.shape == "ball":
         return ball(mark.origin, part.radius * size)
     if part.shape == "octahedron":
-        return _octahedron(mark.origin, part.radius * size)
+        return octahedron(mark.origin, part.radius * size)
     if part.shape == "box":
         side = mark.start if part.fixed else mark.end
         frame = side[:3, :3] if part.axis is None else along(_direction(mark, part))
-        return _box(mark.origin, frame, tuple(half * size for half in part.half))
+        return box(mark.origin, frame, tuple(half * size for half in part.half))
     axis = _direction(mark, part)
     centre = mark.origin + part.at * size * axis if part.at else mark.origin
-    return _cylinder(centre, axis, part.radius * size, part.length * size)
+    return cylinder(centre, axis, part.radius * size, part.length * size)
 
 
 def _placed_rail(mark: JointMark, part: Any, size: float) -> np.ndarray:
@@ -116,51 +102,3 @@ def _rail(mark: JointMark, axis: np.ndarray, beyond: float) -> np.ndarray:
     zero = float((mark.start[:3, 3] - mark.origin) @ axis)
     places = [0.0, zero, *(zero + end for end in mark.travel or ())]
     return mark.origin + np.outer([min(places) - beyond, max(places) + beyond], axis)
-
-
-# -- solids -------------------------------------------------------------------------------------------
-
-
-def _cylinder(centre: np.ndarray, axis: np.ndarray, radius: float, length: float) -> Solid:
-    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = centre + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
-    low, high = rim - 0.5 * length * axis, rim + 0.5 * length * axis
-    sides = [np.array([low[i - 1], low[i], high[i], high[i - 1]]) for i in range(SIDES)]
-    return Solid((low[::-1], high, *sides), edged=2)
-
-
-def cone(tip: np.ndarray, base: np.ndarray, radius: float) -> Solid:
-    """A cone that stands on ``base``."""
-    axis = (tip - base) / np.linalg.norm(tip - base)
-    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = base + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
-    return Solid((rim[::-1], *(np.array([rim[i - 1], rim[i], tip]) for i in range(SIDES))), edged=1)
-
-
-def _box(centre: np.ndarray, frame: np.ndarray, half: Sequence[float]) -> Solid:
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
-    corners = centre + corners @ frame.T
-    faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-    return Solid(tuple(corners[list(face)] for face in faces), edged=6)
-
-
-def ball(centre: np.ndarray, radius: float) -> Solid:
-    """A ball of flat faces."""
-    across, along = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 13), np.linspace(0.0, np.pi, 8))
-    grid = centre + radius * np.stack(
-        [np.sin(along) * np.cos(across), np.sin(along) * np.sin(across), np.cos(along)], axis=-1
-    )
-    return Solid(
-        tuple(
-            np.array([grid[i, j], grid[i + 1, j], grid[i + 1, j + 1], grid[i, j + 1]])
-            for i in range(7)
-            for j in range(12)
-        ),
-        edged=0,
-    )
-
-
-def _octahedron(centre: np.ndarray, radius: float) -> Solid:
-    x, y, z = radius * np.eye(3)
-    signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
-    return Solid(tuple(centre + np.array([a * x, b * y, c * z]) for a, b, c in signs), edged=8)

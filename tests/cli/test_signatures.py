@@ -63,6 +63,57 @@ def test_a_new_argument_of_simulate_needs_no_change_of_the_command_line(run, sim
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """How a motion is integrated.
+
+    method                   of integration
+    step, rtol, atol         of its steps
+    stabilization, baumgarte   of loops
+    """
+
+    method: str | None = None
+    step: float | None = None
+    rtol: float = 1e-9
+    atol: float | None = None
+    stabilization: str | None = "projection"
+    baumgarte: tuple[float, float] | None = None
+
+
+@pytest.mark.parametrize("default", [None, Steps(rtol=1e-6)])
+def test_arguments_of_simulate_may_become_fields_of_one(monkeypatch, run, default):
+    """The command line stays what it was when the function takes several of its arguments as one value."""
+    original, calls = lw.simulate, []
+
+    @functools.wraps(original)
+    def simulate(*positional, steps=default, **options):
+        calls.append(steps)
+        return original(*positional, **(dataclasses.asdict(steps) if steps else {}), **options)
+
+    kept = [
+        parameter
+        for parameter in inspect.signature(original).parameters.values()
+        if parameter.name not in {field.name for field in dataclasses.fields(Steps)}
+    ]
+    one = inspect.Parameter("steps", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Steps | None)
+    simulate.__signature__ = inspect.Signature([*kept, one])
+    function = inspect.unwrap(cli.commands.commands["simulate"].callback)
+    without, before = ("output_step", "progress"), {one.name for one in cli.commands.commands["simulate"].params}
+    monkeypatch.setattr(lw, "simulate", simulate)
+    monkeypatch.setitem(cli.commands.commands, "simulate", command("Simulate.", simulate, without)(function))
+    assert {one.name for one in cli.commands.commands["simulate"].params} == before
+    motion = ("simulate", "builtin:four_bar", "--duration", 0.02, "--json")
+    run(*motion)
+    run(*motion, "--method", "rk4", "--step", 0.001)
+    run(*motion, "--stabilization", "baumgarte", "--baumgarte", 5, 5, "--tolerance", 1e-7)
+    usual = default or Steps()
+    assert calls == [
+        default,
+        dataclasses.replace(usual, method="rk4", step=0.001),
+        dataclasses.replace(usual, stabilization="baumgarte", baumgarte=(5.0, 5.0), rtol=1e-7, atol=1e-7),
+    ]
+
+
 def test_every_argument_of_simulate_that_can_be_written_is_an_option():
     options = {option.name for option in cli.commands.commands["simulate"].params}
     for parameter in inspect.signature(lw.simulate).parameters.values():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from linkwise.compiler import pipeline
+from linkwise.compiler import passes
 from linkwise.compiler.ir.spec import check
 
 
 @pytest.fixture(autouse=True)
 def checks_after_every_pass(monkeypatch):
-    plain = pipeline.after_each_pass
+    plain = passes.after_each_pass
 
     def checked(program):
         return ((name, check(result)) for name, result in plain(check(program)))
 
-    monkeypatch.setattr(pipeline, "after_each_pass", checked)
+    monkeypatch.setattr(passes, "after_each_pass", checked)

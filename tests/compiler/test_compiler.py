@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline as compiler
-from linkwise.compiler import registry, store
-from linkwise.compiler.registry import DECIDED_OPTIONS
+from linkwise.compiler import known_targets, registry, store
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, variants
 from tests.algorithms import needed_options
 from tools.uses import public_names
@@ -184,7 +182,7 @@ def test_languages_and_targets_follow_from_one_table():
     assert len({kernel.source(language) for language in lw.codegen.LANGUAGES}) == len(lw.codegen.LANGUAGES) >= 4
     with pytest.raises(ValueError, match="language 'fortran'.*'llvm', 'c', 'cuda', 'numpy'"):
         kernel.source("fortran")
-    assert {"cpu", "cuda", "numpy"} <= set(compiler.rollout_targets()) <= set(lw.codegen.TARGETS)
+    assert {"cpu", "cuda", "numpy"} <= set(known_targets.rollout_targets()) <= set(lw.codegen.TARGETS)
 
 
 def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
@@ -194,9 +192,9 @@ def test_a_target_added_to_the_table_is_offered_everywhere(monkeypatch):
         return f"{program.name} in {options.dtype}"
 
     for table in ("_WRITTEN", "_RUNNING"):
-        monkeypatch.setattr(compiler, table, dict(getattr(compiler, table)))
+        monkeypatch.setattr(known_targets, table, dict(getattr(known_targets, table)))
     before = lw.codegen.LANGUAGES, lw.codegen.TARGETS
-    new = dataclasses.replace(compiler._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
+    new = dataclasses.replace(known_targets._RUNNING["numpy"], language="abacus", emit=emit, name="beads")
     lw.extend.register_target(new)
     assert (lw.codegen.LANGUAGES, lw.codegen.TARGETS) == ((*before[0], "abacus"), (*before[1], "beads"))
     mech = lw.mechanisms.planar_arm(2)
@@ -217,7 +215,7 @@ def test_targets_that_contradict_themselves_or_others_are_refused():
             "language 'c' is known already; known: llvm, c, cuda, numpy",
         ),
         (lw.extend.Target("d", lambda program, options: "", name="d"), "needs a name and a load function, or neither"),
-        (dataclasses.replace(compiler._RUNNING["numpy"], language="d"), "target 'numpy' is known already"),
+        (dataclasses.replace(known_targets._RUNNING["numpy"], language="d"), "target 'numpy' is known already"),
     ):
         with pytest.raises(ValueError, match=message):
             lw.extend.register_target(target)
@@ -285,7 +283,7 @@ def test_results_have_the_shapes_that_the_catalogue_names(mech):
             if output not in algorithm.outputs:  # the algorithm that answers with constraints
                 assert mech.loops
                 continue
-            decided = {"fronts": DECIDED_OPTIONS["fronts"](mech)} if "fronts" in algorithm.options else {}
+            decided = algorithm.with_defaults(mech, {})
             known = algorithm.result_shape(output, mech, options=decided)
             assert known is None or array.shape == known, name
     motion = lw.compile("constraint_motion", lw.mechanisms.planar_arm(2))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.store import kernel_function
+from linkwise.compiler.store import float64_function
 from linkwise.mechanism import MechanismError
 from linkwise.motion import rollout
 
@@ -198,7 +198,7 @@ def test_precision_outputs_and_other_arrays():
     double = lw.forward_dynamics(alone(variant), *[q.astype(float)] * 3)
     assert_same(given, double)
     out = np.empty((5, 2))
-    returned = kernel_function(variant, "forward_dynamics", None)(*[q.astype(float)] * 3, out=out)
+    returned = float64_function(variant, "forward_dynamics")(*[q.astype(float)] * 3, out=out)
     assert returned is out
     assert_same(out, double)
 
@@ -220,7 +220,7 @@ def test_complaints_are_those_of_own_code(arrays):
     messages = []
     for mech in (variant, alone(variant)):
         with pytest.raises(lw.KernelError) as raised:
-            kernel_function(mech, "forward_dynamics", None)(*arrays)
+            float64_function(mech, "forward_dynamics")(*arrays)
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
 
@@ -277,7 +277,7 @@ def test_refusals_of_zeros_are_not_lost():
 
     def call(mass: float, moment: float) -> np.ndarray:
         variant = mech.parameters.with_inertial([mass, 0, 0, 0, moment, 0, moment, 0, 0, moment])
-        return kernel_function(variant, request, None)(np.zeros(1))
+        return float64_function(variant, request)(np.zeros(1))
 
     for mass in (1.0, 2.0, 4.0):
         np.testing.assert_allclose(call(mass, 2.0), np.diag([0.5] * 3 + [1.0 / mass] * 3))

@@ -18,7 +18,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import cli
-from linkwise.compiler import pipeline
+from linkwise.compiler import known_targets
 from linkwise.mechanics import joints
 from linkwise.mechanics.algorithms import catalogue, integration
 from linkwise.mechanics.operators import RECORDS, Record, dense
@@ -34,7 +34,7 @@ SPAN = re.compile(r"`([^`\n]+)`")
 QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 ONE_LINK = "<robot name='one'><link name='base'/></robot>"
 TABLES = (
-    *(RECORDS, joints.KINDS, pipeline._WRITTEN, pipeline._RUNNING, integration.METHODS, protocol.FORMATS),
+    *(RECORDS, joints.KINDS, known_targets._WRITTEN, known_targets._RUNNING, integration.METHODS, protocol.FORMATS),
     *(catalogue.ALGORITHMS, cli.commands.commands),
 )
 
@@ -208,10 +208,10 @@ def followed(package: Path) -> dict[str, set[str]]:
     note("algorithm")
 
     (compiler / "targets" / "plain.py").write_text(example("target"))
-    edit(compiler / "pipeline.py", "import c_source, ", "import plain, c_source, ")
+    edit(compiler / "known_targets.py", "import c_source, ", "import plain, c_source, ")
     line = 'Target("python", plain.emit, name="python", load=plain.load),'
     edit(
-        compiler / "pipeline.py",
+        compiler / "known_targets.py",
         '    Target("c", c_source.emit, loops=True),\n',
         f'    Target("c", c_source.emit, loops=True),\n    {line}\n',
     )

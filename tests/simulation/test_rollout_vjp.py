@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.kernel import KernelError
+from linkwise.compiler.runtime.explanations import KernelError
 from linkwise.mechanism.library import EVERY_KIND
 from tests.physics.test_mimic import tied_and_free
 

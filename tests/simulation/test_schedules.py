@@ -252,6 +252,48 @@ def test_force_elements_act_under_schedules():
             np.testing.assert_allclose(one, other, atol=1e-11)
 
 
+def test_a_trot_of_a_quadruped():
+    """Two seconds of it in one call; its gradients by what servos aim at, against differences."""
+    mech = lw.mechanisms.quadruped()
+    stand, steps, period = mech.initial, 2000, 125
+    phase, turn = np.arange(steps) % period / (0.6 * period), np.arange(steps) // period % 2
+    pairs = np.array([[True, False, False, True], [False, True, True, False]])
+    active, target = pairs[turn] | (phase >= 1.0)[:, None], np.tile(stand, (steps, 1))
+    for k, leg in enumerate(("front_left", "front_right", "rear_left", "rear_right")):
+        swing = np.where(pairs[turn, k] | (phase >= 1.0), 0.0, np.sin(np.pi * phase) ** 2)[:, None]
+        target[:, mech.q_index(f"{leg}_pitch_joint")] += 0.2 * swing
+        target[:, mech.q_index(f"{leg}_knee_joint")] -= 0.4 * swing
+    motors, rest = mech.joint_names[1:], np.zeros(mech.nv)
+    hold = lw.inverse_dynamics(mech, stand, rest, rest, actuated=motors)
+    servos = {"kp": dict.fromkeys(motors, 150.0), "kd": dict.fromkeys(motors, 2.0)}
+
+    def motion(target: np.ndarray, **options) -> tuple[np.ndarray, ...]:
+        feedback = {"target": target, **servos}
+        return lw.rollout(
+            mech, stand, rest, hold, 1e-3, steps, "semi_implicit", feedback=feedback, active=active, **options
+        )
+
+    q, v, status = motion(target, return_status=True)
+    assert status == 0 and np.abs(q[-1, 4:7] - stand[4:7]).max() > 0.3
+    for k, loop in enumerate(mech.loops):
+        pose = lw.frame_pose(mech.spanning_tree, q, loop.link_b)
+        moved = np.linalg.norm(np.diff(pose[:, :3, :3] @ loop.pose_b[1] + pose[:, :3, 3], axis=0), axis=-1)
+        assert moved[active[:, k]].max() < 1e-12 and moved[~active[:, k]].max() > 1e-4
+    weights = np.random.default_rng(7).normal(size=(2, mech.nv))
+    found = lw.derivatives.rollout_vjp(
+        mech, q, v, hold, 1e-3, steps, tuple(weights), "semi_implicit", wrt="target", active=active,
+        feedback={"target": target, **servos},
+    )["target"]  # fmt: skip
+    along = np.random.default_rng(8).normal(size=found.shape)
+
+    def value(step: float) -> float:
+        ends = motion(lw.integrate(mech, target, along, step), final_only=True)
+        return lw.difference(mech, q[-1], ends[0]) @ weights[0] + ends[1] @ weights[1]
+
+    step = 1e-7
+    assert np.sum(found * along) == pytest.approx((value(step) - value(-step)) / (2 * step), rel=1e-4)
+
+
 # -- constraints that are no feet -------------------------------------------------------------------------------------
 
 

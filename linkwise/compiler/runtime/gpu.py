@@ -8,7 +8,7 @@ from shapes and strides alone is kept as a ``_Launch`` and used again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Array, Program
+from ..passes import optimize
 from ..targets import cuda_c, cuda_transposition
 from ..targets.cuda_layout import Layout, layout_for
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
+from .explanations import explaining
 from .gufunc import delivered
 from .planned_launches import Place, Plan, PlannedLaunch
 from .transposed_results import Transposed
@@ -40,6 +42,12 @@ KEPT = 256  # launches that are kept
 def load(program: Program, options: Options) -> GpuKernel:
     """Compile ``program`` for the GPU at hand."""
     return GpuKernel(program, options, cupy_with_device())
+
+
+def load_function(program: Program, dtype: str) -> Callable[..., Any]:
+    """A function of arrays from a program that is not optimized yet; of one over time, one that writes to ``out``."""
+    function = load(optimize(program), Options(dtype))
+    return function if program.carried else explaining(function, program, dtype)
 
 
 @dataclass(frozen=True)

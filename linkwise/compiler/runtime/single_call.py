@@ -84,9 +84,27 @@ def single_call(
         steps=_numbers(steps),
         shapes=(_Shape * MAX_ARRAYS)(*(_Shape(len(array.shape), _numbers(array.shape)) for array in arrays)),
     )
-    kernel.code = code
+    kernel.origin = code
+    return _native(kernel)
+
+
+def _native(kernel: _Kernel) -> Callable[..., Any]:
+    """The native function of a kernel."""
     memory = np.frombuffer(memoryview(kernel).toreadonly(), np.uint8).view(_Memory)
     return _new_function()(ctypes.byref(_method()), memory, None)
+
+
+def with_general(
+    function: Callable[..., Any], instead: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """A function made by ``single_call`` with ``instead(general)`` in place of its general function; ``instead`` of any
+    other function."""
+    memory = getattr(function, "__self__", None)
+    if not isinstance(memory, _Memory):
+        return instead(function)
+    kernel = _Kernel.from_buffer_copy(memory.data)
+    kernel.origin, kernel.general = memory, instead(kernel.general)
+    return _native(kernel)
 
 
 def _numbers(values: Sequence[int]) -> Any:
@@ -110,9 +128,10 @@ class _Shape(ctypes.Structure):
 
 
 class _Kernel(ctypes.Structure):
-    """``%Kernel`` of the text below.  It keeps alive what it points at, and the machine code of its loop."""
+    """``%Kernel`` of the text below.  It keeps alive what it points at, and the machine code of its loop: ``origin``,
+    or the memory of the kernel that it is a copy of."""
 
-    code: MachineCode | None = None
+    origin: MachineCode | _Memory | None = None
 
     _fields_ = [
         ("loop", ctypes.c_void_p),

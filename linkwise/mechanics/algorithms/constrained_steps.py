@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanism import Constraint, Loop, Mechanism
-from ..joints import Fixed, Spherical
+from ..joints import Joint
 from ..links.loop_elimination import Fronts
 from ..recursions.loops import walk
 from ..recursions.tree import Configuration, Tree
@@ -125,7 +125,7 @@ def anchored(tree: Tree, q: Sequence[Scalar]) -> Tree:
 def holds_where_it_engages(mechanism: Mechanism, loop: Constraint) -> bool:
     """Whether a constraint under a schedule holds a point or a frame where that is as it engages: ball joints and fixed
     ones on the ground (side A), and what ``hold_contacts`` holds."""
-    if not isinstance(loop, Loop) or not isinstance(loop.kind, (Fixed, Spherical)):
+    if not isinstance(loop, Loop) or not isinstance(loop.kind, Joint) or (loop.kind.nv and not loop.kind.is_ball):
         return False
     return loop.holds_frame or mechanism.frame(loop.link_a).body < 0
 

@@ -34,11 +34,6 @@ class Expression:
     codomain: Space | None
     __array_ufunc__ = None  # a NumPy array on the left is an error, not an array of expressions
 
-    #: The equal expression that costs least; ``simplify.py``, which is written in expressions, gives it.
-    _simplified: ClassVar[Callable[[Expression, Mechanism | None], Expression]]
-    #: The scalar operations that it takes on a mechanism; the compiler, which counts them, gives it.
-    _operations: ClassVar[Callable[[Expression, Mechanism], int]]
-
     def __matmul__(self, other: Expression) -> Expression:
         return product(self, other) if isinstance(other, Expression) else NotImplemented
 
@@ -79,7 +74,9 @@ class Expression:
 
         For a mechanism without mimic joints S is the identity and is left out, as ``compile`` does.
         """
-        return type(self)._simplified(self, mech)
+        from .simplify import simplified  # which is written in expressions
+
+        return simplified(self, mech)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
         """The same expression with open spaces filled in."""
@@ -324,7 +321,7 @@ class Sum(Expression):
 
 
 def _digits(number: float) -> str:
-    """As few digits as give the number back."""
+    """The number with the fewest digits that read back exactly."""
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 

@@ -102,7 +102,7 @@ class _Goal:
 
 def _step(mech: lw.Mechanism, q: np.ndarray, jacobian: np.ndarray, error: np.ndarray, size: float) -> np.ndarray:
     """(nv,): the damped step along what loops and limits allow."""
-    basis = lw.constraints.null_space(mech, q) if mech.loops else np.eye(mech.nv)
+    basis = lw.constraints.null_space(mech, q)
     damping = size * min(DAMPING, 0.1 * float(np.linalg.norm(error)) / size)  # none where the goal is reached
     for _ in range(mech.nv):
         along = jacobian @ basis
@@ -155,8 +155,6 @@ def within_limits(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
 
 def closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:
     """q with its loops closed, on the branch that it is on; None where that is too far away."""
-    if not mech.loops:
-        return q
     try:
         return lw.constraints.project(mech, q, np.zeros(mech.nv), largest=0.5)[0]
     except lw.constraints.AssemblyError:

@@ -73,8 +73,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
     pose, jacobian = lw.frame_pose(mech, q, link), lw.jacobian(mech, q, link, frame="world_aligned")
     arm = pose[:3, :3] @ point
     linear = jacobian[3:] + np.cross(jacobian[:3], arm, axis=0)
-    if mech.loops:
-        linear = linear @ lw.constraints.null_space(mech, q)
+    linear = linear @ lw.constraints.null_space(mech, q)
     axes, sizes, _ = np.linalg.svd(linear if linear.shape[1] else np.zeros((3, 1)))
     half = np.zeros(3)
     half[: len(sizes)] = sizes
@@ -84,7 +83,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
 
 def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
-    if not mech.loops or mech.constraints.waits_for_time or len(q) < 3:
+    if mech.constraints.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
     rank = lw.constraints.generic_rank(mech, q[0])
     if not rank:

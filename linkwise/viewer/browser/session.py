@@ -56,9 +56,7 @@ class Session:
     @property
     def gap(self) -> float:
         """By how much loops are open, the largest error (m, rad)."""
-        return (
-            float(np.abs(lw.constraints.position_error(self.mech, self.q)).max(initial=0.0)) if self.mech.loops else 0.0
-        )
+        return float(np.abs(lw.constraints.position_error(self.mech, self.q)).max(initial=0.0))
 
     @property
     def places(self) -> Mapping[str, np.ndarray]:
@@ -136,13 +134,11 @@ class Session:
     @property
     def conditioning(self) -> float:
         """Of the loops, relative to what it usually is: zero in a singular position; 1 without loops."""
-        if not self.mech.loops:
-            return 1.0
         if self._usual is None:
             self._rank = lw.constraints.generic_rank(self.mech, self.q)
             self._usual = lw.constraints.usual_conditioning(self.mech, self.q) or 1.0
         return float(lw.constraints.conditioning(self.mech, self.q, self._rank)) / self._usual if self._rank else 1.0
 
     def _look_around(self) -> None:
-        if self.mech.loops and self.conditioning < NEAR_SINGULAR:
+        if self.conditioning < NEAR_SINGULAR:
             self.status += ("; " if self.status else "") + "singular position: loops do not say how it goes on"

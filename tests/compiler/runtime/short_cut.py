@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
 from linkwise.compiler.ir.program import Array
+from linkwise.compiler.runtime import cpu
 from linkwise.compiler.runtime.single_call import layout_is_known, single_call
 from linkwise.compiler.trace import trace
 from linkwise.mechanics import scalar
@@ -26,7 +26,7 @@ class Loop:
 
     def __init__(self, program, dtype="float64"):
         self.program, self.dtype = program, dtype
-        self.code, self.ufunc = pipeline._machine_code(program, dtype)  # what other tests compiled is on disk
+        self.code, self.ufunc = cpu.code_and_ufunc(program, dtype)  # what other tests compiled is on disk
 
     def before(self, general):
         return single_call(self.code, self.program.inputs, self.program.outputs, self.dtype, general)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
+from linkwise.compiler import known_targets
 from linkwise.compiler.targets import cuda_angles, cuda_spills
 from linkwise.mechanics.algorithms.integration import METHODS, Tableau
 from tests.compiler.targets import cuda_on_host
@@ -19,8 +19,8 @@ from tests.compiler.targets import cuda_on_host
 @pytest.fixture
 def cupy_on_host(monkeypatch, tmp_path):
     """Where all code is long."""
-    short = replace(pipeline._RUNNING["cuda"], most_operations=0)
-    monkeypatch.setitem(pipeline._RUNNING, "cuda", short)
+    short = replace(known_targets._RUNNING["cuda"], most_operations=0)
+    monkeypatch.setitem(known_targets._RUNNING, "cuda", short)
     return cuda_on_host.install(monkeypatch, tmp_path)
 
 

@@ -11,8 +11,8 @@ from linkwise.compiler.ir import ops
 from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.ir.spec import IllegalProgram, check
+from linkwise.compiler.known_targets import load
 from linkwise.compiler.passes.scan import scan
-from linkwise.compiler.pipeline import load
 from linkwise.compiler.runtime import cache, gufunc, llvm_loader
 from linkwise.compiler.targets import llvm_loop, llvm_simd, llvm_straight, numpy_reference
 from tests.compiler.targets.sample_programs import random_program

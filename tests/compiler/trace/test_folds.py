@@ -7,8 +7,8 @@ import pytest
 
 from linkwise.compiler.ir.program import Array
 from linkwise.compiler.ir.spec import check
+from linkwise.compiler.known_targets import load
 from linkwise.compiler.passes.unroll import unroll
-from linkwise.compiler.pipeline import load
 from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.trace import trace
 from linkwise.mechanics import scalar

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
 from linkwise.compiler.ir.program import CELL, NUMBER, Array, Program
 from linkwise.compiler.ir.spec import check
 from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.rolling import choice
+from linkwise.compiler.runtime import cpu
 from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_reference
 from linkwise.compiler.targets.protocol import Options
@@ -201,7 +201,7 @@ def test_machine_code_of_code_between_loops(long, assembly, dtype, always_loops,
     """As bodies of loops, as parts of straight-line code, and as assembly where the machine has AVX-512."""
     monkeypatch.setattr(llvm_scratch, "LONG_BODY", long)
     monkeypatch.setattr(llvm_straight, "NODES_FOR_LLVM", assembly)
-    monkeypatch.setattr(pipeline, "program_key", lambda *_: None)  # not from the cache
+    monkeypatch.setattr(cpu, "program_key", lambda *_: None)  # not from the cache
     mech = TREES["floating tree"]()
     looped, reference = (lw.compile(NAMES[0], mech, dtype, target) for target in ("cpu", "numpy"))
     arrays = [x.astype(dtype) for x in states(mech, looped, (19,))]

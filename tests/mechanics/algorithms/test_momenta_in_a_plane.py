@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler.pipeline import optimize, trace_with_plan
+from linkwise.compiler.passes import optimize
+from linkwise.compiler.pipeline import trace_with_plan
 from linkwise.dynamics.momenta import cheapest_form
 from linkwise.mechanics.algorithms.momenta import FIXED_AXES, FORMS, IN_A_PLANE, PAIRS
 from linkwise.mechanics.recursions.fixed_axes import rotates_in_a_plane

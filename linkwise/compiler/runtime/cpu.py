@@ -1,0 +1,87 @@
+"""Programs on the CPU: machine code as functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Program
+from ..passes import optimize
+from ..targets import llvm_looped, llvm_simd
+from . import interpreter, llvm_loader
+from .cache import program_key
+from .explanations import explaining
+from .gufunc import make_gufunc
+from .llvm_loader import MachineCode
+from .single_call import single_call
+from .threads import call_threaded, states_per_task, threaded
+
+LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
+RELIABILITY = "reliability"  # the result that says how far the others can be relied on
+
+
+def load(program: Program, dtype: str) -> Callable[..., Any]:
+    """A function of arrays; of a program over time, one that writes to ``out``.  Code that is on disk already is
+    neither optimized nor emitted."""
+    if _no_ufunc(program):
+        return interpreter.load(program, dtype)
+    code, ufunc = code_and_ufunc(program, dtype)
+    if program.carried:
+        return _over_time(ufunc, program)
+    operations = program.size
+    general = explaining(threaded(ufunc, operations), program, dtype)
+    if any(array.name == RELIABILITY for array in program.outputs):
+        general = _without_warnings(general)
+    if operations > LONG or program.loops:
+        return general
+    return single_call(code, program.inputs, program.outputs, dtype, general, operations)
+
+
+def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray | None, str]:
+    """The compiled loop, the tables that it reads, and its key."""
+    options = llvm_loader.host_options(dtype)
+    options = replace(options, lanes=options.lanes * program.registers)
+    key = program_key(program, options)
+    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
+    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
+
+
+def code_and_ufunc(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
+    """The compiled loop, and the ufunc that runs it."""
+    code, tables, _ = machine_code(program, dtype)
+    return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
+
+
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that NumPy does not warn of: where it divides by zero, its results tell."""
+
+    def call(*arrays: Any, out: Any = None) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arrays, out=out)
+
+    return call
+
+
+def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
+    """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
+    timed, axis = program.timed_input
+    first = program.outputs[0]
+
+    def run(*arrays: Any, out: Any) -> None:
+        records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
+        operations = program.size * records * repeats
+        numbers = first.size * (records if first.axes else 1)  # of a state in the first result
+        if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
+            ufunc(*arrays, out=out)
+        else:
+            call_threaded(ufunc, arrays, out, operations)
+
+    return run
+
+
+def _no_ufunc(program: Program) -> bool:
+    """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
+    return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))

@@ -1,0 +1,110 @@
+"""What is wrong with the arrays of a call, in the user's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Program
+from .arrays import UnreadableArrayError, plain
+
+STATE = ("q", "v")  # inputs that ``check_state`` looks at
+
+
+class KernelError(ValueError):
+    """Arrays that do not fit a kernel; the message names the array and what was expected."""
+
+
+def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
+    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
+
+    count, masked = len(program.inputs), np.ma.MaskedArray
+
+    def call(*arrays: Any, out: Any = None) -> Any:
+        try:
+            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
+                raise TypeError
+            for array in arrays:
+                if type(array) is masked:  # NumPy would compute with what is masked
+                    raise TypeError
+            return function(*arrays) if out is None else function(*arrays, out=out)
+        except (TypeError, ValueError) as error:
+            raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
+
+    call.__name__ = call.__qualname__ = program.name  # what Python says of unknown keywords
+    return call
+
+
+def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
+    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+    name, expected = program.name, program.inputs
+    if len(arrays) != len(expected):
+        names = ", ".join(f"{a.name} {a.shape}" for a in expected)
+        return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
+    if isinstance(error, UnreadableArrayError):
+        return KernelError(f"{name}: {expected[error.place].name} {error}")
+    batches = []
+    for array, given in zip(expected, arrays, strict=True):
+        core = ", ".join(map(str, array.shape))
+        if given is None:
+            return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
+        if isinstance(given, Mapping):
+            maker = {"wrenches": "wrenches_at(mech, wrenches, q)"}.get(array.name, f"configuration(mech, {array.name})")
+            advice = f": lw.{maker} makes one" * (array.name in ("q", "q0", "q1", "wrenches"))
+            return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
+        try:
+            values = _outline(given)
+        except UnreadableArrayError as unread:
+            return KernelError(f"{name}: {array.name} {unread}")
+        except ValueError as ragged:
+            return KernelError(f"{name}: {array.name} is no array: {ragged}")
+        if not np.can_cast(values.dtype, dtype, casting="safe" if dtype.itemsize == 8 else "same_kind"):
+            return KernelError(
+                f"{name}: {array.name} has dtype {values.dtype}, but real numbers that {dtype} can hold are needed"
+            )
+        if dtype == np.float32 and not np.can_cast(values.dtype, dtype, casting="safe"):
+            return KernelError(
+                f"{name} is compiled for float32, but {array.name} has dtype {values.dtype}: "
+                "convert it with np.asarray(x, np.float32), or compile with dtype='float64'"
+            )
+        lead = values.ndim - len(array.shape)
+        if lead < 0 or values.shape[lead:] != array.shape:
+            advice = "; linkwise.motion.check_state(mech, q, v) says what it may be" if array.name in STATE else ""
+            return KernelError(f"{name}: {array.name} has shape {values.shape}, expected (..., {core}){advice}")
+        batches.append(values.shape[:lead])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
+        return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
+    given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
+    for array, given in zip(program.outputs, given_outputs, strict=False):
+        fault = _output_fault(given, batch + array.shape, dtype)
+        if fault:
+            return KernelError(
+                f"{name}: out {fault}; a writable array of shape {batch + array.shape} and dtype {dtype} is needed"
+            )
+    return error
+
+
+def _outline(given: Any) -> np.ndarray:
+    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
+    device = getattr(given, "__cuda_array_interface__", None)
+    if device is None:
+        return np.asarray(plain(given))
+    return np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
+
+
+def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
+    """What keeps a result from being written to ``given``."""
+    on_device = hasattr(given, "__cuda_array_interface__")
+    if not isinstance(given, np.ndarray) and not on_device:
+        return f"is no array but a {type(given).__name__}"
+    if not on_device and not given.flags.writeable:
+        return "is read-only"
+    given = _outline(given)
+    if given.shape != shape:
+        return f"has shape {given.shape}"
+    return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"
