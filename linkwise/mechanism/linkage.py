@@ -80,7 +80,7 @@ class Linkage:
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
         self.guides = [
             *self._pins(),
-            *(guide for link, several in slides.items() for guide in self._slides(link, guides_of)),
+            *(guide for link, several in slides.items() for guide in self._slides(link, several)),
             *(self._slot(point, *slot) for point, slot in slots.items()),
         ]
         unused = [name for name in self.points if not any(name in ends for ends in self.links.values())]
