@@ -24,18 +24,18 @@ def check_call(function: casadi.Function, arguments: Sequence[Any], named: Mappi
         raise TypeError(f"{function.name()} takes its inputs in order or by name, not both: {_listed(function)}")
     if len(arguments) > len(names) or (arguments and len(arguments) < len(names)):
         raise TypeError(f"{function.name()} takes {len(names)} inputs, {_listed(function)}; got {len(arguments)}")
-    for name, given in named.items():
+    for name, argument in named.items():
         if name not in names:
             close = get_close_matches(name, names, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise TypeError(f"{function.name()} has no input {name!r}{hint}: {_listed(function)}")
-        _check_shape(function, names.index(name), given)
-    for k, given in enumerate(arguments):
-        _check_shape(function, k, given)
+        _check_shape(function, names.index(name), argument)
+    for k, argument in enumerate(arguments):
+        _check_shape(function, k, argument)
 
 
-def _check_shape(function: casadi.Function, k: int, given: Any) -> None:
-    shape, wanted = _shape(given), function.size_in(k)
+def _check_shape(function: casadi.Function, k: int, argument: Any) -> None:
+    shape, wanted = _shape(argument), function.size_in(k)
     if shape is None or _fits(shape, wanted):
         return
     rows, columns = wanted
@@ -59,12 +59,12 @@ def _fits(shape: tuple[int, int], wanted: tuple[int, int]) -> bool:
     return shape[0] == rows and columns > 0 and shape[1] % columns == 0
 
 
-def _shape(given: Any) -> tuple[int, int] | None:
-    """Of what is given, as a matrix; None where CasADi knows better."""
-    shape = getattr(given, "shape", None)
+def _shape(argument: Any) -> tuple[int, int] | None:
+    """Shape of an argument as a matrix; None where CasADi determines it."""
+    shape = getattr(argument, "shape", None)
     if shape is None:
         try:
-            shape = np.shape(given)
+            shape = np.shape(argument)
         except ValueError:  # ragged
             return None
     if len(shape) > 2:

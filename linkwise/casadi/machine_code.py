@@ -1,6 +1,6 @@
 """Kernels as functions of CasADi that call machine code, whose derivatives are kernels as well.
 
-A function is told by where its results come from: which inputs the kernel takes, and for each stored element of each
+A function is defined by where its results come from: which inputs the kernel takes, and for each stored element of each
 output its place among the kernel's results.  That of a derivative follows from it, so that one class serves all orders.
 """
 
@@ -23,8 +23,8 @@ from .matrices import identifier, matrix_shape, pattern, positions
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One input: ``core`` is the shape for one state, and ``taken`` the place among the kernel's inputs; None where
-    derivatives are told results that they do not need."""
+    """One input: ``core`` is the shape for one state, and ``taken`` the place among the kernel's inputs; None for
+    results that CasADi passes to derivatives and that they do not need."""
 
     rows: int
     columns: int
@@ -128,12 +128,12 @@ class _MachineCode(casadi.Callback):
     def has_eval_buffer(self) -> bool:
         return True
 
-    def eval_buffer(self, given: Sequence[Any], results: Sequence[Any]) -> int:
-        arrays = [self._array(x, given[k]) for k, x in enumerate(self._inputs) if x.taken is not None]
-        found = np.ravel(self._kernel(*arrays))
+    def eval_buffer(self, buffers: Sequence[Any], results: Sequence[Any]) -> int:
+        arrays = [self._array(x, buffers[k]) for k, x in enumerate(self._inputs) if x.taken is not None]
+        values = np.ravel(self._kernel(*arrays))
         for output, buffer in zip(self._outputs, results, strict=True):
             if len(output.sources) and buffer is not None:
-                np.frombuffer(buffer)[:] = found[output.sources]
+                np.frombuffer(buffer)[:] = values[output.sources]
         return 0
 
     def _array(self, x: Input, buffer: Any) -> np.ndarray:
@@ -188,7 +188,7 @@ class _MachineCode(casadi.Callback):
 
     @property
     def _known(self) -> list[Input]:
-        """The results, which derivatives are told."""
+        """The results, as further inputs of derivatives."""
         return [Input(output.rows, output.columns) for output in self._outputs]
 
     def _block(self, output: Output, x: Input) -> Output:

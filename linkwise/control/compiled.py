@@ -41,7 +41,7 @@ class ControlLaw(ForceLaw):
 
     @abstractmethod
     def __str__(self) -> str:
-        """What it is, with its gains, in a few words."""
+        """Name and gains of the law."""
 
     @abstractmethod
     def torques(
@@ -57,14 +57,14 @@ class ControlLaw(ForceLaw):
         return None
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        given = at.tree, at.q, at.v, ctrl
-        tau, damping, mech = self.torques(*given), self.damping(*given), at.tree.mechanism
+        state = at.tree, at.q, at.v, ctrl
+        tau, damping, mech = self.torques(*state), self.damping(*state), at.tree.mechanism
         for body in mech.bodies:
             if not body.mimic:
-                own = mech.v_index(body.joint)
-                at.push_joint(body.joint, tau[own])
+                rates = mech.v_index(body.joint)
+                at.push_joint(body.joint, tau[rates])
                 if damping is not None:
-                    at.resist_joint(body.joint, damping[own])
+                    at.resist_joint(body.joint, damping[rates])
         return ()
 
 
@@ -76,7 +76,7 @@ class SaturatedLaw(ControlLaw):
     limit: Numbers = ()
 
     def __str__(self) -> str:
-        return f"{self.law}{up_to(self.limit)}"
+        return f"{self.law}{format_limit(self.limit)}"
 
     def torques(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
@@ -90,11 +90,11 @@ class SaturatedLaw(ControlLaw):
     ) -> list[Scalar] | None:
         """None at a bound."""
         assert self.law is not None
-        own = self.law.damping(tree, q, v, reference)
-        if own is None:
+        unbounded = self.law.damping(tree, q, v, reference)
+        if unbounded is None:
             return None
         tau = self.law.torques(tree, q, v, reference)
-        return [within(d, x, bound) for d, x, bound in zip(own, tau, self.limit, strict=True)]
+        return [within(d, x, bound) for d, x, bound in zip(unbounded, tau, self.limit, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class LawOfItsModel(ControlLaw):
         return self.law.damping(build_tree(self.model), q, v, reference)
 
 
-def up_to(limit: Any) -> str:
-    """Bounds of forces in words, none where there are none."""
+def format_limit(limit: Any) -> str:
+    """Human-readable force limit; empty string if unlimited."""
     return f", forces up to {in_brief(limit)}" if np.isfinite(limit).any() else ""
 
 
@@ -199,19 +199,19 @@ class CompiledControl:
 
 @dataclass(frozen=True)
 class _Torques:
-    """What compiles a law for a mechanism: code that its variants share, which differ in payloads and other numbers."""
+    """Compiles a law for a mechanism, into code that variants with other payloads and numbers share."""
 
     law: ControlLaw
 
     @property
     def frames(self) -> list[str]:
-        """What may be names of frames: variants that have them elsewhere share no code."""
-        laws, found = [self.law], list[str]()
+        """Names that may be frames: variants that have them elsewhere share no code."""
+        laws, names = [self.law], list[str]()
         for law in laws:
-            own = [getattr(law, field.name) for field in fields(law)]
-            laws += [x for x in own if isinstance(x, ControlLaw)]
-            found += [x for x in own if isinstance(x, str)]
-        return found
+            values = [getattr(law, field.name) for field in fields(law)]
+            laws += [x for x in values if isinstance(x, ControlLaw)]
+            names += [x for x in values if isinstance(x, str)]
+        return names
 
     def __call__(self, mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
         inputs, sizes = ("q", "v", "reference") if self.law.n_ctrl else ("q", "v"), {"reference": (self.law.n_ctrl,)}
@@ -226,39 +226,39 @@ class _Torques:
 # -- what callers give --------------------------------------------------------------------------------------
 
 
-def gains(mech: Mechanism, name: str, given: Any) -> Numbers:
+def gains(mech: Mechanism, name: str, value: Any) -> Numbers:
     """nv numbers that are not negative: one for all, one each, or by joint, zero for the others."""
-    values = rates_by_joint(mech, name, given, 0.0) if isinstance(given, Mapping) else real_numbers(name, given)
+    values = rates_by_joint(mech, name, value, 0.0) if isinstance(value, Mapping) else real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
         raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {given!r}"
+            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
         )
     return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
 
 
-def bounds(mech: Mechanism, name: str, given: Any) -> Numbers:
+def bounds(mech: Mechanism, name: str, value: Any) -> Numbers:
     """nv positive numbers, infinite where there is no bound."""
-    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, Mapping) else real_numbers(name, given)
+    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
+        raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
     return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
 
 
-def joint_reference(mech: Mechanism, given: Any) -> Reference:
+def joint_reference(mech: Mechanism, reference: Any) -> Reference:
     """From t to [q, v, a] (nq + 2 nv,): of a motion (``lw.trajectories``, or one that was simulated), a function of t
     that gives q, (q, v) or (q, v, a), or a configuration, (nq,) or {joint: ...}."""
-    if not callable(given):
-        q = configuration_by_joint(mech, "reference", given) if isinstance(given, Mapping) else given
+    if not callable(reference):
+        q = configuration_by_joint(mech, "reference", reference) if isinstance(reference, Mapping) else reference
         return Constant(_joint_numbers(mech, q))
-    return partial(_asked, mech, given)  # which can be pickled where the function can
+    return partial(_asked, mech, reference)  # which can be pickled where the function can
 
 
-def _asked(mech: Mechanism, given: Callable[[float], Any], t: float) -> np.ndarray:
-    return _joint_numbers(mech, given(t))
+def _asked(mech: Mechanism, function: Callable[[float], Any], t: float) -> np.ndarray:
+    return _joint_numbers(mech, function(t))
 
 
-def _joint_numbers(mech: Mechanism, given: Any) -> np.ndarray:
-    q, *rates = given if isinstance(given, tuple) else (given,)
+def _joint_numbers(mech: Mechanism, value: Any) -> np.ndarray:
+    q, *rates = value if isinstance(value, tuple) else (value,)
     parts = [with_unit_quaternions(mech, "reference", real_numbers("reference", q))]
     parts += [real_numbers("reference", x) for x in rates] + [np.zeros(mech.nv)] * (2 - len(rates))
     if [x.shape for x in parts] != [(mech.nq,), (mech.nv,), (mech.nv,)] or not all(np.isfinite(x).all() for x in parts):

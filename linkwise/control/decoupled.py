@@ -40,9 +40,9 @@ from .compiled import (
     Numbers,
     bounds,
     clipped,
+    format_limit,
     gains,
     joint_reference,
-    up_to,
 )
 
 
@@ -57,7 +57,7 @@ class DecoupledTrackingLaw(ControlLaw):
     def __str__(self) -> str:
         return (
             f"decoupled tracking, rate gain {in_brief(self.rate_gain)}, position gain {in_brief(self.position_gain)}"
-            f"{up_to(self.limit)}"
+            f"{format_limit(self.limit)}"
         )
 
     def torques(

@@ -20,7 +20,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import LimitWarning, Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, up_to
+from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, format_limit
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class JointFeedback(CompiledControl):
     def of(
         cls, mech: Mechanism, target: np.ndarray, kp: np.ndarray, kd: np.ndarray, gravity: bool, actuated: np.ndarray
     ) -> JointFeedback:
-        """With these numbers, which have been checked."""
+        """The law with these numbers, which have been checked."""
         law = JointFeedbackLaw(mech.nq + 2 * mech.nv, gravity, tuple(actuated.tolist()))
         reference = Constant(np.concatenate([target, kp, kd]))
         return cls(mech, law, reference, target, kp, kd, gravity, actuated)
@@ -173,7 +173,7 @@ class Saturated:
     limit: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<{self.control!r}{up_to(self.limit)}>"
+        return f"<{self.control!r}{format_limit(self.limit)}>"
 
     def __call__(self, t: float, q: Any, v: Any) -> np.ndarray:
         return np.clip(real_numbers("what control returns", self.control(t, q, v)), -self.limit, self.limit)
@@ -213,15 +213,15 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
 # -- numbers by joint -----------------------------------------------------------------------------------
 
 
-def _per_coordinate(mech: Mechanism, name: str, given: Any, otherwise: float) -> Float64Array:
+def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
     """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
-    if isinstance(given, Mapping):
-        values = rates_by_joint(mech, name, given, otherwise)
+    if isinstance(value, Mapping):
+        values = rates_by_joint(mech, name, value, otherwise)
     else:
-        values = real_numbers(name, given)
+        values = real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
         raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {given!r}"
+            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
         )
     return np.broadcast_to(values, (mech.nv,))
 

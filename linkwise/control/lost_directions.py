@@ -23,8 +23,8 @@ ORDER = 3  # of the damping: directions that are not lost feel its third power a
 
 @dataclass(frozen=True)
 class Lost:
-    """What a frame cannot do, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but near
-    singular positions; there ``damping`` is how much J J* was damped, by its trace."""
+    """Directions that a frame has lost, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but
+    near singular positions; there ``damping`` is how much J J* was damped, by its trace."""
 
     share: Matrix
     damping: Scalar
@@ -38,7 +38,7 @@ class Lost:
         regularization): 1 - P = (d (J J* + d)^-1)^3.  So P changes smoothly; it is zero along directions that are lost
         altogether, and the identity to about (d / J J*)^3 along those where J J* is large beside d.
         """
-        gram = [[dot(one, other) for other in jacobian] for one in jacobian]
+        gram = [[dot(row, other) for other in jacobian] for row in jacobian]
         floor = _trace(gram) * SINGULAR
         least = 1.0 / _trace_of_inverse(Factor.of(_raised(gram, POSITIVE * floor)))  # not above the least eigenvalue
         missing = select(least < floor, 1.0 - least / floor, 0.0)
@@ -51,7 +51,7 @@ class Lost:
 
     def left_of(self, x: Sequence[Scalar]) -> list[Scalar]:
         """P x."""
-        return [one - dot(row, x) for one, row in zip(x, self.share, strict=True)]
+        return [component - dot(row, x) for component, row in zip(x, self.share, strict=True)]
 
     def factor(self, mobility: Matrix) -> Factor:
         """Of a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.

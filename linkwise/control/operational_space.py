@@ -68,9 +68,11 @@ class OperationalSpaceLaw(ControlLaw):
         error = self._error(tree, q, reference)
         rates, accelerations = np.array_split(np.array(reference[len(reference) - 2 * len(rows) :], dtype=object), 2)
         way = difference(tree, q, list(self.posture))
-        own = [kp * e - kd * x for kp, e, kd, x in zip(self.posture_kp, way, self.posture_kd, v, strict=True)]
+        posture_acceleration = [
+            kp * e - kd * x for kp, e, kd, x in zip(self.posture_kp, way, self.posture_kd, v, strict=True)
+        ]
         wanted = [
-            a + kd * (rate - dot(row, v)) + kp * e - bias - dot(row, own)
+            a + kd * (rate - dot(row, v)) + kp * e - bias - dot(row, posture_acceleration)
             for a, kd, rate, row, kp, e, bias in zip(
                 accelerations, self.kd, rates, rows, self.kp, error, drift, strict=True
             )
@@ -86,7 +88,7 @@ class OperationalSpaceLaw(ControlLaw):
         moved = [mass.solve(row) for row in left]
         mobility = lost.factor([[dot(row, other) for other in moved] for row in left])
         force = mobility.solve(lost.left_of([wanted[k] / u for k, u in zip(felt, units, strict=True)]))
-        tau = inverse_dynamics(tree, q, v, own)
+        tau = inverse_dynamics(tree, q, v, posture_acceleration)
         return [x + dot(column, force) for x, column in zip(tau, columns, strict=True)]
 
     def _error(self, tree: Tree, q: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
@@ -130,7 +132,7 @@ def operational_space_control(
     if mech.frame(frame).body < 0:
         raise MechanismError(f"frame {frame!r} is fixed to the ground: no joint moves it")
     if callable(target) and isinstance(getattr(target, "mechanism", None), Mechanism):
-        target = partial(_of_frame, frame, target)
+        target = partial(_frame_motion, frame, target)
     first = _numbers(frame, target(0.0) if callable(target) else target)
     size = first.size
     rotation = size == 24
@@ -143,8 +145,8 @@ def operational_space_control(
         frame,
         length_of_arm(mech, frame),
         rotation,
-        _by_axis("kp", kp, rotation),
-        _by_axis("kd", kd, rotation),
+        _gains_by_axis("kp", kp, rotation),
+        _gains_by_axis("kd", kd, rotation),
         tuple(with_unit_quaternions(mech, "posture", q).tolist()),
         gains(mech, "posture_kp", posture_kp),
         gains(mech, "posture_kd", posture_kd),
@@ -153,38 +155,38 @@ def operational_space_control(
     return CompiledControl(mech, law, partial(_asked, frame, target, size) if callable(target) else Constant(first))
 
 
-def _of_frame(frame: str, motion: Any, t: float) -> tuple[Float64Array, ...]:
+def _frame_motion(frame: str, motion: Any, t: float) -> tuple[Float64Array, ...]:
     """Pose, velocity and acceleration of a frame while its mechanism makes a motion."""
     mech, (q, v, a) = motion.mechanism, motion(t)
     velocity = frame_velocity(mech, q, v, frame, frame="world_aligned")
     return frame_pose(mech, q, frame), velocity, frame_acceleration(mech, q, v, a, frame, "world_aligned", True)
 
 
-def _by_axis(name: str, given: Any, rotation: bool) -> Numbers:
+def _gains_by_axis(name: str, value: Any, rotation: bool) -> Numbers:
     """A gain for each of the rows [omega; v]."""
-    count, values = 6 if rotation else 3, real_numbers(name, given)
+    count, values = 6 if rotation else 3, real_numbers(name, value)
     if values.shape not in ((), (count,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
         axes = "rotations about and positions along x, y, z" if rotation else "positions along x, y, z"
-        raise ValueError(f"{name} must be a number or {count} of them ({axes}), not negative, got {given!r}")
+        raise ValueError(f"{name} must be a number or {count} of them ({axes}), not negative, got {value!r}")
     return tuple(np.broadcast_to(values, (count,)).tolist())
 
 
-def _asked(frame: str, given: Callable[[float], Any], size: int, t: float) -> np.ndarray:
-    numbers = _numbers(frame, given(t))
+def _asked(frame: str, function: Callable[[float], Any], size: int, t: float) -> np.ndarray:
+    numbers = _numbers(frame, function(t))
     if numbers.size != size:
         raise MechanismError(f"the target of {frame!r} is a pose at some times and a position at others")
     return numbers
 
 
-def _numbers(frame: str, given: Any) -> Float64Array:
+def _numbers(frame: str, value: Any) -> Float64Array:
     """Position, rotation, velocity and acceleration, one after the other."""
-    if not hasattr(given, "__len__"):  # as arrays and tuples have
+    if not hasattr(value, "__len__"):  # as arrays and tuples have
         raise TypeError(
             f"the target of {frame!r} must be a pose (4, 4), a position (3,) or a function of t that gives one, not "
-            f"{given!r}; targets with weights and directions, lw.kinematics.FrameTarget, are for lw.inverse_kinematics"
+            f"{value!r}; targets with weights and directions, lw.kinematics.FrameTarget, are for lw.inverse_kinematics"
         )
-    with_rates = isinstance(given, tuple) and not is_pair(given) and len(given) > 0 and np.ndim(given[-1]) > 0
-    where, *rates = given if with_rates else (given,)
+    with_rates = isinstance(value, tuple) and not is_pair(value) and len(value) > 0 and np.ndim(value[-1]) > 0
+    where, *rates = value if with_rates else (value,)
     what, place = f"the target of {frame!r}", _place(frame, where, rates)
     count = 6 if len(place) == 2 else 3
     changes = [real_numbers(what, x) for x in rates] + [np.zeros(count)] * (2 - len(rates))

@@ -60,7 +60,7 @@ class Regulator(CompiledControl):
         return np.array(law.gain)
 
     def eigenvalues(self) -> np.ndarray:
-        """Of the model under the controller: A - B gain."""
+        """Eigenvalues of the model under the controller: A - B gain."""
         return np.linalg.eigvals(self.model.A - self.model.B @ self.gain)
 
 
@@ -99,13 +99,14 @@ def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[st
     _refuse_unreachable(model, names, kept)
     gain, cost = np.zeros(model.B.T.shape), np.zeros(model.A.shape)
     # The equation of Riccati in the model's own units: numbers of all sizes would hide each other.
-    own = model.dimensionless()
-    states, inputs = own.states[kept], own.inputs
+    scaled_model = model.dimensionless()
+    states, inputs = scaled_model.states[kept], scaled_model.inputs
     scaled = [weight * np.multiply.outer(units, units) for weight, units in zip(weights, (states, inputs), strict=True)]
     size = np.abs(scaled[0]).max(initial=0.0) or 1.0
     try:
-        found = size * solve_continuous_are(own.A[np.ix_(kept, kept)], own.B[kept], *(x / size for x in scaled))
-        cost[np.ix_(kept, kept)] = found / (np.multiply.outer(states, states) * own.rate)
+        a, b = scaled_model.A[np.ix_(kept, kept)], scaled_model.B[kept]
+        solution = size * solve_continuous_are(a, b, *(x / size for x in scaled))
+        cost[np.ix_(kept, kept)] = solution / (np.multiply.outer(states, states) * scaled_model.rate)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise MechanismError(f"the Riccati equation of the model has no solution for these weights: {error}") from None
     gain[:, kept] = np.linalg.solve(weights[1], model.B.T @ cost[:, kept])
@@ -116,21 +117,21 @@ def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
     """The gain of all joints: inputs are some of the joint forces, states are R times steps and velocities."""
     mech, p = model.mechanism, len(model.rows)
     names = list(mech.coordinates.names("v"))
-    whole = np.zeros((mech.nv, 2 * mech.nv))
+    gain_matrix = np.zeros((mech.nv, 2 * mech.nv))
     places = [names.index(name) for name in model.input_names]
     rate_rows = model.rows if model.rate_rows is None else model.rate_rows
-    whole[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ rate_rows])
+    gain_matrix[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ rate_rows])
     q, v, tau = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
-    return RegulatorLaw(0, q, v, tau, tuple(tuple(row) for row in whole.tolist()))
+    return RegulatorLaw(0, q, v, tau, tuple(tuple(row) for row in gain_matrix.tolist()))
 
 
-def _weights(name: str, given: Any, size: int, semidefinite: bool) -> np.ndarray:
-    values = real_numbers(name, given)
+def _weights(name: str, value: Any, size: int, semidefinite: bool) -> np.ndarray:
+    values = real_numbers(name, value)
     if values.shape in ((), (size,)):
         values = np.diag(np.broadcast_to(values, (size,)))
     if values.shape != (size, size) or not np.allclose(values, values.T, atol=1e-8 * np.abs(values).max(initial=0.0)):
         raise ValueError(
-            f"{name} must be a number, {size} of them or a symmetric matrix ({size}, {size}), got {given!r}"
+            f"{name} must be a number, {size} of them or a symmetric matrix ({size}, {size}), got {value!r}"
         )
     least = np.linalg.eigvalsh(values).min()
     if least < 0.0 or (least == 0.0 and not semidefinite):
@@ -162,19 +163,19 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
     for value in np.linalg.eigvals(a):
         if value.real < 0.0:
             continue
-        whole = np.hstack([a - value * np.eye(len(a)), b]).astype(complex)
-        directions, singular, _ = np.linalg.svd(whole)
+        pencil = np.hstack([a - value * np.eye(len(a)), b]).astype(complex)
+        directions, singular, _ = np.linalg.svd(pencil)
         still = directions[:, singular < SINGULAR * singular[0]]
         if still.size:
             states = [name for name, row in zip(names, np.abs(still), strict=True) if row.max() > SMALL]
             raise MechanismError(
                 f"the inputs {', '.join(map(repr, model.input_names))} do not reach a motion of the model that does "
                 f"not decay (eigenvalue {value * rate:.3g}), of {', '.join(map(repr, states))}: "
-                + _advice(model.mechanism, _without_effect(names, a, still))
+                + _advice(model.mechanism, _unreachable_states(names, a, still))
             )
 
 
-def _without_effect(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
+def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
     """States on which no other depends, as many as there are motions that inputs do not reach, without which there are
     none of these; empty if there are no such states."""
     from scipy.linalg import qr

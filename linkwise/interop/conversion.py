@@ -84,18 +84,18 @@ class Pairing:
 
     def q_forth(self, q: np.ndarray) -> np.ndarray:
         """Configurations to theirs."""
-        found = np.broadcast_to(self.q_start, (*q.shape[:-1], len(self.q_start))).astype(q.dtype)
+        q_there = np.broadcast_to(self.q_start, (*q.shape[:-1], len(self.q_start))).astype(q.dtype)
         for tie in self.ties:
-            found[..., tie.q_there] = tie.chart.q_there(tie.place.positions(q))
-        return found
+            q_there[..., tie.q_there] = tie.chart.q_there(tie.place.positions(q))
+        return q_there
 
     def q_back(self, q: np.ndarray) -> np.ndarray:
         """Configurations to ours."""
-        found = np.empty((*q.shape[:-1], self.mech.nq), dtype=q.dtype)
+        q_here = np.empty((*q.shape[:-1], self.mech.nq), dtype=q.dtype)
         for tie in self.ties:
             if not tie.mimics:
-                found[..., tie.place.q_index] = tie.chart.q_here(q[..., tie.q_there])
-        return found
+                q_here[..., tie.place.q_index] = tie.chart.q_here(q[..., tie.q_there])
+        return q_here
 
     def astray(self, q: np.ndarray) -> list[str]:
         """Joints that mimic others here, and are elsewhere in their configurations."""
@@ -105,30 +105,30 @@ class Pairing:
     def drifting(self, rates: np.ndarray) -> list[str]:
         """Joints that mimic others here, and have other velocities or accelerations there."""
         expected = np.zeros(rates.shape)
-        own, following = self._own, self._following
-        of_own = dict(zip(own.here, own.there, strict=True))
+        independent, following = self._own, self._following
+        of_own = dict(zip(independent.here, independent.there, strict=True))
         for here, there, ratio in zip(*following, strict=True):
             expected[..., there] = ratio * rates[..., of_own[here]]
         return [tie.joint for tie in self.ties if tie.mimics and _apart(rates, expected, tie.v_there)]
 
     def forth(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
         """T x of velocities, L* x of forces, at our q."""
-        found = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.nv_there), dtype=x.dtype)
+        there = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.nv_there), dtype=x.dtype)
         for same in (self._own, self._following) if what == VELOCITY else (self._own,):
-            found[..., same.there] = np.array(same.ratio, dtype=x.dtype) * x[..., same.here]
+            there[..., same.there] = np.array(same.ratio, dtype=x.dtype) * x[..., same.here]
         for tie in self._turned:
-            found[..., tie.v_there] = tie.chart.forth(q[..., tie.place.q_index], x[..., tie.place.v_index])
-        return found
+            there[..., tie.v_there] = tie.chart.forth(q[..., tie.place.q_index], x[..., tie.place.v_index])
+        return there
 
     def back(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
         """L x of velocities, T* x of forces, at our q."""
-        found = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.mech.nv), dtype=x.dtype)
-        found[..., self._own.here] = x[..., self._own.there]
+        here_x = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.mech.nv), dtype=x.dtype)
+        here_x[..., self._own.here] = x[..., self._own.there]
         for here, there, ratio in zip(*self._following, strict=True) if what == FORCE else ():
-            found[..., here] += ratio * x[..., there]
+            here_x[..., here] += ratio * x[..., there]
         for tie in self._turned:
-            found[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
-        return found
+            here_x[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
+        return here_x
 
     def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
         """W(tangent) x, (..., nv): T changes by T W(tangent) per unit of motion along the tangent."""
@@ -164,9 +164,9 @@ def _named(third: str, derivatives: Any) -> list[tuple[str, Any]]:
     return [("d_q", d_q), ("d_v", d_v), (f"d_{third}", d_third)]
 
 
-def _apart(found: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool:
+def _apart(values: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool:
     near = expected[..., entries]
-    return bool((np.abs(found[..., entries] - near) > APART * (1.0 + np.abs(near))).any())
+    return bool((np.abs(values[..., entries] - near) > APART * (1.0 + np.abs(near))).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ class Conversion:
 
     @property
     def inverse(self) -> Conversion:
-        """The same in the other direction."""
+        """The conversion in the other direction."""
         return replace(self, forth=not self.forth)
 
     def q(self, q: Any) -> np.ndarray:
@@ -281,8 +281,8 @@ class Conversion:
     def jacobian(self, q: Any, jacobian: Any) -> np.ndarray:
         """(..., 6, nv): the Jacobian of a frame, in the same axes at the same point.  Rows are [angular; linear] here
         and [linear; angular] there: ``getFrameJacobian`` of Pinocchio, ``jacp`` above ``jacr`` of MuJoCo."""
-        found = self._array("jacobian", jacobian, self._nv, rows=6)
-        return self._at(self._here(q)[..., None, :], found[..., LINEAR_FIRST, :], FORCE)
+        matrix = self._array("jacobian", jacobian, self._nv, rows=6)
+        return self._convert_vectors(self._here(q)[..., None, :], matrix[..., LINEAR_FIRST, :], FORCE)
 
     def spatial(self, vector: Any) -> np.ndarray:
         """(..., 6): spatial motions and forces: [angular; linear] here, [linear; angular] there."""
@@ -314,17 +314,17 @@ class Conversion:
 
     def _vectors(self, q: Any, x: np.ndarray, what: str) -> np.ndarray:
         """Vectors along the last axis, at a configuration of the side that is converted."""
-        return self._at(self._here(q), x, what)
+        return self._convert_vectors(self._here(q), x, what)
 
-    def _at(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def _convert_vectors(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
         """Vectors along the last axis, at our configuration."""
         return self.pairing.forth(q, x, what) if self.forth else self.pairing.back(q, x, what)
 
     def _map(self, q: np.ndarray, matrix: np.ndarray, takes: str, gives: str) -> np.ndarray:
         """A linear map at our configuration: rows change as what it gives, columns as the dual of what it takes."""
         q = q[..., None, :]
-        rows_changed = np.swapaxes(self._at(q, np.swapaxes(matrix, -1, -2), gives), -1, -2)
-        return self._at(q, rows_changed, FORCE if takes == VELOCITY else VELOCITY)
+        rows_changed = np.swapaxes(self._convert_vectors(q, np.swapaxes(matrix, -1, -2), gives), -1, -2)
+        return self._convert_vectors(q, rows_changed, FORCE if takes == VELOCITY else VELOCITY)
 
     def _state_here(self, q: Any, v: Any, a: Any, tau: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Our q, v, a and tau."""

@@ -18,7 +18,7 @@ LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 
 class Same:
-    """The same numbers: hinges, slides, and all joints whose coordinates are rates."""
+    """Equal numbers on both sides: hinges, slides, and all joints whose coordinates are rates."""
 
     def q_there(self, q: np.ndarray) -> np.ndarray:
         """(..., nq there) of (..., nq here)."""
@@ -54,7 +54,7 @@ class Endless(Same):
 
 @dataclass(frozen=True)
 class Reordered(Same):
-    """The same numbers in another order: ``x_there = x[order]``."""
+    """Equal numbers in another order: ``x_there = x[order]``."""
 
     q_order: Any
     v_order: Any
@@ -173,5 +173,5 @@ def quaternion_of(rotation: np.ndarray) -> np.ndarray:
     """(4,) of unit length, w not negative."""
     from scipy.spatial.transform import Rotation
 
-    found = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]
-    return found if found[0] >= 0.0 else -found
+    quaternion = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]
+    return quaternion if quaternion[0] >= 0.0 else -quaternion

@@ -29,7 +29,11 @@ def to_mechanism(mech: lw.Mechanism, other: lw.Mechanism, others: Iterable[str] 
     def chart(body: Any, joint: Foreign) -> Same:
         if not body.kind.is_free or body.parent >= 0:
             return Same()
-        (twin,) = (one for one in other.bodies if not one.mimic and other.v_index(one.joint).start == joint.v[0])
+        (twin,) = (
+            twin_body
+            for twin_body in other.bodies
+            if not twin_body.mimic and other.v_index(twin_body.joint).start == joint.v[0]
+        )
         return Elsewhere(twin.rotation.T @ body.rotation, twin.rotation.T @ (body.position - twin.position))
 
     return Conversion(paired(mech, "linkwise", there, chart, np.array(other.initial), other.nv, others), forth=True)

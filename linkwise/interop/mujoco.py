@@ -52,7 +52,7 @@ def from_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> C
 
 
 def mujoco_model(mech: lw.Mechanism) -> Any:
-    """An ``mujoco.MjModel`` of the mechanism, by way of ``mjcf_text``; what of it MJCF cannot say is told."""
+    """An ``mujoco.MjModel`` of the mechanism, by way of ``mjcf_text``; a warning lists what MJCF cannot express."""
     import mujoco
 
     return mujoco.MjModel.from_xml_string(text_of(mech, ".xml", remarks=False))
@@ -69,7 +69,7 @@ def _chart(body: Any, joint: Foreign) -> Same:
 def _names(model: Any) -> list[str]:
     """The names that linkwise gives to the joints: their own, or those of their bodies."""
     taken = {model.joint(j).name for j in range(model.njnt)}
-    found = []
+    names = []
     for j in range(model.njnt):
         body = int(model.jnt_bodyid[j])
         name = model.joint(j).name.strip()
@@ -78,8 +78,8 @@ def _names(model: Any) -> list[str]:
             while name in taken:
                 name += "_"
             taken.add(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _held(mujoco: Any, model: Any) -> dict[int, float]:

@@ -59,17 +59,17 @@ def paired(
                 f"{', '.join(there) or 'none'}"
             )
         parts = [left.pop(name) for name in names]
-        whole = parts[0]
+        foreign = parts[0]
         if len(parts) > 1:
-            whole = Foreign([k for p in parts for k in p.q], [k for p in parts for k in p.v], False, "")
-        made = chart(body, whole)
-        fits = len(whole.q) == len(made.q_there(np.array(body.kind.neutral()))) and len(whole.v) == body.kind.nv
+            foreign = Foreign([k for p in parts for k in p.q], [k for p in parts for k in p.v], False, "")
+        made = chart(body, foreign)
+        fits = len(foreign.q) == len(made.q_there(np.array(body.kind.neutral()))) and len(foreign.v) == body.kind.nv
         if not fits:
             raise lw.MechanismError(
-                f"joint {body.joint!r} is {body.kind!r} here, and {whole.kind or 'another'} with {len(whole.q)} "
-                f"coordinates and {len(whole.v)} velocities in {library}: the two are not the same mechanism"
+                f"joint {body.joint!r} is {body.kind!r} here, and {foreign.kind or 'another'} with {len(foreign.q)} "
+                f"coordinates and {len(foreign.v)} velocities in {library}: the two are not the same mechanism"
             )
-        ties.append(Tie(made, place, whole.q, whole.v, body.mimic is not None, body.joint))
+        ties.append(Tie(made, place, foreign.q, foreign.v, body.mimic is not None, body.joint))
         for step in body.kind.steps:  # a screw may be a hinge and a slide there
             if step.name and (advance := left.pop(f"{body.joint}.{step.name}", None)):
                 q, v = (slice(at.start + step.coordinate, at.start + step.coordinate + 1) for at in place[1:3])

@@ -82,8 +82,8 @@ def pinocchio_model(mech: lw.Mechanism) -> Any:
     for of_joints in ("armature", "damping"):
         values = np.array(getattr(model, of_joints))
         for i, body in enumerate(mech.bodies):
-            joint, own = model.joints[ids[i]], getattr(body, of_joints)
-            values[joint.idx_v : joint.idx_v + joint.nv] = np.roll(own, 3) if joint.nv == 6 else own
+            joint, numbers = model.joints[ids[i]], getattr(body, of_joints)
+            values[joint.idx_v : joint.idx_v + joint.nv] = np.roll(numbers, 3) if joint.nv == 6 else numbers
         setattr(model, of_joints, values)
     return model
 
@@ -118,7 +118,7 @@ def _step(pin: Any, step: Any) -> Any:
 
 
 def _composite(pin: Any, *joints: Any) -> Any:
-    whole = pin.JointModelComposite()
+    composite = pin.JointModelComposite()
     for joint in joints:
-        whole.addJoint(joint, pin.SE3.Identity())
-    return whole
+        composite.addJoint(joint, pin.SE3.Identity())
+    return composite

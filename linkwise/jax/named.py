@@ -27,8 +27,8 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         call, arrays = plain, arguments
         if wrenches is not None or parameters or options or any(isinstance(x, str) for x in arguments):
             call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
-        found = _function(mech, call, precision_of(name, arrays))(*arrays)
-        return found if gives is None else gives(found)
+        results = _function(mech, call, precision_of(name, arrays))(*arrays)
+        return results if gives is None else gives(results)
 
     function.__name__ = name
     function.__doc__ = (

@@ -104,9 +104,9 @@ def rollout(
     return found if len(found) > 2 else (*found, jnp.zeros((*found[0].shape[:-1], 0), dtype))
 
 
-def _refuse_traced_names(given: Mapping[str, Any]) -> None:
+def _refuse_traced_names(arguments: Mapping[str, Any]) -> None:
     """Numbers by joint become arrays in NumPy, where nothing is differentiated."""
-    for name, x in given.items():
+    for name, x in arguments.items():
         if isinstance(x, Mapping) and any(isinstance(value, jax.core.Tracer) for value in x.values()):
             place = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
             raise TypeError(
@@ -164,12 +164,12 @@ def _inputs(
     return fixed, changing
 
 
-def _is_known(given: Any, x: Any) -> bool:
-    """Whether the numbers of what is given, array ``x`` of JAX, are at hand: where JAX traces they are not, and those
+def _is_known(value: Any, x: Any) -> bool:
+    """Whether the numbers of ``value``, array ``x`` of JAX, can be read: where JAX traces they cannot, and those
     on a GPU stay there."""
     if isinstance(x, jax.core.Tracer):
         return False
-    return not isinstance(given, jax.Array) or all(device.platform == "cpu" for device in given.devices())
+    return not isinstance(value, jax.Array) or all(device.platform == "cpu" for device in value.devices())
 
 
 def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int | None) -> str:

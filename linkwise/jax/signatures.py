@@ -21,7 +21,7 @@ PRECISIONS: dict[Any, str] = {np.dtype(name): name for name in ("float32", "floa
 
 
 class Signature:
-    """A kernel, and what calls need to know of it.
+    """A kernel, and the shapes and types that calls depend on.
 
     base, wrt   of a derived kernel: whose derivative it is, and by which inputs
     of          names of the results whose derivatives are weighed; empty for a derivative along a direction
@@ -82,12 +82,12 @@ class Signature:
         leads = (shape[: len(shape) - len(core)] for shape, core in zip(shapes, self.shapes, strict=True))
         return np.broadcast_shapes(*leads)
 
-    def checked(self, given: Sequence[Any]) -> list[Any]:
+    def checked(self, values: Sequence[Any]) -> list[Any]:
         """The arguments as arrays of JAX that fit."""
-        if len(given) != len(self.names):
+        if len(values) != len(self.names):
             expected = ", ".join(f"{name} {shape}" for name, shape in zip(self.names, self.shapes, strict=True))
-            raise TypeError(f"{self.name} takes {len(self.names)} arrays ({expected}), {len(given)} were given")
-        arrays = [self.array(name, x) for name, x in zip(self.names, given, strict=True)]
+            raise TypeError(f"{self.name} takes {len(self.names)} arrays ({expected}), {len(values)} were given")
+        arrays = [self.array(name, x) for name, x in zip(self.names, values, strict=True)]
         for name, core, x in zip(self.names, self.shapes, arrays, strict=True):
             if x.shape[max(0, x.ndim - len(core)) :] != core:
                 expected = ", ".join(("...", *map(str, core)))
@@ -100,13 +100,13 @@ class Signature:
             raise lw.KernelError(f"{self.name}: the batch shapes do not broadcast: {listed}") from None
         return arrays
 
-    def array(self, name: str, given: Any) -> Any:
+    def array(self, name: str, value: Any) -> Any:
         """What is given for an input as an array of JAX in the kernel's precision."""
-        if given is None or isinstance(given, (str, dict)):
-            what = "missing: it is None" if given is None else f"no array but {given!r}"
+        if value is None or isinstance(value, (str, dict)):
+            what = "missing: it is None" if value is None else f"no array but {value!r}"
             raise lw.KernelError(f"{self.name}: {name} is {what}")
         try:
-            x = jnp.asarray(given)
+            x = jnp.asarray(value)
         except (TypeError, ValueError) as error:
             raise lw.KernelError(f"{self.name}: {name} is no array: {error}") from None
         if x.dtype == self.dtype:
@@ -146,14 +146,14 @@ def signature(kernel: lw.Kernel) -> Signature:
     return Signature(kernel)
 
 
-def precision_of(name: str, given: Sequence[Any]) -> str:
+def precision_of(name: str, values: Sequence[Any]) -> str:
     """The precision that JAX gives the sum of all arguments: "float32" while jax_enable_x64 is off."""
-    names = {PRECISIONS.get(x.dtype) if isinstance(x, jax.Array) else None for x in given}
+    names = {PRECISIONS.get(x.dtype) if isinstance(x, jax.Array) else None for x in values}
     only = names.pop() if len(names) == 1 else None
     if only is not None:  # by far the most calls
         return only
     try:
-        arrays = [x if hasattr(x, "dtype") or isinstance(x, (int, float)) else np.asarray(x) for x in given]
+        arrays = [x if hasattr(x, "dtype") or isinstance(x, (int, float)) else np.asarray(x) for x in values]
     except ValueError as ragged:
         raise lw.KernelError(f"{name}: an argument is no array: {ragged}") from None
     dtype = jnp.result_type(float, *(x for x in arrays if getattr(getattr(x, "dtype", None), "kind", "") != "O"))

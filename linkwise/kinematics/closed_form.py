@@ -38,7 +38,7 @@ def _nearest_branch(mech: Mechanism, goals: Goals) -> NearestBranch | None:
 
 
 class NearestBranch:
-    """Of poses (n, 4, 4) the configurations (n, nq) nearest to a guess, and how far the frame is from them (n, 2):
+    """The configurations (n, nq) of poses (n, 4, 4) nearest to a guess, and how far the frame is from them (n, 2):
     distances and angles."""
 
     def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
@@ -68,21 +68,21 @@ class NearestBranch:
         return q, distance
 
     def _quietly(self, *arrays: np.ndarray, out: Any = None) -> Any:
-        """What is no pose need not be one: the distance tells."""
+        """Evaluate without floating-point warnings; the distance shows which poses are not reached."""
         with np.errstate(all="ignore"):
             return self._kernel(*arrays, out=out)
 
     def _limits_and_windows(self, bounds: np.ndarray, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Those of bounds alone are the same in most calls: the last are kept."""
+        """Limits and windows of angles; those of the last call are kept, as most calls have the same bounds."""
         key, (last, kept) = bounds.tobytes(), self._last
         if guess is None and key == last:
             return kept
         limits = bounds[:, self._places]
         near = middle(limits) if guess is None else np.clip(guess[..., self._places], *limits)
-        found = limits, _windows(near, limits)
+        limits_and_windows = limits, _windows(near, limits)
         if guess is None:
-            self._last = key, found
-        return found
+            self._last = key, limits_and_windows
+        return limits_and_windows
 
 
 def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -92,12 +92,12 @@ def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
     wide = upper - lower > WHOLE
     halfway = middle(limits)
     centre = np.clip(near, np.where(wide, lower + np.pi, halfway), np.where(wide, upper - np.pi, halfway))
-    whole = WHOLE * np.rint(centre / WHOLE)
-    return np.stack([near, whole, centre - whole], axis=-2)
+    turns = WHOLE * np.rint(centre / WHOLE)
+    return np.stack([near, turns, centre - turns], axis=-2)
 
 
 def all_branches(mech: Mechanism, form: ClosedForm, frame: str) -> Callable[..., Any]:
-    """Of poses (n, 4, 4) all configurations (n, 8, 6), NaN where there is none."""
+    """All configurations (n, 8, 6) of poses (n, 4, 4), NaN where there is none."""
     options = {"geometry": form.geometry}
     return stored(
         mech, ("inverse_kinematics_branches", frame), lambda: _compiled(mech, inverse_kinematics_branches, options)

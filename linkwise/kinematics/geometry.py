@@ -1,8 +1,7 @@
 """Which arms have inverse kinematics in closed form: how the axes of six revolute joints lie to each other.
 
-Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; what they
-deviate by is told, and iterations do the rest.
-"""
+Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; the deviation
+is returned, and iterations correct it."""
 
 from __future__ import annotations
 
@@ -39,12 +38,12 @@ class ClosedForm:
 
 
 def closed_form(mech: Mechanism, frame: str) -> ClosedForm | None:
-    """Of the arm that carries a frame; None if it has none.  Kept with the mechanism."""
+    """The closed form of the arm that carries a frame; None if it has none.  Kept with the mechanism."""
     return stored(mech, ("closed_form", frame), lambda: _found(mech, frame))
 
 
 def why_not(mech: Mechanism, frame: str) -> str:
-    """What is in the way of a closed form."""
+    """The reason why an arm has no closed form."""
     carrying = [mech.bodies[i] for i in mech.tree.path(mech.frame(frame).body)]
     if mech.loops:
         return "the mechanism has loops"
@@ -77,13 +76,13 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     unit = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
     arm = _Arm(unit, np.array(points), pose @ placed(hand.rotation, hand.position))
     places = tuple(mech.q_index(body.joint).start for body in bodies)
-    found = [
+    candidates = [
         (deviation, kind, backwards)
         for kind in SOLUTIONS
         for backwards in (False, True)
         if (deviation := arm.deviation(SOLUTIONS[kind], backwards)) <= NEARLY
     ]
-    for deviation, kind, backwards in sorted(found, key=lambda one: max(one[0], SAME)):
+    for deviation, kind, backwards in sorted(candidates, key=lambda candidate: max(candidate[0], SAME)):
         geometry = arm.geometry(kind, backwards)
         if _is_solved(geometry):
             deviation = max(deviation, arm.rounding(geometry))
@@ -109,15 +108,15 @@ class _Arm:
         """The largest angle between axes that are to be parallel, and distance from points where they are to meet."""
         off = [0.0]
         for group in wanted.parallel:
-            one, *others = self.axes[_joints(group, backwards)]
-            off += [float(np.linalg.norm(np.cross(one, other))) for other in others]
+            first, *others = self.axes[_joints(group, backwards)]
+            off += [float(np.linalg.norm(np.cross(first, other))) for other in others]
         for group in (wanted.meet, wanted.touching):
             if group:
                 off.append(self._meeting(_joints(group, backwards))[1] / self.size)
         return max(off)
 
     def geometry(self, kind: str, backwards: bool) -> ArmGeometry:
-        """With axes that are parallel and meet exactly, in axes along the first and across it."""
+        """The geometry with axes exactly parallel and meeting, in axes along the first and across it."""
         wanted = SOLUTIONS[kind]
         axes, points, signs = self.axes.copy(), self.points.copy(), np.ones(6)
         for group in wanted.parallel:
@@ -140,19 +139,19 @@ class _Arm:
             backwards,
             _rows(_unit_entries(axes @ base.T)),
             tuple(signs.tolist()),
-            _rows(self._without_noise(points @ base.T) / unit),
-            _rows(self._without_noise((base @ centre)[None]) / unit)[0],
+            _rows(self._remove_noise(points @ base.T) / unit),
+            _rows(self._remove_noise((base @ centre)[None]) / unit)[0],
             _rows(base),
             _rows(_unit_entries(hand[:3, :3] @ base.T)),
-            _rows(self._without_noise(hand[None, :3, 3]) / unit)[0],
+            _rows(self._remove_noise(hand[None, :3, 3]) / unit)[0],
             size=unit,
         )
 
-    def _without_noise(self, positions: np.ndarray) -> np.ndarray:
+    def _remove_noise(self, positions: np.ndarray) -> np.ndarray:
         return np.where(np.abs(positions) < ROUND * self.size, 0.0, positions)
 
     def rounding(self, geometry: ArmGeometry) -> float:
-        """By what axes and the hand's pose, both of unit lengths, were rounded."""
+        """The rounding of axes and of the hand's pose, both of unit lengths."""
         base = np.array(geometry.base)
         hand = np.linalg.inv(self.hand)[:3, :3] @ base.T - np.array(geometry.hand_rotation)
         axes = self.axes @ base.T - np.array(geometry.signs)[:, None] * np.array(geometry.axes)
@@ -200,11 +199,11 @@ def _is_solved(geometry: ArmGeometry) -> bool:
     for _ in range(3):
         q = rng.uniform(-3.0, 3.0, 6)
         try:
-            found = branches(geometry, _reached(geometry, q))
+            solutions = branches(geometry, _reached(geometry, q))
         except ZeroDivisionError:
             return False
-        off = np.array([branch.angles for branch in found]) - q
-        exists = np.array([branch.room for branch in found]) > -geometry.slack
+        off = np.array([branch.angles for branch in solutions]) - q
+        exists = np.array([branch.room for branch in solutions]) > -geometry.slack
         if not (exists & (np.abs(off - 2 * np.pi * np.rint(off / (2 * np.pi))).max(axis=1) < 1e-5)).any():
             return False
     return True

@@ -68,7 +68,8 @@ class InverseKinematics:
     tolerance: float | None
 
     def require(self) -> Float64Array:
-        """``q``, or an ``InverseKinematicsError`` that tells how many targets were not reached and how near it came."""
+        """``q``, or an ``InverseKinematicsError`` with the number of targets that were not reached and the largest
+        distance."""
         if not self.converged.all():
             raise InverseKinematicsError(self)
         return self.q
@@ -142,21 +143,21 @@ def inverse_kinematics(
     require_mechanism(mech)
     require_targets(mech, targets)
     _check_counts(tolerance, attempts, iterations)
-    given = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
+    guesses = {"q0": _configuration(mech, "q0", q0), "posture": _configuration(mech, "posture", posture)}
     bounds = limits_of_coordinates(mech, limits)
-    quickly = _in_closed_form(mech, targets, given, bounds, tolerance) if center_of_mass is None else None
+    quickly = _solve_in_closed_form(mech, targets, guesses, bounds, tolerance) if center_of_mass is None else None
     if quickly is not None:
         return quickly
     goals, numbers = goals_and_numbers(mech, targets, center_of_mass)
-    start = given["q0"] if given["q0"] is not None else given["posture"]
+    start = guesses["q0"] if guesses["q0"] is not None else guesses["posture"]
     batches = {"targets": numbers.shape[:-1]}
-    batches |= {name: x.shape[:-1] for name, x in given.items() if x is not None}
+    batches |= {name: x.shape[:-1] for name, x in guesses.items() if x is not None}
     batch = common_batch(batches)
 
     def flat(x: np.ndarray) -> np.ndarray:
         return np.broadcast_to(x, batch + x.shape[-1:]).reshape(-1, x.shape[-1])
 
-    q0, posture, first = (None if x is None else flat(x) for x in (given["q0"], given["posture"], start))
+    q0, posture, first = (None if x is None else flat(x) for x in (guesses["q0"], guesses["posture"], start))
     preferred = q0 if posture is None else posture
     search = _Search(mech, goals, flat(numbers), posture, bounds, tolerance, iterations, seed)
     nearest = nearest_branch_of(mech, goals)
@@ -170,8 +171,8 @@ def inverse_kinematics(
     return search.result(batch)
 
 
-def _in_closed_form(
-    mech: Mechanism, targets: Any, given: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float | None
+def _solve_in_closed_form(
+    mech: Mechanism, targets: Any, guesses: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float | None
 ) -> InverseKinematics | None:
     """If an array of poses is all that is given, and formulas reach all of them; else None.  Matrices that are no poses
     are not reached."""
@@ -179,10 +180,10 @@ def _in_closed_form(
     nearest = None if alone is None else nearest_branch_of(mech, (Goal(alone[0]),))
     if alone is None or nearest is None:
         return None
-    guess = given["q0"] if given["posture"] is None else given["posture"]
+    guess = guesses["q0"] if guesses["posture"] is None else guesses["posture"]
     poses, batch = alone[1], alone[1].shape[:-2]
     if guess is not None:
-        if any(x is not None and x.shape[:-1] not in ((), batch) for x in given.values()):
+        if any(x is not None and x.shape[:-1] not in ((), batch) for x in guesses.values()):
             return None
         guess = np.broadcast_to(guess, (*batch, mech.nq)).reshape(-1, mech.nq)
     q, error = nearest(poses.reshape(-1, 4, 4), bounds, guess)
@@ -191,8 +192,8 @@ def _in_closed_form(
         return None
     none, once = np.zeros(batch, dtype=int), np.ones(batch, dtype=int)
     shape = (*batch, mech.nq)
-    found = q.reshape(shape), reached.reshape(batch), error.max(axis=-1).reshape(batch)
-    return InverseKinematics(mech, *found, none, once, tolerance)
+    solution = q.reshape(shape), reached.reshape(batch), error.max(axis=-1).reshape(batch)
+    return InverseKinematics(mech, *solution, none, once, tolerance)
 
 
 def refined(
@@ -203,8 +204,8 @@ def refined(
     unlimited = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
     search = _Search(mech, goals, target, None, unlimited, None, steps, 0)
     search.aim = REFINED * search.units
-    found, progress = search._iterate(np.arange(len(q)), q, np.zeros((len(q), PROGRESS)), steps)
-    return found, search._dimensionless(progress)
+    improved, progress = search._iterate(np.arange(len(q)), q, np.zeros((len(q), PROGRESS)), steps)
+    return improved, search._dimensionless(progress)
 
 
 def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
@@ -215,10 +216,10 @@ def _check_counts(tolerance: Any, attempts: Any, iterations: Any) -> None:
             raise ValueError(f"{name} must be a whole number from 1 on, got {count!r}")
 
 
-def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | None:
-    if given is None:
+def _configuration(mech: Mechanism, name: str, value: Any) -> Float64Array | None:
+    if value is None:
         return None
-    q = configuration_by_joint(mech, name, given) if isinstance(given, Mapping) else real_numbers(name, given)
+    q = configuration_by_joint(mech, name, value) if isinstance(value, Mapping) else real_numbers(name, value)
     if q.shape[-1:] != (mech.nq,):
         raise MechanismError(f"{name} must be numbers of shape (..., {mech.nq}) for {mech.name!r}, got {q.shape}")
     if not np.isfinite(q).all():
@@ -229,23 +230,23 @@ def _configuration(mech: Mechanism, name: str, given: Any) -> Float64Array | Non
 def limits_of_coordinates(mech: Mechanism, limits: Any) -> np.ndarray:
     """(2, nq): lower and upper."""
     if limits is True:
-        found = np.array(common_limits(mech)[:2])
+        bounds = np.array(common_limits(mech)[:2])
     elif limits is False:
-        found = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
+        bounds = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
     else:
         try:
             lower, upper = (real_numbers("limits", x) for x in limits)
-            found = np.array([np.broadcast_to(x, (mech.nq,)) for x in (lower, upper)])
+            bounds = np.array([np.broadcast_to(x, (mech.nq,)) for x in (lower, upper)])
         except (TypeError, ValueError):
             raise MechanismError(
                 f"limits must be True, False or (lower, upper), each of {mech.nq} numbers, got {limits!r}"
             ) from None
-    if not (found[0] <= found[1]).all():
-        k = int(np.argmin(found[0] <= found[1]))
+    if not (bounds[0] <= bounds[1]).all():
+        k = int(np.argmin(bounds[0] <= bounds[1]))
         raise MechanismError(
-            f"no configuration is within the limits of {mech.coordinates.names('q')[k]!r}: {found[:, k]}"
+            f"no configuration is within the limits of {mech.coordinates.names('q')[k]!r}: {bounds[:, k]}"
         )
-    return found
+    return bounds
 
 
 def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: bool) -> Callable[..., None]:
@@ -330,7 +331,7 @@ class _Search:
             lanes.steps += chunk
             before = lanes.error.copy()
             lanes.q, lanes.progress = self._iterate(lanes.at, lanes.q, lanes.progress, chunk, lanes.steps)
-            lanes.error[:] = self._with_alignment(lanes.q, self._dimensionless(lanes.progress))
+            lanes.error[:] = self._error_of_alignment(lanes.q, self._dimensionless(lanes.progress))
             hopeless = lanes.error > np.minimum(lanes.falling * before, lanes.near)
             if self.posture is not None:  # on the way to it, errors rise and fall
                 hopeless &= lanes.error > NEAR
@@ -350,8 +351,12 @@ class _Search:
         alone.run(start[left], attempts)
         self.attempts[left] += alone.attempts
         nearer = alone.error < self.error[left]
-        own = left[nearer]
-        self.q[own], self.errors[own], self.taken[own] = alone.q[nearer], alone.errors[nearer], alone.taken[nearer]
+        better = left[nearer]
+        self.q[better], self.errors[better], self.taken[better] = (
+            alone.q[nearer],
+            alone.errors[nearer],
+            alone.taken[nearer],
+        )
         self.reached[left] = alone.reached
 
     def wrap(self, preferred: np.ndarray | None) -> None:
@@ -371,8 +376,8 @@ class _Search:
             self.seed,
         )
         again.run(self.q[moved], 1)
-        own = moved[again.reached]
-        self.q[own], self.errors[own] = again.q[again.reached], again.errors[again.reached]
+        rows = moved[again.reached]
+        self.q[rows], self.errors[rows] = again.q[again.reached], again.errors[again.reached]
 
     def _iterate(
         self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0
@@ -402,9 +407,9 @@ class _Search:
         ended = ended[lanes.error[ended] < self.error[lanes.at[ended]]]
         if len(ended) <= LANES:  # of several lanes of one target the best must be the last
             ended = ended[np.argsort(-lanes.error[ended])]
-        own = lanes.at[ended]
+        rows = lanes.at[ended]
         errors = np.where(np.isfinite(lanes.error[ended, None]), _errors(lanes.progress[ended]), np.inf)
-        self.q[own], self.errors[own], self.taken[own] = lanes.q[ended], errors, lanes.progress[ended, 1]
+        self.q[rows], self.errors[rows], self.taken[rows] = lanes.q[ended], errors, lanes.progress[ended, 1]
         self.reached[lanes.at[resting]] = True
         return ~self.reached[lanes.at]
 
@@ -420,7 +425,7 @@ class _Search:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
     def _widened(self, lanes: Lanes, start: np.ndarray | None, attempts: int) -> Lanes:
-        """The same lanes, and where few are left others of the same targets, from other guesses."""
+        """These lanes and, where few are left, further lanes of the same targets from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
         few = np.unique(lanes.at)
@@ -459,7 +464,7 @@ class _Search:
     def _guesses(self) -> Guesses:
         return guesses(self.mech, self.goals, self.bounds, self.seed)
 
-    def _with_alignment(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
+    def _error_of_alignment(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The error; infinite where loops are closed as mirror images, back to back."""
         if not self.mech.loops:
             return error

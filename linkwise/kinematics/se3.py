@@ -84,11 +84,11 @@ def compose(*poses: ArrayLike) -> Float64Array:
 
 def inverse(pose: ArrayLike) -> Float64Array:
     """(..., 4, 4): the first frame as it is seen from the second."""
-    given = _four_by_four(pose)
-    back = np.swapaxes(given[..., :3, :3], -1, -2)
-    made = np.zeros_like(given)
+    matrix = _four_by_four(pose)
+    back = np.swapaxes(matrix[..., :3, :3], -1, -2)
+    made = np.zeros_like(matrix)
     made[..., :3, :3], made[..., 3, 3] = back, 1.0
-    made[..., :3, 3] = -(back @ given[..., :3, 3:])[..., 0]
+    made[..., :3, 3] = -(back @ matrix[..., :3, 3:])[..., 0]
     return made
 
 
@@ -102,15 +102,15 @@ def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64A
 def adjoint(pose: ArrayLike) -> Float64Array:
     """(..., 6, 6): takes twists [omega; v] of a body along the axes, and at the origin, of the second frame to the
     first; its transpose takes wrenches [moment; force] from the first to the second."""
-    given = _four_by_four(pose)
-    turned = given[..., :3, :3]
-    made = np.zeros((*given.shape[:-2], 6, 6))
-    made[..., :3, :3], made[..., 3:, 3:], made[..., 3:, :3] = turned, turned, skew(given[..., :3, 3]) @ turned
+    matrix = _four_by_four(pose)
+    turned = matrix[..., :3, :3]
+    made = np.zeros((*matrix.shape[:-2], 6, 6))
+    made[..., :3, :3], made[..., 3:, 3:], made[..., 3:, :3] = turned, turned, skew(matrix[..., :3, 3]) @ turned
     return made
 
 
-def _four_by_four(given: Any) -> Float64Array:
-    array = real_numbers("pose", given)
+def _four_by_four(value: Any) -> Float64Array:
+    array = real_numbers("pose", value)
     if array.shape[-2:] != (4, 4):
         raise MechanismError(f"a pose must have shape (..., 4, 4), got {array.shape}")
     if not np.allclose(array[..., 3, :], (0.0, 0.0, 0.0, 1.0), atol=1e-9):

@@ -88,10 +88,10 @@ def inverse(rotation: ArrayLike) -> Float64Array:
 
 def skew(vector: ArrayLike) -> Float64Array:
     """(..., 3, 3): the matrix S with S x = vector cross x for all x."""
-    given = real_numbers("vector", vector)
-    if given.shape[-1:] != (3,):
-        raise MechanismError(f"vector must have shape (..., 3), got {given.shape}")
-    x, y, z = np.moveaxis(given, -1, 0)
+    components = real_numbers("vector", vector)
+    if components.shape[-1:] != (3,):
+        raise MechanismError(f"vector must have shape (..., 3), got {components.shape}")
+    x, y, z = np.moveaxis(components, -1, 0)
     zero = np.zeros_like(x)
     return np.moveaxis(np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]), (0, 1), (-2, -1))
 
@@ -135,8 +135,8 @@ def to_rpy(rotation: ArrayLike) -> Float64Array:
     return np.stack([roll, np.arctan2(-zx, level), yaw], axis=-1)
 
 
-def _three_by_three(given: Any) -> Float64Array:
-    array = real_numbers("rotation", given.as_matrix() if hasattr(given, "as_matrix") else given)
+def _three_by_three(value: Any) -> Float64Array:
+    array = real_numbers("rotation", value.as_matrix() if hasattr(value, "as_matrix") else value)
     if array.shape[-2:] != (3, 3):
         raise MechanismError(f"a rotation must have shape (..., 3, 3), got {array.shape}")
     return array

@@ -24,7 +24,7 @@ Goals = tuple[Goal | CenterOfMassGoal, ...]
 
 @dataclass(frozen=True, eq=False)
 class FrameTarget:
-    """What one frame is to reach: a position, a rotation or a direction, or a position and one of these.
+    """Target of one frame: a position, a rotation or a direction, or a position and one of these.
 
     position          (..., 3): of the frame's origin in the world
     rotation          (..., 3, 3): its axes as columns, or a ``scipy.spatial.transform.Rotation``
@@ -56,7 +56,7 @@ class FrameTarget:
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMassTarget:
-    """Where the centre of mass of all moving links is to be, along some axes of the world.
+    """Target of the centre of mass of all moving links, along some axes of the world.
 
     position   (..., n): a coordinate for each of the axes; a number will do for one axis
     axes       those along which it counts: "xyz", "xy" (over a place of the ground), "z" (its height), ...
@@ -97,8 +97,8 @@ def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) ->
         raise TypeError(f"targets must be a dictionary from names of frames to {FORMS}, got {targets!r}")
     goals: list[Goal | CenterOfMassGoal] = []
     arrays, batches = [], {}
-    for frame, given in targets.items():
-        goal, parts = _goal(mech, frame, given)
+    for frame, target in targets.items():
+        goal, parts = _goal(mech, frame, target)
         goals.append(goal)
         for what, array, core in parts:
             name = f"{what} of {frame!r}"
@@ -128,10 +128,10 @@ def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Fl
     alone = plain_poses(targets)
     if alone is not None:
         return (_goal(mech, *alone)[0],), alone[1]
-    found, numbers = goals_and_numbers(mech, targets)
-    goals = tuple(goal for goal in found if isinstance(goal, Goal))
-    one = len(goals) == 1 and numbers.shape[-1] == 12
-    return goals, as_poses(numbers) if one else None
+    all_goals, numbers = goals_and_numbers(mech, targets)
+    goals = tuple(goal for goal in all_goals if isinstance(goal, Goal))
+    is_single_pose = len(goals) == 1 and numbers.shape[-1] == 12
+    return goals, as_poses(numbers) if is_single_pose else None
 
 
 def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
@@ -169,11 +169,11 @@ def numbers_at(mech: Mechanism, goals: Goals, q: np.ndarray) -> Float64Array:
     return np.concatenate(parts, axis=-1)
 
 
-def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str, Float64Array, int]]]:
+def _goal(mech: Mechanism, frame: Any, value: Any) -> tuple[Goal, list[tuple[str, Float64Array, int]]]:
     """One goal, and its arrays with their names and the number of their own axes."""
     if mech.frame(frame).body < 0:
         raise MechanismError(f"the target of {frame!r} cannot be reached: the frame is fixed to the ground")
-    target = given if isinstance(given, FrameTarget) else _from_array(frame, given)
+    target = value if isinstance(value, FrameTarget) else _target_of_array(frame, value)
     parts: list[tuple[str, Float64Array, int]] = []
     if target.position is not None:
         parts.append(("position", _vectors(f"the position of {frame!r}", target.position), 1))
@@ -181,18 +181,18 @@ def _goal(mech: Mechanism, frame: Any, given: Any) -> tuple[Goal, list[tuple[str
         parts.append(("rotation", checked_rotations(f"the rotation of {frame!r}", target.rotation), 2))
     axis = None
     if target.axis is not None:
-        one = _units(f"the axis of {frame!r}", target.axis)
-        if one.ndim != 1:
-            raise MechanismError(f"the axis of {frame!r} must be three numbers, got shape {one.shape}")
-        axis = (float(one[0]), float(one[1]), float(one[2]))
+        direction = _units(f"the axis of {frame!r}", target.axis)
+        if direction.ndim != 1:
+            raise MechanismError(f"the axis of {frame!r} must be three numbers, got shape {direction.shape}")
+        axis = (float(direction[0]), float(direction[1]), float(direction[2]))
         parts.append(("direction", _units(f"the direction of {frame!r}", target.direction), 1))
     position = float(target.position_weight) if target.position is not None else 0.0
     rotation = float(target.rotation_weight) if len(parts) > (target.position is not None) else 0.0
     return Goal(frame, position, rotation, axis), parts
 
 
-def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal, Float64Array]:
-    target = given if isinstance(given, CenterOfMassTarget) else CenterOfMassTarget(given)
+def _center_of_mass_goal(mech: Mechanism, value: Any) -> tuple[CenterOfMassGoal, Float64Array]:
+    target = value if isinstance(value, CenterOfMassTarget) else CenterOfMassTarget(value)
     position = real_numbers("center_of_mass", target.position)
     if len(target.axes) == 1 and position.ndim == 0:
         position = position[None]
@@ -212,12 +212,12 @@ def _center_of_mass_goal(mech: Mechanism, given: Any) -> tuple[CenterOfMassGoal,
     return CenterOfMassGoal(axes, float(target.weight)), position
 
 
-def _from_array(frame: str, given: Any) -> FrameTarget:
-    pose = rotation_and_position(f"the target of {frame!r}", given)
+def _target_of_array(frame: str, value: Any) -> FrameTarget:
+    pose = rotation_and_position(f"the target of {frame!r}", value)
     if pose is not None:
         rotation, position = pose
         return FrameTarget(position, rotation)
-    array = real_numbers(f"the target of {frame!r}", given)
+    array = real_numbers(f"the target of {frame!r}", value)
     if array.shape[-1:] == (3,) and array.shape[-2:] != (3, 3):
         return FrameTarget(array)
     hint = (
@@ -228,8 +228,8 @@ def _from_array(frame: str, given: Any) -> FrameTarget:
     raise MechanismError(f"the target of {frame!r} must be {FORMS}, got shape {array.shape}{hint}")
 
 
-def _vectors(what: str, given: Any) -> Float64Array:
-    array = real_numbers(what, given)
+def _vectors(what: str, value: Any) -> Float64Array:
+    array = real_numbers(what, value)
     if array.shape[-1:] != (3,):
         raise MechanismError(f"{what} must have shape (..., 3), got {array.shape}")
     if not np.isfinite(array).all():
@@ -237,8 +237,8 @@ def _vectors(what: str, given: Any) -> Float64Array:
     return array
 
 
-def _units(what: str, given: Any) -> Float64Array:
-    array = _vectors(what, given)
+def _units(what: str, value: Any) -> Float64Array:
+    array = _vectors(what, value)
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     if not (length > 0.0).all():
         raise MechanismError(f"{what} must not be zero")

@@ -37,5 +37,5 @@ def _revolute_coordinates(mech: Mechanism) -> list[int]:
     """The coordinates in q of revolute joints whose whole rotations no other joint and no coupling feels."""
     felt = {body.mimic.joint for body in mech.bodies if body.mimic}
     felt |= {joint for loop in mech.loops if isinstance(loop, Coupling) for joint, _ in loop.ratios}
-    own = [body for body in mech.bodies if body.kind.hinge and not body.mimic]
-    return [mech.q_index(body.joint).start for body in own if body.joint not in felt]
+    hinged = [body for body in mech.bodies if body.kind.hinge and not body.mimic]
+    return [mech.q_index(body.joint).start for body in hinged if body.joint not in felt]

@@ -25,7 +25,8 @@ ACTIVATION = ".activation"  # behind the names of actuators, for their states
 
 @dataclass(frozen=True)
 class Driven:
-    """What acts on a mechanism while its actuators have constant control inputs: as ``Resolved``, of q and v alone."""
+    """Forces on a mechanism whose actuators have constant control inputs, as ``Resolved``: functions of q and v
+    alone."""
 
     elements: Resolved
     ctrl: np.ndarray
@@ -66,39 +67,42 @@ def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
 
 
 def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Driven | None:
-    """What acts, None if nothing does.  Control inputs are zero if left out; activations of filters are then those that
-    their inputs lead to, of integrators zero."""
+    """Forces under constant control inputs; None if nothing acts.  Control inputs are zero if left out; activations of
+    filters are then those that their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     elements = resolved(mech, passive, implicit_step=0.0)
     ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
     if elements is None:
-        for name, given in ((CTRL, ctrl), ("activation", activation)):
-            if given is not None:
+        for name, value in ((CTRL, ctrl), ("activation", activation)):
+            if value is not None:
                 raise MechanismError(no_controls(mech, name))
         return None
     inputs = _numbers(mech, CTRL, ctrl, elements.n_ctrl, np.zeros(elements.n_ctrl))
     held = [
-        np.clip(inputs[..., i], *one.ctrl_range or (-np.inf, np.inf)) for i, one in enumerate(mech.forces.actuators)
+        np.clip(inputs[..., i], *actuator.ctrl_range or (-np.inf, np.inf))
+        for i, actuator in enumerate(mech.forces.actuators)
     ]
     steady = [
-        np.zeros_like(x) if one.dynamics == "integrator" else x
-        for x, one in zip(held, mech.forces.actuators, strict=True)
-        if one.has_activation
+        np.zeros_like(x) if actuator.dynamics == "integrator" else x
+        for x, actuator in zip(held, mech.forces.actuators, strict=True)
+        if actuator.has_activation
     ]
     rest = np.stack(steady, axis=-1) if steady else np.zeros(0)
     return Driven(elements, inputs, _numbers(mech, "activation", activation, elements.n_activation, rest))
 
 
-def _numbers(mech: Mechanism, name: str, given: Any, size: int, otherwise: np.ndarray) -> np.ndarray:
-    if given is None:
+def _numbers(mech: Mechanism, name: str, value: Any, size: int, otherwise: np.ndarray) -> np.ndarray:
+    if value is None:
         return otherwise
     if not size:
         raise MechanismError(no_controls(mech, name))
-    values = real_numbers(name, given)
+    values = real_numbers(name, value)
     if values.shape[-1:] != (size,) or not np.isfinite(values).all():
-        listed = ", ".join(one.name for one in mech.forces.actuators if name == CTRL or one.has_activation)
-        raise MechanismError(f"{name} must be {size} finite numbers, for the actuators {listed}, not {given!r}")
+        listed = ", ".join(
+            actuator.name for actuator in mech.forces.actuators if name == CTRL or actuator.has_activation
+        )
+        raise MechanismError(f"{name} must be {size} finite numbers, for the actuators {listed}, not {value!r}")
     return values
 
 
@@ -120,12 +124,12 @@ def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
     names, forces, controls = list[str](), [np.zeros((0, n))], [np.zeros((0, m))]
     for name in names_of(wanted):
         if name in mech.forces.actuator_names and name not in (*mech.joint_names, *coordinate_names(mech)):
-            own: Sequence[str] = (name,)
+            input_names: Sequence[str] = (name,)
             rows, inputs = np.zeros((1, n)), np.eye(m)[[mech.forces.actuator_names.index(name)]]
         else:
-            own, rows = named_rows(mech, (name,), "inputs")
+            input_names, rows = named_rows(mech, (name,), "inputs")
             inputs = np.zeros((len(rows), m))
-        names += own
+        names += input_names
         forces.append(rows)
         controls.append(inputs)
     if len(set(names)) < len(names):
@@ -152,7 +156,7 @@ def extended(model: Model, acting: Driven | None, inputs: Inputs, q: np.ndarray,
     slopes = acting.all_derivatives(q, v)
     by_state = slopes.by_q[..., n:, :] @ tangent[..., :n, :] + slopes.by_v[..., n:, :] @ tangent[..., n:, :]
     driving = b @ (inputs.forces + slopes.by_ctrl[..., :n, :] @ inputs.controls)
-    whole = np.concatenate(
+    matrix = np.concatenate(
         [
             np.concatenate([a, b @ slopes.by_activation[..., :n, :]], axis=-1),
             np.concatenate([by_state, slopes.by_activation[..., n:, :]], axis=-1),
@@ -163,7 +167,7 @@ def extended(model: Model, acting: Driven | None, inputs: Inputs, q: np.ndarray,
     below = np.broadcast_to(slopes.by_ctrl[..., n:, :] @ inputs.controls, (*batch, more, len(inputs.names)))
     rates = np.broadcast_to(acting.rates(q, v), (*batch, more))
     return Model(
-        whole,
+        matrix,
         np.concatenate([driving, below], axis=-2),
         np.concatenate([drift, rates], axis=-1),
         np.concatenate([tangent, np.zeros((*tangent.shape[:-1], more))], axis=-1),

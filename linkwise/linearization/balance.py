@@ -25,7 +25,7 @@ STRAYED = 3.0  # times the distance that is asked for: how far a search may go o
 
 
 class Search(NamedTuple):
-    """What is searched for, and in which units.
+    """The unknowns of a search, and its units.
 
     free        (n,): indices in v of what may move; ``hold`` names the joints that may not
     energy      to compare with; forces are in units of this energy per unit step
@@ -136,9 +136,9 @@ def stiffness(here: Balance) -> np.ndarray:
 
 def inertia(here: Balance) -> np.ndarray:
     """(nv, nv): the mass matrix in unit steps, over the mass and the square of the length of the mechanism."""
-    units, own = here.search.units, scales(here.at.mech)
+    units, of_mechanism = here.search.units, scales(here.at.mech)
     matrix = mass_matrix(here.at.mech, here.at.q) * np.multiply.outer(units, units)
-    return matrix / (own.mass * own.length**2)
+    return matrix / (of_mechanism.mass * of_mechanism.length**2)
 
 
 # -- Newton's method ----------------------------------------------------------------------------------

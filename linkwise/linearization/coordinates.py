@@ -33,7 +33,7 @@ def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[
     coordinates, ``joint[k]`` or as in ``v_names``.  The row of a mimic joint is its ratio times that of the joint it
     mimics."""
     names = names_of(names)
-    found: list[str] = []
+    names_of_rows: list[str] = []
     rows: list[Float64Array] = []
     known, units = coordinate_names(mech), np.eye(mech.nv)
     for name in names:
@@ -41,20 +41,20 @@ def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[
             raise TypeError(f"{what} names joints by strings, got {name!r}")
         single = re.fullmatch(r"(.+)\[\d+\]", name)
         if name in mech.joint_names:
-            own = mech.coordinates.place(name)
-            single_name = own.v_index.stop - own.v_index.start == 1
-            found += [name] if single_name else known[own.v_index]
-            rows += list(own.ratio * units[own.v_index])
+            place_of_joint = mech.coordinates.place(name)
+            single_name = place_of_joint.v_index.stop - place_of_joint.v_index.start == 1
+            names_of_rows += [name] if single_name else known[place_of_joint.v_index]
+            rows += list(place_of_joint.ratio * units[place_of_joint.v_index])
         elif (place := mech.coordinates.index("v", name)) is not None:
-            found.append(known[place])
+            names_of_rows.append(known[place])
             rows.append(units[place])
         elif single and single[1] in mech.joint_names:
             raise MechanismError(f"{what} names {name!r}: " + did_you_mean(name, known))
         else:
             mech.v_index(name)  # says what is wrong with it
-    if len(set(found)) < len(found):
+    if len(set(names_of_rows)) < len(names_of_rows):
         raise MechanismError(f"{what} names a coordinate twice: {', '.join(map(repr, names))}")
-    return tuple(found), np.array(rows).reshape(len(rows), mech.nv)
+    return tuple(names_of_rows), np.array(rows).reshape(len(rows), mech.nv)
 
 
 def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independent:
@@ -94,7 +94,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
     """Names and R."""
     known = coordinate_names(mech)
-    meant = _of_the_file(mech, null) if wanted is None else None
+    meant = _coordinates_of_file(mech, null) if wanted is None else None
     if meant is not None:
         return meant
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
@@ -125,7 +125,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
     return tuple(known[i] for i in chosen), np.eye(mech.nv)[chosen]
 
 
-def _of_the_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
+def _coordinates_of_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
     """Names and R of what the file of the mechanism means to be independent, where that describes the motion well."""
     names, rows = named_rows(mech, mech.metadata.independent_joints or (), "independent")
     if len(rows) != null.shape[-1]:

@@ -22,11 +22,11 @@ def has_potential(at: State, search: Search) -> bool:
         return False
     rotating = [at.mech.v_index(body.joint) for body in at.mech.bodies if not body.kind.rates_are_velocities]
     acting = at.tau != 0.0
-    return not any(acting[own][np.isin(np.arange(at.mech.nv)[own], search.free)].any() for own in rotating)
+    return not any(acting[rates][np.isin(np.arange(at.mech.nv)[rates], search.free)].any() for rates in rotating)
 
 
 def _energy(at: State, search: Search, origin: np.ndarray) -> float:
-    """Of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.energy``."""
+    """The energy of gravity, springs, stops, and joint forces (from ``origin``), in units of ``search.energy``."""
     energy = potential_energy(at.mech, at.q) - at.tau @ difference(at.mech, origin, at.q)
     if at.passive is not None:
         energy = energy + at.passive.energy(at.q)

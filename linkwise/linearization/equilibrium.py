@@ -153,10 +153,10 @@ def find_equilibrium(
     at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
     search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
-    found = _balanced(at, search, stable, max_steps)
+    balance = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
-    forces[held] += search.joint_forces(found.forces)[held]
-    return _result(found._replace(at=found.at._replace(tau=forces)))
+    forces[held] += search.joint_forces(balance.forces)[held]
+    return _result(balance._replace(at=balance.at._replace(tau=forces)))
 
 
 # -- the configuration --------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def _stands(mech: Mechanism) -> bool:
     """Whether something touches something, or loops hold links of a floating base to the ground."""
     if any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
-    for loop in (one for one in mech.loops if isinstance(one, Loop)):
+    for loop in (constraint for constraint in mech.loops if isinstance(constraint, Loop)):
         sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
         if min(sides) < 0 and mech.bodies[_root(mech, max(sides))].kind.is_free:
             return True
@@ -196,7 +196,7 @@ def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterat
     if potential:
         way = descent(at, search, max_steps)
         yield f"descent of the energy, which fell by {drop(way):.3g}", newton(way[-1].at, search, max_steps)
-        best = min(way, key=lambda one: one.size)
+        best = min(way, key=lambda balance: balance.size)
         yield "Newton's method from the best place on that way", newton(best.at, search, max_steps)
     if not (stable and potential):
         end = relaxed(at, search, max_steps, stable)
@@ -207,21 +207,21 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     """The first attempt that ends in balance, and with ``stable`` in no saddle; where only what is near will do, the
     nearest of all, unless the first is as near as can be asked for."""
     tried: list[tuple[str, Balance]] = []
-    found: list[Balance] = []
+    balances: list[Balance] = []
     for way, here in _attempts(at, search, stable, max_steps):
         tried.append((way, here))
         if here.size <= search.tolerance and not (stable and _result(here).stable is False):
-            found.append(here)
+            balances.append(here)
             is_near = search.distance(here.at) <= NEARBY and search.share(here.at) <= 1.0
             if is_near or not search.is_bounded:
                 break
-    nearest = min(found, key=lambda one: search.distance(one.at), default=None)
+    nearest = min(balances, key=lambda balance: search.distance(balance.at), default=None)
     if nearest is not None and search.share(nearest.at) <= 1.0:
         return nearest
     ways = "; ".join(dict.fromkeys(way for way, _ in tried))
     if nearest is not None:
         raise _too_far(nearest, stable, ways)
-    best = min((here for _, here in tried), key=lambda one: one.size)
+    best = min((here for _, here in tried), key=lambda balance: balance.size)
     if best.size <= search.tolerance:
         raise _saddle(best, ways)
     near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
@@ -240,15 +240,15 @@ def _few(steps: np.ndarray) -> str:
 
 def _energy(at: State) -> float:
     """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
-    own = scales(at.mech)
-    energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * own.length
-    energy += np.abs(at.tau * own.of_v).max(initial=0.0)
+    units = scales(at.mech)
+    energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
+    energy += np.abs(at.tau * units.of_v).max(initial=0.0)
     if at.wrenches is not None:
-        energy += np.abs(at.wrenches * np.repeat([1.0, own.length], 3)).max(initial=0.0)
+        energy += np.abs(at.wrenches * np.repeat([1.0, units.length], 3)).max(initial=0.0)
     if at.passive is not None:
         by_q = at.passive.derivatives(at.q, at.v)[0]
-        energy += np.abs(by_q * np.multiply.outer(own.of_v, own.of_v)).max(initial=0.0)
-    return float(energy) or own.moment or 1.0
+        energy += np.abs(by_q * np.multiply.outer(units.of_v, units.of_v)).max(initial=0.0)
+    return float(energy) or units.moment or 1.0
 
 
 # -- the forces ---------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
 
 
 def _rounded_up(x: float) -> float:
-    """To two digits."""
+    """The number rounded up to two digits."""
     last = 10.0 ** (math.floor(math.log10(x)) - 1)
     return math.ceil(x / last) * last
 

@@ -33,13 +33,13 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     assert elements is not None
     loose = balance(at._replace(passive=elements), search)
     null = decompose(loose.jacobian).null
-    by_inputs = search.units[:, None] * _by_inputs(mech, elements, at) / search.energy
+    by_inputs = search.units[:, None] * _force_per_input(mech, elements, at) / search.energy
     effect = np.ones(mech.n_ctrl)
     if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
         effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
         effect = np.where(effect > 0.0, effect, 1.0)
     driving = null.T @ by_inputs / effect
-    free = np.array([one.dynamics != "integrator" for one in mech.forces.actuators])
+    free = np.array([actuator.dynamics != "integrator" for actuator in mech.forces.actuators])
     lower, upper = ((mech.forces.ctrl_range[free] - start[free, None]) * effect[free, None]).T
     needed = null.T @ loose.forces
     inputs = start.copy()
@@ -62,11 +62,11 @@ def _middle(low: float, high: float) -> float:
     )
 
 
-def _by_inputs(mech: Mechanism, elements: Driven, at: State) -> np.ndarray:
+def _force_per_input(mech: Mechanism, elements: Driven, at: State) -> np.ndarray:
     """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
     slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
     through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
-    states = (i for i, one in enumerate(mech.forces.actuators) if one.has_activation)
+    states = (i for i, actuator in enumerate(mech.forces.actuators) if actuator.has_activation)
     for row, i in enumerate(states):
         through[row, i] = mech.forces.actuators[i].dynamics != "integrator"
     return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through

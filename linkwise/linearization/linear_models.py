@@ -88,13 +88,17 @@ def linearize(
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
     at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
     if 0 in at.batch:
-        return _of_no_states(mech, at.batch, independent, inputs, outputs, form)
-    found = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
-    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = found
-    given = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
-    a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, given, at.q, at.v)
+        return _empty_model(mech, at.batch, independent, inputs, outputs, form)
+    form_of_model = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
+    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = form_of_model
+    chosen_inputs = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
+    a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, chosen_inputs, at.q, at.v)
     output_names, c = _outputs(mech, outputs, states, tangent)
-    own = [one.name + ACTIVATION for one in mech.forces.actuators if one.has_activation] if acting is not None else []
+    activation_names = (
+        [actuator.name + ACTIVATION for actuator in mech.forces.actuators if actuator.has_activation]
+        if acting is not None
+        else []
+    )
     return StateSpace(
         mechanism=mech,
         q=at.q,
@@ -104,11 +108,11 @@ def linearize(
         A=a,
         B=b,
         C=c,
-        D=np.zeros((*at.batch, c.shape[-2], len(given.names))),
+        D=np.zeros((*at.batch, c.shape[-2], len(chosen_inputs.names))),
         drift=drift,
         independent=states,
-        state_names=(*states, *(name + RATE for name in rate_names or states), *own),
-        input_names=given.names,
+        state_names=(*states, *(name + RATE for name in rate_names or states), *activation_names),
+        input_names=chosen_inputs.names,
         output_names=output_names,
         rows=np.broadcast_to(rows, (*at.batch, *rows.shape[-2:])),
         tangent=tangent,
@@ -135,7 +139,7 @@ def rate_jacobian(
     return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, passive, furthest=None), rank)
 
 
-def _of_no_states(
+def _empty_model(
     mech: Mechanism, batch: tuple[int, ...], independent: Any, inputs: Any, outputs: Any, form: str
 ) -> StateSpace:
     """The model of a batch without states: that of some state, its arrays without elements."""
@@ -205,8 +209,8 @@ def _outputs(
         for name in outputs:
             rate = name.endswith(RATE) and name not in mech.joint_names
             _suggest_rate(mech, name)
-            found, rows = named_rows(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
-            called += [one + RATE * rate for one in found]
+            coordinate_names, rows = named_rows(mech, (name.removesuffix(RATE) if rate else name,), "outputs")
+            called += [coordinate + RATE * rate for coordinate in coordinate_names]
             seen.append(rows @ (tangent[..., mech.nv :, :] if rate else tangent[..., : mech.nv, :]))
         return tuple(called), np.concatenate(seen, axis=-2)
     rows = np.asarray(outputs, dtype=float)

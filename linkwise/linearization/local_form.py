@@ -57,7 +57,7 @@ def _reference(at: State, wanted: Any) -> LocalForm:
         at, partial(independent_by, wanted=wanted), choose_positions=partial(independent_by, wanted=of_positions)
     )
     chosen, positions = near.independent, near.positions
-    own = () if positions is chosen else (chosen.names, chosen.rows)
+    names_and_rows = () if positions is chosen else (chosen.names, chosen.rows)
     held = np.zeros((*near.response.shape[:-2], positions.rows.shape[-2], at.mech.nv))
     return LocalForm(
         positions.names,
@@ -67,12 +67,12 @@ def _reference(at: State, wanted: Any) -> LocalForm:
         np.concatenate([times(positions.rows, at.v), times(chosen.rows, near.acceleration)], axis=-1),
         near.tangent,
         near.acceleration,
-        *own,
+        *names_and_rows,
     )
 
 
 def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
-    """By kernels; None where they do not serve, or some state cannot be relied on."""
+    """The local form by kernels; None where there are none, or some state cannot be relied on."""
     if not compiled_dofs(at.mech):
         return None
     chosen = _choice(at.mech, at.q, wanted)
@@ -80,8 +80,8 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
         return None
     names, rows = chosen
     request = _linearization if at.wrenches is None else _linearization_with_wrenches
-    given = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
-    a, b, drift, tangent, acceleration, reliability = float64_function(at.mech, request)(*given)
+    arguments = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
+    a, b, drift, tangent, acceleration, reliability = float64_function(at.mech, request)(*arguments)
     if not np.min(reliability) > RELIABLE:
         return None
     n, p = at.mech.nv, rows.shape[-2]
@@ -129,12 +129,12 @@ def _linearization_with_wrenches(mech: Mechanism, dtype: str, parameters: Sequen
 
 
 def _linearization_by_pivoting(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    given = _linearization_algorithm(mech)
+    base = _linearization_algorithm(mech)
     algorithm = replace(
-        given,
+        base,
         name="closed_linearization_by_pivoting",
-        inputs=given.inputs[:-1],
-        output=(*given.outputs, "places"),
+        inputs=base.inputs[:-1],
+        output=(*base.outputs, "places"),
         recursion=closed_linearization_by_pivoting,
         ports=(),
     )
@@ -178,7 +178,7 @@ def plain_model(mech: Mechanism, q: Any, v: Any, tau: Any) -> StateSpace | None:
     asks for more than that, or where the reference has to look."""
     if not type(q) is type(v) is type(tau) is _ARRAY or not q.dtype is v.dtype is tau.dtype is _FLOAT64:
         return None
-    return _of_one(mech, q, v, tau) if q.ndim == 1 else _of_many(mech, q, v, tau)
+    return _model_of_one_state(mech, q, v, tau) if q.ndim == 1 else _model_of_batch(mech, q, v, tau)
 
 
 class _OneState(NamedTuple):
@@ -195,7 +195,7 @@ class _OneState(NamedTuple):
         return cls(run, (mech.nv,), {})
 
 
-def _of_one(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
+def _model_of_one_state(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
     try:
         run, shape, shared = mech._kernels[_OneState]
     except AttributeError:  # no mechanism
@@ -216,7 +216,7 @@ def _of_one(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> S
     return _model(fields)
 
 
-def _of_many(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
+def _model_of_batch(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> StateSpace | None:
     batch = q.shape[:-1]
     if not _is_plain(mech) or not q.size or not q.shape == v.shape == tau.shape == (*batch, mech.nv):
         return None
@@ -228,7 +228,9 @@ def _of_many(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> 
         return None
     fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration}
     fields |= {"A": a, "B": b, "drift": drift, "tangent": tangent}
-    return _model(chosen.fields | {name: _for_all(batch, chosen.fields[name]) for name in ("C", "D", "rows")} | fields)
+    return _model(
+        chosen.fields | {name: _broadcast(batch, chosen.fields[name]) for name in ("C", "D", "rows")} | fields
+    )
 
 
 def _model(fields: dict[str, Any]) -> StateSpace:
@@ -255,17 +257,17 @@ class _Partition(NamedTuple):
 
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
-    """Those that describe the motion near q well; None where the elimination does not tell."""
+    """Coordinates that describe the motion near q well; None where the elimination does not decide."""
     places, reliability = float64_function(mech, _partition_kernel)(q)
     return _partition_at(mech, places) if reliability > RELIABLE else None
 
 
 def _partition_at(mech: Mechanism, places: np.ndarray) -> _Partition:
-    own = sorted(map(int, places))
-    return stored(mech, (_partition, *own), lambda: _of_places(mech, own))
+    indices = sorted(map(int, places))
+    return stored(mech, (_partition, *indices), lambda: _partition_of_columns(mech, indices))
 
 
-def _of_places(mech: Mechanism, places: list[int]) -> _Partition:
+def _partition_of_columns(mech: Mechanism, places: list[int]) -> _Partition:
     known, p = coordinate_names(mech), len(places)
     names = tuple(known[i] for i in places)
     rows, c, d = np.eye(mech.nv)[places], np.eye(2 * p)[:p], np.zeros((p, mech.nv))
@@ -286,6 +288,6 @@ def _of_places(mech: Mechanism, places: list[int]) -> _Partition:
     return _Partition(names, rows, fields)
 
 
-def _for_all(batch: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+def _broadcast(batch: tuple[int, ...], x: np.ndarray) -> np.ndarray:
     """``numpy.broadcast_to``, in a tenth of its time."""
     return np.ndarray((*batch, *x.shape), _FLOAT64, x, 0, (*(0,) * len(batch), *x.strides))

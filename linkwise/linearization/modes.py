@@ -53,7 +53,7 @@ class Modes(NamedTuple):
             shape = self.shapes[:, k]
             order = np.argsort(-np.abs(shape), kind="stable")[:3]
             largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
-            real, ratio = (_without_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
+            real, ratio = (_remove_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
             damping = f"{ratio:.4g}" if value else "-"
             lines.append(f"{self.frequencies_hz[k]:14.4g}  {damping:>13}  {real:10.4g} {value.imag:+10.4g}j  {largest}")
         return "\n".join(lines)
@@ -119,10 +119,10 @@ def _eigen_of_motion(matrix: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, 
         positions = np.concatenate([positions, positions[:, moving]], axis=1)
         vectors = np.concatenate([positions, positions * values])
     else:
-        whole = np.block([[drift / fastest, coupling], [pull / fastest**2, drag / fastest]])
+        state_matrix = np.block([[drift / fastest, coupling], [pull / fastest**2, drag / fastest]])
         # A stiffness that is small beside the damping is not yet round-off.
         weights = np.repeat([(fastest / stiff) ** 2 if stiff > 0.0 else 1.0, 1.0], p)
-        scaled, vectors = _eigen(whole, weights)
+        scaled, vectors = _eigen(state_matrix, weights)
         values = scaled.astype(complex) * fastest
         vectors = np.concatenate([vectors[:p], vectors[p:] * fastest])
     back = [scipy.linalg.solve_triangular(factor, x, lower=True, trans="T") for x in np.vsplit(vectors, 2)]
@@ -189,7 +189,7 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """The same space, by vectors each of which has a coordinate to itself: easy to read."""
+    """A basis of the same space in which each vector has a coordinate to itself, which is easy to read."""
     if not basis.shape[1]:
         return basis
     scaled = np.linalg.qr(basis / units[:, None])[0]
@@ -197,5 +197,5 @@ def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
     return basis @ np.linalg.inv(basis[pivots])
 
 
-def _without_round_off(x: float, size: complex) -> float:
+def _remove_round_off(x: float, size: complex) -> float:
     return 0.0 if abs(x) < 1e-12 * abs(size) else x

@@ -56,8 +56,8 @@ def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> B
             rate *= SLOWER
         else:
             ahead = balance(there, search)
-            found, size = ahead.dofs.T @ ahead.forces, float(np.linalg.norm(forces))
-            missed = abs(np.linalg.norm(found) - np.linalg.norm(forces + curvature @ step))
+            unbalanced, size = ahead.dofs.T @ ahead.forces, float(np.linalg.norm(forces))
+            missed = abs(np.linalg.norm(unbalanced) - np.linalg.norm(forces + curvature @ step))
             if missed > UNFORESEEN * max(size, SETTLED) and (missed > COLLISION or not saddle):
                 rate *= SLOWER
             else:

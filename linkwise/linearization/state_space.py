@@ -112,9 +112,9 @@ class StateSpace:
 
     def _units(self) -> tuple[Float64Array, Float64Array]:
         """(..., n), (..., 1): units of the states, and of rates."""
-        own = scales(self.mechanism)
+        units = scales(self.mechanism)
         rows = (self.rows, self.rows if self.rate_rows is None else self.rate_rows)
-        of_positions, of_velocities = ((np.abs(x) * own.of_v).max(axis=-1, initial=0.0) for x in rows)
+        of_positions, of_velocities = ((np.abs(x) * units.of_v).max(axis=-1, initial=0.0) for x in rows)
         moving = of_positions.shape[-1] + of_velocities.shape[-1]
         others = np.ones((*self.drift.shape[:-1], self.drift.shape[-1] - moving))  # activations
         sizes = np.concatenate([of_positions, of_velocities, others], axis=-1)
@@ -122,7 +122,7 @@ class StateSpace:
         entries = np.abs(self.A * sizes[..., None, :] / sizes[..., None])[..., :moving]
         powers = np.maximum(1 + order[:, None] - order[None, :moving], 1)  # of a rate that an entry is
         powered = np.where(1 + order[:, None] == order[None, :moving], 0.0, entries ** (1.0 / powers))
-        rate = np.maximum(powered.max(axis=(-2, -1), initial=0.0), 1.0 / own.time)
+        rate = np.maximum(powered.max(axis=(-2, -1), initial=0.0), 1.0 / units.time)
         pushed = (np.abs(self.drift / sizes) ** (1.0 / (1 + order))).max(axis=-1, initial=0.0)
         rate = np.where(rate > 0.0, rate, np.where(pushed > 0.0, pushed, 1.0))[..., None]
         return sizes * rate**order, rate
@@ -130,8 +130,8 @@ class StateSpace:
     def shown(self) -> Float64Array:
         """(n, n + k + 1): A, B and drift side by side, without numbers that are only round-off.  One state."""
         self._require_one("shown")
-        own, scaled = ((x.A, x.B, x.drift[:, None]) for x in (self, self.dimensionless()))
-        return np.where(np.abs(np.concatenate(scaled, axis=1)) < SHOWN, 0.0, np.concatenate(own, axis=1))
+        plain, scaled = ((x.A, x.B, x.drift[:, None]) for x in (self, self.dimensionless()))
+        return np.where(np.abs(np.concatenate(scaled, axis=1)) < SHOWN, 0.0, np.concatenate(plain, axis=1))
 
     def eigenvalues(self) -> NDArray[np.complex128]:
         """(n,) complex, ordered by real part, then by imaginary part; (..., n) for a batch.
@@ -151,8 +151,16 @@ class StateSpace:
         moved = self.tangent[: self.mechanism.nv]
         k = moved[:, : self.rows.shape[-2]]
         mass = k.T @ mass_matrix(self.mechanism, self.q) @ k
-        own, units = self.dimensionless(), scales(self.mechanism).of_v
-        return modes_of(self.A, mass, moved, coordinate_names(self.mechanism), own.states, float(own.rate[0]), units)
+        scaled_model, units = self.dimensionless(), scales(self.mechanism).of_v
+        return modes_of(
+            self.A,
+            mass,
+            moved,
+            coordinate_names(self.mechanism),
+            scaled_model.states,
+            float(scaled_model.rate[0]),
+            units,
+        )
 
     def joint_motion(self, x: ArrayLike) -> tuple[Float64Array, Float64Array]:
         """(q, v) of all joints at the state ``x`` (..., n) of the model, to first order: loops open by second order."""
@@ -183,9 +191,9 @@ class StateSpace:
             raise ValueError(f"dt must be positive, got {dt!r}")
         n, k = self.B.shape[-2:]
         batch = self.A.shape[:-2]
-        whole = np.zeros((*batch, n + k + 1, n + k + 1))
-        whole[..., :n, :] = np.concatenate([self.A, self.B, self.drift[..., None]], axis=-1) * dt
-        held = expm(whole)[..., :n, :]
+        matrix = np.zeros((*batch, n + k + 1, n + k + 1))
+        matrix[..., :n, :] = np.concatenate([self.A, self.B, self.drift[..., None]], axis=-1) * dt
+        held = expm(matrix)[..., :n, :]
         return Discrete(held[..., :n], held[..., n : n + k], held[..., n + k], float(dt))
 
     def to_scipy(self) -> Any:
@@ -224,7 +232,10 @@ class StateSpace:
         names = [text.ljust(max(map(len, ("d/dt of", *self.state_names)))) for text in ("d/dt of", *self.state_names)]
         blocks: list[list[list[str]]] = [[names]]
         for column in columns:
-            if len(blocks[-1]) > 1 and sum(len(one[0]) + 2 for one in (*blocks[-1], column)) - 2 > width:
+            if (
+                len(blocks[-1]) > 1
+                and sum(len(column_shown[0]) + 2 for column_shown in (*blocks[-1], column)) - 2 > width
+            ):
                 blocks.append([names])
             blocks[-1].append(column)
         return Text(

@@ -1,6 +1,6 @@
 """What notebooks show of mechanisms, kernels, motions, models and expressions: small tables, pictures and formulas.
 
-Classes below know nothing of it: their ``_repr_mimebundle_`` is ``linkwise.display.mimebundle``, which asks ``bundle``.
+Classes do not depend on it: their ``_repr_mimebundle_`` is ``linkwise.display.mimebundle``, which asks ``bundle``.
 Tables need nothing but a browser; pictures are there if matplotlib is.  A class gets a representation by a function
 here that is entered under its name in ``WRITERS``.
 """

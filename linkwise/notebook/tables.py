@@ -19,7 +19,7 @@ def mechanism(mech: lw.Mechanism) -> dict[str, str]:
     """Its joints, and a drawing."""
     rows = [_joint_row(mech, body) for body in mech.bodies]
     joints = table(("joint", "kind", "moves", "on", "limits", "mass (kg)"), rows, numbers=(5,))
-    loops = [(one.name, *_sides(one)) for one in mech.loops]
+    loops = [(constraint.name, *_sides(constraint)) for constraint in mech.loops]
     constraints = table(("constraint", "kind", "between"), loops) if loops else Markup()
     words = repr(mech)[len(f"<Mechanism {mech.name!r}: ") : -1]
     drawing = picture(lambda: lw.viewer.draw(mech, ticks=False, masses=False), f"drawing of {mech.name}")
@@ -42,15 +42,15 @@ def _sides(loop: Any) -> tuple[str, str]:
     return type(loop).__name__.lower(), ", ".join(map(str, getattr(loop, "ratios", ())))
 
 
-def kernel(one: lw.Kernel) -> dict[str, str]:
+def kernel(shown: lw.Kernel) -> dict[str, str]:
     """What it takes and gives, what it costs, and how it is computed."""
-    shapes = [*(("takes", *item) for item in one.input_shapes.items())]
-    shapes += [("gives", *item) for item in one.output_shapes.items()]
+    shapes = [*(("takes", *item) for item in shown.input_shapes.items())]
+    shapes += [("gives", *item) for item in shown.output_shapes.items()]
     arrays = table(("", "array", "shape of one state"), [(what, name, str(shape)) for what, name, shape in shapes])
-    counts = one.op_counts
+    counts = shown.op_counts
     costs = table(("operations", "of one state"), [*counts.items(), ("in all", sum(counts.values()))], numbers=(1,))
-    plan = folded("plan", preformatted(one.plan()))
-    return block(f"Kernel {one.name}", f"{one.dtype}, target {one.target}", arrays, costs, plan)
+    plan = folded("plan", preformatted(shown.plan()))
+    return block(f"Kernel {shown.name}", f"{shown.dtype}, target {shown.target}", arrays, costs, plan)
 
 
 def trajectory(motion: lw.Trajectory) -> dict[str, str]:
@@ -112,14 +112,14 @@ def _complex(value: complex) -> str:
     return f"{real:.4g}" if not imaginary else f"{real:.4g} {'-' if imaginary < 0 else '+'} {abs(imaginary):.4g}j"
 
 
-def modes(found: Any) -> dict[str, str]:
+def modes(result: Any) -> dict[str, str]:
     """Frequencies, damping, and what moves most in each."""
     rows = []
-    for k, value in enumerate(found.eigenvalues):
-        shape = found.shapes[:, k]
+    for k, value in enumerate(result.eigenvalues):
+        shape = result.shapes[:, k]
         order = np.argsort(-np.abs(shape), kind="stable")[:3]
-        moved = ", ".join(f"{found.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
-        ratio = found.damping_ratios[k]
-        rows.append((number(found.frequencies_hz[k]), number(ratio) if value else "-", _complex(value), moved))
+        moved = ", ".join(f"{result.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
+        ratio = result.damping_ratios[k]
+        rows.append((number(result.frequencies_hz[k]), number(ratio) if value else "-", _complex(value), moved))
     head = ("frequency (Hz)", "damping ratio", "eigenvalue (1/s)", "largest displacements")
     return block("Modes", f"{len(rows)}, slowest first", table(head, rows, numbers=(0, 1, 2)))

@@ -61,8 +61,8 @@ class Cases:
 
     def case(self, k: int) -> Case:
         """The k-th of these cases."""
-        own = {name: values[k] for name, values in self.values.items()}
-        return Case(self.first + k, self.mechanism_of(k), self.q[k], self.v[k], self.tau[k], own)
+        drawn = {name: values[k] for name, values in self.values.items()}
+        return Case(self.first + k, self.mechanism_of(k), self.q[k], self.v[k], self.tau[k], drawn)
 
     # States ----------------------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class Cases:
             return q
         held = self._named("q0")
         same = not any(name.startswith("q0") for name in self.values)
-        closed = [lw.constraints.assemble(self.mechanism, one, hold=held) for one in (q[:1] if same else q)]
+        closed = [lw.constraints.assemble(self.mechanism, guess, hold=held) for guess in (q[:1] if same else q)]
         return np.broadcast_to(np.array(closed), q.shape)
 
     @cached_property
@@ -87,11 +87,11 @@ class Cases:
                 f"v0 and v0.{joints[0]}: loops are closed with the velocities of named joints, or with those nearest "
                 "to given ones of all; name joints, or give all"
             )
-        given: Any = v
+        by_joint: Any = v
         if joints:  # these keep their velocities, the others follow
-            given = [{joint: one[self.mechanism.v_index(joint)] for joint in joints} for one in v]
-        pairs = zip(self.q, given, strict=True)
-        return np.array([lw.constraints.project(self.mechanism, q, one)[1] for q, one in pairs])
+            by_joint = [{joint: rates[self.mechanism.v_index(joint)] for joint in joints} for rates in v]
+        pairs = zip(self.q, by_joint, strict=True)
+        return np.array([lw.constraints.project(self.mechanism, q, rates)[1] for q, rates in pairs])
 
     @cached_property
     def tau(self) -> np.ndarray:
@@ -106,21 +106,21 @@ class Cases:
         return any(name.partition(".")[0] == head for name in self.values)
 
     def placed(self, head: str, otherwise: np.ndarray) -> np.ndarray:
-        """(cases, ..., n): ``otherwise`` (..., n), the same of all cases or (cases, ..., n), with what varies of all
+        """(cases, ..., n): ``otherwise`` (..., n), equal in all cases, or (cases, ..., n), with what varies of all
         joints or actuators in its place, and then of single ones."""
         lead = otherwise.ndim - 1
         rows = otherwise if lead > 1 else otherwise[None]
-        found = np.array(np.broadcast_to(rows, (self.count, *rows.shape[1:])), float)
-        among = (slice(None), *[None] * (found.ndim - 2))
+        arrays = np.array(np.broadcast_to(rows, (self.count, *rows.shape[1:])), float)
+        among = (slice(None), *[None] * (arrays.ndim - 2))
         if head in self.values:
-            found[:] = self.values[head][among]
+            arrays[:] = self.values[head][among]
         for name, values in self.values.items():
             if name.startswith(f"{head}."):
-                found[..., self._place(head, name.partition(".")[2])] = values.reshape(self.count, -1)[among]
-        return found
+                arrays[..., self._place(head, name.partition(".")[2])] = values.reshape(self.count, -1)[among]
+        return arrays
 
     def _place(self, head: str, name: str) -> slice:
-        """Where numbers of a joint or actuator are."""
+        """The slice of numbers of a joint or actuator."""
         if head == CTRL:
             place = self.mechanism.forces.actuator_names.index(name)
             return slice(place, place + 1)
@@ -130,13 +130,13 @@ class Cases:
 
     @cached_property
     def parameters(self) -> dict[str, np.ndarray]:
-        found = {}
+        arrays = {}
         for kind, of_links in self._bodies.items():
             if len(of_links) == self.mechanism.n_links:
-                found[kind] = np.stack([of_links[i] for i in range(self.mechanism.n_links)], axis=1)
+                arrays[kind] = np.stack([of_links[i] for i in range(self.mechanism.n_links)], axis=1)
             else:
-                found |= {f"{self.mechanism.link_names[i]}.{kind}": of_links[i] for i in sorted(of_links)}
-        return found | ({GRAVITY: self.values[GRAVITY]} if GRAVITY in self.values else {})
+                arrays |= {f"{self.mechanism.link_names[i]}.{kind}": of_links[i] for i in sorted(of_links)}
+        return arrays | ({GRAVITY: self.values[GRAVITY]} if GRAVITY in self.values else {})
 
     @cached_property
     def of_joints(self) -> dict[str, np.ndarray]:
@@ -155,22 +155,22 @@ class Cases:
     @cached_property
     def _bodies(self) -> dict[str, dict[int, np.ndarray]]:
         """Kind of number -> link -> (cases, ...), of the links that have such numbers that vary."""
-        found: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in OF_LINKS}
+        bodies: dict[str, dict[int, np.ndarray]] = {kind: {} for kind in OF_LINKS}
         mech = self.mechanism
-        for kind, whole in ((k, self.values[k]) for k in OF_LINKS if k in self.values):
-            found[kind] = {i: whole[:, i] for i in range(mech.n_links)}
+        for kind, array in ((k, self.values[k]) for k in OF_LINKS if k in self.values):
+            bodies[kind] = {i: array[:, i] for i in range(mech.n_links)}
         payloads: dict[str, dict[str, np.ndarray]] = {}
         for name, values in self.values.items():
             link, _, kind = name.rpartition(".")
             if name.startswith(PAYLOAD):
                 payloads.setdefault(link.removeprefix(PAYLOAD), {})[kind] = values
             elif kind in OF_LINKS and link in mech.link_names:
-                found[kind][mech.link_names.index(link)] = values
+                bodies[kind][mech.link_names.index(link)] = values
         for frame, payload in payloads.items():
-            self._attach(found, frame, payload)
-        return found
+            self._attach(bodies, frame, payload)
+        return bodies
 
-    def _attach(self, found: dict[str, dict[int, np.ndarray]], frame: str, payload: Mapping[str, np.ndarray]) -> None:
+    def _attach(self, bodies: dict[str, dict[int, np.ndarray]], frame: str, payload: Mapping[str, np.ndarray]) -> None:
         """Add a payload in a frame to the body that has it: masses added, parallel axes.  Sums are written out, in one
         order however many cases there are."""
         mech, at = self.mechanism, self.mechanism.frames[frame]
@@ -181,18 +181,18 @@ class Cases:
             "inertia": mech.parameters.inertias[i],
         }
         mass, com, inertia = (
-            found[kind].get(i, np.broadcast_to(own, (n, *own.shape))) for kind, own in nominal.items()
+            bodies[kind].get(i, np.broadcast_to(of_link, (n, *of_link.shape))) for kind, of_link in nominal.items()
         )
         added = payload.get("mass", np.zeros(n))
         place = at.position + _rotated(at.rotation, payload.get("com", np.zeros((n, 3))))
-        whole = mass + added
-        centre = np.where(whole[:, None] > 0.0, mass[:, None] * com + added[:, None] * place, com)
-        centre = centre / np.where(whole > 0.0, whole, 1.0)[:, None]
-        moments = inertia + _of_points(mass, com - centre) + _of_points(added, place - centre)
+        total = mass + added
+        centre = np.where(total[:, None] > 0.0, mass[:, None] * com + added[:, None] * place, com)
+        centre = centre / np.where(total > 0.0, total, 1.0)[:, None]
+        moments = inertia + _point_inertias(mass, com - centre) + _point_inertias(added, place - centre)
         if "inertia" in payload:
             once = np.moveaxis(_rotated(at.rotation, np.moveaxis(payload["inertia"], 1, 2)), 1, 2)
             moments = moments + _rotated(at.rotation, once)
-        found["mass"][i], found["com"][i], found["inertia"][i] = whole, centre, moments
+        bodies["mass"][i], bodies["com"][i], bodies["inertia"][i] = total, centre, moments
 
     @cached_property
     def _strict(self) -> bool:
@@ -218,11 +218,12 @@ class Cases:
         if any(of_bodies.values()):
             rows = []
             for i in range(len(names)):
-                own = mech.parameters.masses[i], mech.parameters.coms[i], mech.parameters.inertias[i]
-                given = (
-                    of_bodies[kind][i][k] if i in of_bodies[kind] else x for kind, x in zip(of_bodies, own, strict=True)
+                of_link = mech.parameters.masses[i], mech.parameters.coms[i], mech.parameters.inertias[i]
+                numbers = (
+                    of_bodies[kind][i][k] if i in of_bodies[kind] else x
+                    for kind, x in zip(of_bodies, of_link, strict=True)
                 )
-                rows.append(_ten_numbers(*given))
+                rows.append(_ten_numbers(*numbers))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", lw.files.InertiaWarning)
                 mech = mech.parameters.with_inertial(np.concatenate(rows), self._strict)
@@ -243,7 +244,7 @@ def _single(numbers: np.ndarray) -> Any:
 
 def _ten_numbers(mass: Any, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """Mass, first moment and inertia about the link's origin, in the order of ``lw.estimation.inertial_parameters``."""
-    about = inertia + _of_points(np.asarray(mass)[None], com[None])[0]
+    about = inertia + _point_inertias(np.asarray(mass)[None], com[None])[0]
     return np.array([mass, *(mass * com), *(about[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
 
 
@@ -256,7 +257,7 @@ def _rotated(rotation: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.stack(rows, axis=1)
 
 
-def _of_points(mass: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _point_inertias(mass: np.ndarray, at: np.ndarray) -> np.ndarray:
     """(cases, 3, 3): the inertia about the origin of masses (cases,) at points (cases, 3)."""
     x, y, z = at[:, 0], at[:, 1], at[:, 2]
     rows = [

@@ -45,7 +45,7 @@ class Computation:
         """Refuse options that do not fit the mechanism; the message begins with the key."""
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
-        """Array -> names of its axes behind that of cases; those that are not told get names of their own."""
+        """Array -> names of its axes behind that of cases; others get default names."""
         return {}
 
     def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:
@@ -117,10 +117,12 @@ class Rollout(Computation):
             parameters={**cases.parameters, **cases.of_joints, **cases.of_contacts},
         )
         if self.measure is not None:
-            found = self.measure(cases, self.times(cases.mechanism), q, v)
-            return _checked(found, len(cases), "measure")
-        found = {"positions": q, "velocities": v}
-        return found | {f"position.{name}": lw.frame_pose(cases.mechanism, q, name)[..., :3, 3] for name in self.frames}
+            arrays = self.measure(cases, self.times(cases.mechanism), q, v)
+            return _checked(arrays, len(cases), "measure")
+        arrays = {"positions": q, "velocities": v}
+        return arrays | {
+            f"position.{name}": lw.frame_pose(cases.mechanism, q, name)[..., :3, 3] for name in self.frames
+        }
 
     def times(self, mech: lw.Mechanism) -> np.ndarray:
         dt = mech.metadata.timestep if self.dt is None else self.dt
@@ -180,22 +182,22 @@ class LinearModels(Computation):
         options.check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
-        return _case_by_case(cases, self._of)
+        return _case_by_case(cases, self._case_results)
 
-    def _of(self, case: Case) -> dict[str, Any]:
-        q, v, found = case.q, case.v, True
+    def _case_results(self, case: Case) -> dict[str, Any]:
+        q, v, is_found = case.q, case.v, True
         if self.at == "equilibrium":
             try:
                 q, v = lw.find_equilibrium(case.mechanism, q, case.tau).q, np.zeros_like(v)
             except lw.control.EquilibriumError:
-                found = False
+                is_found = False
         model = lw.linearize(case.mechanism, q, v, case.tau, **self.options)
         kept = {"A": model.A, "B": model.B, "drift": model.drift}
-        if not found:
+        if not is_found:
             kept = {name: np.full_like(x, np.nan) for name, x in kept.items()}
-        values = np.linalg.eigvals(model.A) if found else np.full(len(model.A), np.nan)
+        values = np.linalg.eigvals(model.A) if is_found else np.full(len(model.A), np.nan)
         order = np.lexsort((values.imag, values.real))
-        return kept | {"eigenvalues": values.astype(complex)[order], "found": found}
+        return kept | {"eigenvalues": values.astype(complex)[order], "found": is_found}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         return {
@@ -224,9 +226,9 @@ class Equilibria(Computation):
         options.check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
-        return _case_by_case(cases, self._of)
+        return _case_by_case(cases, self._case_results)
 
-    def _of(self, case: Case) -> dict[str, Any]:
+    def _case_results(self, case: Case) -> dict[str, Any]:
         try:
             rest = lw.find_equilibrium(case.mechanism, case.q, case.tau, **self.options)
         except lw.control.EquilibriumError as error:
@@ -316,8 +318,8 @@ class Function(Computation):
         return _case_by_case(cases, self._one)
 
     def _one(self, case: Case) -> Mapping[str, Any]:
-        found = self.function(case)
-        return found if isinstance(found, Mapping) else {self._name: found}
+        result = self.function(case)
+        return result if isinstance(result, Mapping) else {self._name: result}
 
     @property
     def _name(self) -> str:
@@ -344,20 +346,20 @@ def _product(values: np.ndarray) -> np.ndarray:
 
 
 def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """What a function finds for one case after the other, stacked."""
-    found: list[Mapping[str, Any]] = []
+    """Results of a function for one case after the other, stacked."""
+    results: list[Mapping[str, Any]] = []
     for k, number in enumerate(cases.numbers.tolist()):
         try:
-            found.append(function(cases.case(k)))
+            results.append(function(cases.case(k)))
         except StudyError:
             raise
         except Exception as error:
             raise StudyError(f"case {number}: {type(error).__name__}: {error}") from error
-    names = list(found[0])
-    for k, one in enumerate(found):
-        if list(one) != names:
-            raise StudyError(f"case {cases.first + k} gives {sorted(one)}, the first of its chunk {sorted(names)}")
-    return {name: _stacked(name, [np.asanyarray(one[name]) for one in found], cases.first) for name in names}
+    names = list(results[0])
+    for k, result in enumerate(results):
+        if list(result) != names:
+            raise StudyError(f"case {cases.first + k} gives {sorted(result)}, the first of its chunk {sorted(names)}")
+    return {name: _stacked(name, [np.asanyarray(result[name]) for result in results], cases.first) for name in names}
 
 
 def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
@@ -370,11 +372,11 @@ def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
     return np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
 
 
-def _checked(found: Any, count: int, what: str) -> dict[str, np.ndarray]:
-    """What a function of all cases of a chunk gave, as arrays with the axis of cases first."""
-    if not isinstance(found, Mapping):
-        found = {what: found}
-    arrays = {name: np.asanyarray(values) for name, values in found.items()}
+def _checked(result: Any, count: int, what: str) -> dict[str, np.ndarray]:
+    """Results of a function of all cases of a chunk, as arrays with the axis of cases first."""
+    if not isinstance(result, Mapping):
+        result = {what: result}
+    arrays = {name: np.asanyarray(values) for name, values in result.items()}
     for name, values in arrays.items():
         if values.ndim == 0 or len(values) != count:
             raise StudyError(

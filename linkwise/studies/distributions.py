@@ -53,12 +53,13 @@ class Distribution:
         return np.asarray(self.inverse(u.reshape(len(u), *quantity.shape)), dtype=float)
 
     def inverse(self, u: np.ndarray) -> np.ndarray:
-        """Where the cumulative distribution function is u; parameters that are arrays broadcast against it."""
+        """The value where the cumulative distribution function is u; parameters that are arrays broadcast against
+        it."""
         raise NotImplementedError
 
     def _check(self, right: Any, message: str) -> None:
-        for name, given in vars(self).items():
-            if np.asarray(given).dtype.kind == "f" and np.isnan(given).any():
+        for name, value in vars(self).items():
+            if np.asarray(value).dtype.kind == "f" and np.isnan(value).any():
                 raise StudyError(f"{self}: {name} must be a number, not NaN")
         if not np.all(right):
             raise StudyError(f"{self}: {message}")
@@ -81,7 +82,8 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class Normal(Distribution):
-    """Of Gauss, with ``mean`` and standard deviation ``std``; cut off at ``low`` and ``high`` where these are given."""
+    """Gauss's distribution with ``mean`` and standard deviation ``std``; cut off at ``low`` and ``high`` where these
+    are given."""
 
     mean: Any = 0.0
     std: Any = 1.0
@@ -152,10 +154,10 @@ class MultivariateNormal(Distribution):
         factor, z = np.linalg.cholesky(np.asarray(self.covariance, float)), ndtri(u)
         if z.shape[-1] != len(factor):
             raise StudyError(f"{self} has {len(factor)} numbers, but {z.shape[-1]} are needed")
-        found = np.asarray(self.mean, float) + np.zeros_like(z)
+        values = np.asarray(self.mean, float) + np.zeros_like(z)
         for k in range(len(factor)):  # sums in one order, however many cases there are
-            found = found + factor[:, k] * z[..., k, None]
-        return found
+            values = values + factor[:, k] * z[..., k, None]
+        return values
 
 
 @dataclass(frozen=True)
@@ -262,31 +264,31 @@ class FromScipy(Distribution):
         return self.frozen.ppf(u)
 
 
-def distribution(given: Any) -> Distribution:
-    """What a caller gives as one: itself, a distribution of SciPy, or a number or array for all cases."""
-    if isinstance(given, Distribution):
-        return given
-    if hasattr(given, "ppf"):
-        return FromScipy(given)
+def distribution(value: Any) -> Distribution:
+    """Convert an argument: a distribution, one of SciPy, or a number or array for all cases."""
+    if isinstance(value, Distribution):
+        return value
+    if hasattr(value, "ppf"):
+        return FromScipy(value)
     try:
-        return Given(np.asarray(given, float), same=True)
+        return Given(np.asarray(value, float), same=True)
     except (TypeError, ValueError):
-        raise StudyError(f"{given!r} is no distribution, number or array of numbers") from None
+        raise StudyError(f"{value!r} is no distribution, number or array of numbers") from None
 
 
-def _drawn(given: Any) -> Distribution:
-    found = distribution(given)
-    if isinstance(found, (Grid, Given, Relative, Offset, WithinLimits)):
-        raise StudyError(f"Relative and Offset take distributions such as Normal(1.0, 0.02), not {given!r}")
-    return found
+def _drawn(value: Any) -> Distribution:
+    inner = distribution(value)
+    if isinstance(inner, (Grid, Given, Relative, Offset, WithinLimits)):
+        raise StudyError(f"Relative and Offset take distributions such as Normal(1.0, 0.02), not {value!r}")
+    return inner
 
 
 def _rows(of: Distribution, rows: Any, quantity: Quantity) -> np.ndarray:
     """(m, *shape) of rows that are given as (m,) or (m, *shape)."""
-    found = np.asarray(rows, float)
-    if found.ndim == 1:
-        found = found.reshape(-1, *(1,) * len(quantity.shape))
-    return _shaped(of, found, (len(found), *quantity.shape))
+    array = np.asarray(rows, float)
+    if array.ndim == 1:
+        array = array.reshape(-1, *(1,) * len(quantity.shape))
+    return _shaped(of, array, (len(array), *quantity.shape))
 
 
 def _shaped(of: Distribution, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

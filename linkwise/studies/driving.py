@@ -19,7 +19,7 @@ IN_TIME = ("tau", "ctrl", "target")  # which may change from step to step
 
 
 def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
-    """The same arguments of ``lw.rollout``, of every case where they vary."""
+    """Driving arguments of ``lw.rollout``, for every case where they vary."""
     return {
         "tau": _placed(cases, "tau", tau),
         "ctrl": _placed(cases, "ctrl", ctrl),
@@ -28,12 +28,12 @@ def driven(cases: Cases, tau: Any, ctrl: Any, feedback: Any) -> dict[str, Any]:
 
 
 def nominal(mech: lw.Mechanism, tau: Any, ctrl: Any, feedback: Any) -> dict[str, np.ndarray | None]:
-    """What is given of each at all times and to all cases, of which factors and steps may vary; None where it changes.
+    """Constant driving values, of which factors and steps may vary; None where they change in time.
     Zero, or the initial configuration, where nothing is given."""
     gains = feedback if isinstance(feedback, Mapping) else dict.fromkeys(FEEDBACK, feedback)
-    given = {"tau": tau, "ctrl": ctrl, **{name: gains.get(name) for name in FEEDBACK}}
-    found = {name: None if callable(x) else drive_array(mech, name, x) for name, x in given.items()}
-    return {name: None if x is None or x.ndim > 1 else x for name, x in found.items()}
+    values = {"tau": tau, "ctrl": ctrl, **{name: gains.get(name) for name in FEEDBACK}}
+    arrays = {name: None if callable(x) else drive_array(mech, name, x) for name, x in values.items()}
+    return {name: None if x is None or x.ndim > 1 else x for name, x in arrays.items()}
 
 
 def _feedback(cases: Cases, feedback: Any) -> Any:
@@ -42,21 +42,21 @@ def _feedback(cases: Cases, feedback: Any) -> Any:
         return feedback
     if feedback is not None and not isinstance(feedback, Mapping):
         raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
-    given = dict(feedback or {})
-    given.setdefault("target", np.array(cases.mechanism.initial))
-    return given | {name: _placed(cases, name, given.get(name)) for name in varied}
+    gains = dict(feedback or {})
+    gains.setdefault("target", np.array(cases.mechanism.initial))
+    return gains | {name: _placed(cases, name, gains.get(name)) for name in varied}
 
 
-def _placed(cases: Cases, head: str, given: Any) -> Any:
-    """What is given, with what varies of all joints or actuators, or of single ones, in its place."""
+def _placed(cases: Cases, head: str, value: Any) -> Any:
+    """A driving argument with the varied numbers of all or single joints or actuators in place."""
     if not cases.varies(head):
-        return given
+        return value
     if head in cases.values:  # of all: nothing is left of what is given
-        given = None
-    if callable(given):  # which lw.rollout refuses, unless it is held
-        held: Any = given
+        value = None
+    if callable(value):  # which lw.rollout refuses, unless it is held
+        held: Any = value
         return replace(held, function=Replacing(cases, head, held.function)) if hasattr(held, "period") else held
-    values = drive_array(cases.mechanism, head, given)
+    values = drive_array(cases.mechanism, head, value)
     return cases.placed(head, values[None] if head in IN_TIME and values.ndim == 1 else values)
 
 
@@ -69,5 +69,5 @@ class Replacing:
     function: Callable[..., Any]
 
     def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        found = drive_array(self.cases.mechanism, self.head, self.function(t, q, v))
-        return self.cases.placed(self.head, np.broadcast_to(found, (len(self.cases), 1, found.shape[-1])))[:, 0]
+        driving = drive_array(self.cases.mechanism, self.head, self.function(t, q, v))
+        return self.cases.placed(self.head, np.broadcast_to(driving, (len(self.cases), 1, driving.shape[-1])))[:, 0]

@@ -71,7 +71,7 @@ CODE = {"rollout": "measure", "function": "function"}  # keys that name a functi
 
 @dataclasses.dataclass(frozen=True)
 class StudyFile:
-    """What a file says: the study, and where its results go."""
+    """Content of a study file: the study, and where its results go."""
 
     study: Study
     store: Path | None
@@ -99,9 +99,9 @@ def _study(table: Mapping[str, Any], folder: Path) -> StudyFile:
             _check_type(name, table[name], kind)
     chosen = [name for name in COMPUTATIONS if name in table]
     if len(chosen) != 1:
-        found = ", ".join(f"[{name}]" for name in chosen) or "none"
+        listed_tables = ", ".join(f"[{name}]" for name in chosen) or "none"
         listed = ", ".join(f"[{name}]" for name in COMPUTATIONS)
-        raise StudyError(f"one table says what to compute: {listed}; found: {found}")
+        raise StudyError(f"one table says what to compute: {listed}; found: {listed_tables}")
     if "mechanism" not in table:
         raise StudyError('the mechanism is missing: mechanism = "robot.urdf" or "builtin:puma560"')
     mechanism = _mechanism(table, folder)
@@ -110,7 +110,7 @@ def _study(table: Mapping[str, Any], folder: Path) -> StudyFile:
         compute.check(mechanism)
     except StudyError as error:
         raise StudyError(f"[{chosen[0]}] {error}") from None
-    vary = {name: _distribution(name, given) for name, given in _flat(table.get("vary", {})).items()}
+    vary = {name: _distribution(name, value) for name, value in _flat(table.get("vary", {})).items()}
     options = {name: table[name] for name in ("cases", "seed", "sampling", "chunk") if name in table}
     store = folder / table["store"] if "store" in table else None
     return StudyFile(Study(mechanism, compute, vary, **options), store)
@@ -134,20 +134,20 @@ def _mechanism(table: Mapping[str, Any], folder: Path) -> lw.Mechanism:
 
 def _computation(name: str, table: Any, folder: Path) -> computations.Computation:
     _check_type(name, table, dict)
-    make, given = COMPUTATIONS[name], dict(table)
-    fields = {one.name: one for one in dataclasses.fields(make)}
+    make, options = COMPUTATIONS[name], dict(table)
+    fields = {field.name: field for field in dataclasses.fields(make)}
     if name in OPTIONS:
-        own = {key: given.pop(key) for key in list(given) if key in fields and key != "options"}
-        given = {**own, "options": given}
+        named = {key: options.pop(key) for key in list(options) if key in fields and key != "options"}
+        options = {**named, "options": options}
     else:
-        _check_keys(f"[{name}] ", given, fields)
+        _check_keys(f"[{name}] ", options, fields)
     needed = [
-        one.name
-        for one in fields.values()
-        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+        field.name
+        for field in fields.values()
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
     for key in needed:
-        if key not in given:
+        if key not in options:
             raise StudyError(f"[{name}] needs {key}")
     for key, kind in {
         "steps": int,
@@ -157,19 +157,19 @@ def _computation(name: str, table: Any, folder: Path) -> computations.Computatio
         "method": str,
         "all_at_once": bool,
     }.items():
-        if key in given and key in fields:
-            _check_type(f"[{name}] {key}", given[key], kind)
-    if CODE.get(name) in given:
-        given[CODE[name]] = _function(f"[{name}] {CODE[name]}", given[CODE[name]], folder)
-    return make(**given)
+        if key in options and key in fields:
+            _check_type(f"[{name}] {key}", options[key], kind)
+    if CODE.get(name) in options:
+        options[CODE[name]] = _function(f"[{name}] {CODE[name]}", options[CODE[name]], folder)
+    return make(**options)
 
 
-def _function(what: str, given: Any, folder: Path) -> Callable[..., Any]:
+def _function(what: str, text: Any, folder: Path) -> Callable[..., Any]:
     """A function that is named as FILE.py:NAME."""
-    file, _, name = str(given).rpartition(":")
+    file, _, name = str(text).rpartition(":")
     path = folder / file
     if not file.endswith(".py") or not name:
-        raise StudyError(f"{what} is named as FILE.py:NAME, not {given!r}")
+        raise StudyError(f"{what} is named as FILE.py:NAME, not {text!r}")
     if not path.is_file():
         raise StudyError(f"{what}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -194,34 +194,34 @@ def _travels(module: Any) -> None:
 
 def _flat(table: Mapping[str, Any], lead: str = "") -> dict[str, Any]:
     """{"payload.hand.mass": ...} of tables in tables, as dotted keys of TOML are."""
-    found: dict[str, Any] = {}
-    for name, given in table.items():
-        if isinstance(given, dict) and not ({*given} & {*KINDS, "as"}):
-            for key in given:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict) and not ({*value} & {*KINDS, "as"}):
+            for key in value:
                 if close := get_close_matches(key, KINDS, n=1, cutoff=0.7):
                     raise StudyError(f"vary: {lead}{name}: unknown distribution {key!r}; did you mean {close[0]!r}?")
-            found |= _flat(given, f"{lead}{name}.")
+            flat |= _flat(value, f"{lead}{name}.")
         else:
-            found[f"{lead}{name}"] = given
-    return found
+            flat[f"{lead}{name}"] = value
+    return flat
 
 
-def _distribution(name: str, given: Any) -> Any:
-    if not isinstance(given, dict):
-        if isinstance(given, (int, float, list)) and not isinstance(given, bool):
-            return given
-        raise StudyError(f"vary: {name} = {given!r} is no number, list or distribution such as {{uniform = [0, 1]}}")
-    chosen = [key for key in given if key in KINDS]
-    _check_keys(f"vary: {name}: ", given, [*KINDS, "as"])
+def _distribution(name: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        if isinstance(value, (int, float, list)) and not isinstance(value, bool):
+            return value
+        raise StudyError(f"vary: {name} = {value!r} is no number, list or distribution such as {{uniform = [0, 1]}}")
+    chosen = [key for key in value if key in KINDS]
+    _check_keys(f"vary: {name}: ", value, [*KINDS, "as"])
     if len(chosen) != 1:
         raise StudyError(f"vary: {name}: one distribution is needed, {', '.join(KINDS)}; found: {chosen or 'none'}")
-    made = _made(f"vary: {name}: {chosen[0]}", chosen[0], given[chosen[0]])
+    made = _made(f"vary: {name}: {chosen[0]}", chosen[0], value[chosen[0]])
     forms = {"factor": d.Relative, "offset": d.Offset}
-    if "as" not in given:
+    if "as" not in value:
         return made
-    if given["as"] not in forms:
-        raise StudyError(f"vary: {name}: as = {given['as']!r} is unknown; available: {', '.join(forms)}")
-    return forms[given["as"]](made)
+    if value["as"] not in forms:
+        raise StudyError(f"vary: {name}: as = {value['as']!r} is unknown; available: {', '.join(forms)}")
+    return forms[value["as"]](made)
 
 
 def _made(what: str, kind: str, numbers: Any) -> d.Distribution:
@@ -229,7 +229,7 @@ def _made(what: str, kind: str, numbers: Any) -> d.Distribution:
     if kind == "within_limits":
         return make()
     if isinstance(numbers, dict):
-        _check_keys(f"{what}: ", numbers, [one.name for one in _fields(make)])
+        _check_keys(f"{what}: ", numbers, [field.name for field in _fields(make)])
     else:
         _check_type(what, numbers, list)
     try:
@@ -239,7 +239,7 @@ def _made(what: str, kind: str, numbers: Any) -> d.Distribution:
     except StudyError as error:
         raise StudyError(f"{what}: {error}") from None
     except TypeError:
-        names = ", ".join(one.name for one in _fields(make))
+        names = ", ".join(field.name for field in _fields(make))
         raise StudyError(f"{what} has the numbers {names}; given: {numbers}") from None
 
 
@@ -247,8 +247,8 @@ def _fields(make: Any) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(make)
 
 
-def _check_keys(where: str, given: Mapping[str, Any], known: Collection[str]) -> None:
-    for key in given:
+def _check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:
+    for key in table:
         if key not in known:
             close = get_close_matches(key, list(known), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(known)}"

@@ -65,19 +65,19 @@ def check_feedback(mech: lw.Mechanism, feedback: Any, steps: int) -> None:
         check_numbers(f"feedback.{key}", feedback.get(key), (mech.nv,), mech.joint_names, None)
 
 
-def check_numbers(key: str, given: Any, shape: tuple[int, ...], names: Collection[str], steps: int | None) -> None:
+def check_numbers(key: str, value: Any, shape: tuple[int, ...], names: Collection[str], steps: int | None) -> None:
     """Arrays (..., *shape), with an axis of time before if ``steps`` is given, which None is not for gains: a number
     will do for these; or numbers by name."""
-    if given is None or callable(given):
+    if value is None or callable(value):
         return
-    if isinstance(given, Mapping) and names:
-        for name in given:
+    if isinstance(value, Mapping) and names:
+        for name in value:
             check_name(key, name, names)
         return
     try:
-        array = np.asarray(given, dtype=float)
+        array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise StudyError(f"{key} must be numbers, not {given!r}") from None
+        raise StudyError(f"{key} must be numbers, not {value!r}") from None
     if steps is None and not array.ndim:
         return
     if array.shape[-len(shape) :] != shape:
@@ -91,10 +91,10 @@ def check_numbers(key: str, given: Any, shape: tuple[int, ...], names: Collectio
         )
 
 
-def check_options(function: Callable[..., Any], given: Mapping[str, Any], taken: Collection[str]) -> None:
+def check_options(function: Callable[..., Any], options: Mapping[str, Any], taken: Collection[str]) -> None:
     """Keys of ``given`` are arguments of a function of the library, but for those that the study gives."""
     known = [name for name in inspect.signature(function).parameters if name not in taken]
-    for key in given:
+    for key in options:
         if key in taken:
             raise StudyError(f"{key}: the study itself gives it; vary it, or leave it out")
         check_name("option", key, known, f" of lw.{function.__name__}")

@@ -28,10 +28,10 @@ SHADES = ("#DCEAF5", "#A9CDE6", "#6FA9D2")  # from all cases to the middle half
 def plot_quantiles(results: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
     """The spread of an array over time, a panel for each of its ``entries`` (labels; all by default, at most 12): the
     median, the middle 50 and 90 percent, and all cases.  Arrays without an axis of time get a box for each entry."""
-    found = results.quantiles(name, BANDS)
-    if "t" not in found.dims:
-        return _boxes(results, name, found, path)
-    panels = _panels(found, "t", entries)
+    quantiles = results.quantiles(name, BANDS)
+    if "t" not in quantiles.dims:
+        return _boxes(results, name, quantiles, path)
+    panels = _panels(quantiles, "t", entries)
     figure, axes = _grid(len(panels), sharex=True)
     for ax, (label, values) in zip(axes, panels, strict=False):
         t, rows = values["t"].values, values.transpose("quantile", "t").values
@@ -50,11 +50,11 @@ def plot_histogram(
     results: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
 ) -> Figure:
     """Histograms of an array, a panel for each of its ``entries``; of arrays over time, at the last time."""
-    found = results.histogram(name, bins)
-    edges = found.attrs["edges"]
-    if "t" in found.dims:
-        found = found.isel(t=-1)
-    panels = _panels(found, "bin", entries)
+    histogram = results.histogram(name, bins)
+    edges = histogram.attrs["edges"]
+    if "t" in histogram.dims:
+        histogram = histogram.isel(t=-1)
+    panels = _panels(histogram, "bin", entries)
     figure, axes = _grid(len(panels), sharex=False)
     for ax, (label, values) in zip(axes, panels, strict=False):
         counts = values.values
@@ -73,13 +73,13 @@ def plot_sensitivity(
 ) -> Figure:
     """Sensitivity indices of an array, a panel for each of its ``entries``: curves over time of the ``most`` factors
     that matter most, or bars where there is no axis of time."""
-    found = results.sensitivity(name)
-    kind = "total" if "total" in found else "first"
-    over_time = "t" in found.dims
-    panels = _strongest(_panels(found[kind], "t" if over_time else "factor", entries, keep=("factor",)), most)
+    indices = results.sensitivity(name)
+    kind = "total" if "total" in indices else "first"
+    over_time = "t" in indices.dims
+    panels = _strongest(_panels(indices[kind], "t" if over_time else "factor", entries, keep=("factor",)), most)
     figure, axes = _grid(len(panels), sharex=True, sharey=True)
     for ax, (label, values) in zip(axes, panels, strict=False):
-        names = [str(one) for one in values["factor"].values]
+        names = [str(factor) for factor in values["factor"].values]
         if over_time:
             for k, curve in enumerate(values.transpose("factor", "t").values):
                 look = {
@@ -97,12 +97,12 @@ def plot_sensitivity(
     else:
         axes[0].invert_yaxis()
         _label(axes, len(panels), f"{kind} index", "")
-    figure.suptitle(f"{name}: sensitivity by {found.attrs['estimator']}", fontsize=9)
+    figure.suptitle(f"{name}: sensitivity by {indices.attrs['estimator']}", fontsize=9)
     return style.save(figure, path)
 
 
 def _strongest(panels: list[tuple[str, Any]], most: int) -> list[tuple[str, Any]]:
-    """The same with the factors alone that matter most in any of the panels."""
+    """The panels with those factors alone that matter most in any of them."""
     strength = np.max(
         [np.nan_to_num(np.abs(x.values)).reshape(x.sizes["factor"], -1).max(axis=1) for _, x in panels], axis=0
     )
@@ -110,9 +110,9 @@ def _strongest(panels: list[tuple[str, Any]], most: int) -> list[tuple[str, Any]
     return [(label, values.isel(factor=order)) for label, values in panels]
 
 
-def _boxes(results: Results, name: str, found: Any, path: Any) -> Figure:
+def _boxes(results: Results, name: str, quantiles: Any, path: Any) -> Figure:
     """Medians, middle 50 and 90 percent of arrays without time."""
-    panels = _panels(found, "quantile", None, most=40)
+    panels = _panels(quantiles, "quantile", None, most=40)
     figure, ax = style.subplots(height=3.2)
     rows = np.array([values.values for _, values in panels])
     low, lower, quarter, median, three, upper, high = rows.T
@@ -138,11 +138,11 @@ def _panels(
         for index in np.ndindex(*(values.sizes[a] for a in rest))
     ]
     if entries is not None:
-        wanted = [entries] if isinstance(entries, str) else [str(one) for one in entries]
+        wanted = [entries] if isinstance(entries, str) else [str(entry) for entry in entries]
         known = [label for label, _ in stacked]
-        for one in wanted:
-            if one not in known:
-                raise StudyError(f"no entry {one!r} to show; available: {', '.join(known[:20])}")
+        for entry in wanted:
+            if entry not in known:
+                raise StudyError(f"no entry {entry!r} to show; available: {', '.join(known[:20])}")
         stacked = [pair for pair in stacked if pair[0] in wanted]
     elif len(stacked) > most:
         raise StudyError(
@@ -160,8 +160,8 @@ def _named(values: Any, axes: Sequence[str], index: Sequence[int]) -> str:
 
 def _title(name: str, label: str, values: Any) -> str:
     """The label of an entry, with its unit where entries have several."""
-    own = values.coords.get(f"{name}_unit")
-    return label if own is None or own.ndim or not str(own.item()) else f"{label} ({own.item()})"
+    unit = values.coords.get(f"{name}_unit")
+    return label if unit is None or unit.ndim or not str(unit.item()) else f"{label} ({unit.item()})"
 
 
 def _grid(count: int, **options: Any) -> tuple[Any, list[Any]]:

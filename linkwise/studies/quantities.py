@@ -55,15 +55,15 @@ class Quantity:
     @property
     def axis(self) -> str:
         """The name of its axis, where it has one: that of results where these have the same along it."""
-        own = {"mass": "link", "gravity": "xyz", "ctrl": "actuator"}
-        own |= dict.fromkeys(OF_POSITIONS, "q") | dict.fromkeys(OF_RATES, "v")
+        names = {"mass": "link", "gravity": "xyz", "ctrl": "actuator"}
+        names |= dict.fromkeys(OF_POSITIONS, "q") | dict.fromkeys(OF_RATES, "v")
         if self.labels == AXES:
             return "xyz"
-        return own.get(self.name, f"{self.name}_part")
+        return names.get(self.name, f"{self.name}_part")
 
     @property
     def factor(self) -> Quantity:
-        """What a factor of it is drawn as: one number for each of its own, of matrices one for each."""
+        """The quantity that a factor is drawn as: one number per number, per matrix one."""
         matrix = self.name.rpartition(".")[2] in ("inertia", "pose")
         shape = self.shape[:-2] if matrix else self.shape
         labels = self.labels if len(self.labels) == math.prod(shape) else _numbered(shape)
@@ -71,7 +71,7 @@ class Quantity:
 
     @property
     def step(self) -> Quantity:
-        """What a step from nominal is drawn as."""
+        """The quantity that a step from nominal is drawn as."""
         if self.positions is None:
             return self
         mech, _, rates, _ = self.positions
@@ -83,9 +83,9 @@ class Quantity:
         if self.positions is None:
             return self.nominal + steps
         mech, place, rates, start = self.positions
-        whole = np.zeros((len(steps), mech.nv))
-        whole[:, rates] = steps.reshape(len(steps), -1)
-        reached = lw.integrate(mech, start, whole, 1.0)[:, place]
+        tangents = np.zeros((len(steps), mech.nv))
+        tangents[:, rates] = steps.reshape(len(steps), -1)
+        reached = lw.integrate(mech, start, tangents, 1.0)[:, place]
         return reached.reshape(len(steps), *self.shape)
 
     @property
@@ -95,7 +95,7 @@ class Quantity:
             raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
         mech, place, _, _ = self.positions
         low, high = np.array(mech.limits.lower[place]), np.array(mech.limits.upper[place])
-        measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+        measures = [unit.of for body in mech.bodies if not body.mimic for unit in body.kind.measures("q")][place]
         for k, measure in enumerate(measures):
             if not (np.isfinite(low[k]) and np.isfinite(high[k])):
                 if measure != ANGLE:
@@ -105,25 +105,25 @@ class Quantity:
 
 
 def quantity(
-    mech: lw.Mechanism, name: str, given: Distribution, own: Mapping[str, np.ndarray | None] = MappingProxyType({})
+    mech: lw.Mechanism, name: str, drawn: Distribution, nominal: Mapping[str, np.ndarray | None] = MappingProxyType({})
 ) -> Quantity:
     """The quantity that a name means; ``own`` is what the computation itself gives of it (``Computation.nominal``)."""
     head, _, tail = name.partition(".")
     if name == GRAVITY:
         return Quantity(name, (3,), np.array(mech.gravity), "m/s^2", AXES)
     if name.startswith(OWN):
-        return _own(name, given)
+        return _own(name, drawn)
     if name.startswith(PAYLOAD):
-        return _of_payload(mech, name)
+        return _payload_quantity(mech, name)
     if head in (*OF_POSITIONS, *OF_RATES):
-        return _of_joints(mech, name, head, tail, _nominal(mech, name, head, given, own))
+        return _joint_quantity(mech, name, head, tail, _nominal(mech, name, head, drawn, nominal))
     if head == CTRL:
-        return _of_actuators(mech, name, tail, _nominal(mech, name, head, given, own))
+        return _actuator_quantity(mech, name, tail, _nominal(mech, name, head, drawn, nominal))
     link, _, kind = name.rpartition(".")
     if kind in OF_LINKS:
-        return _of_links(mech, name, link, kind)
+        return _link_quantity(mech, name, link, kind)
     if kind == CONTACT_FRICTION:
-        return _of_contacts(mech, name, link, given)
+        return _contact_quantity(mech, name, link, drawn)
     known = [GRAVITY, *OF_LINKS, *OF_POSITIONS, *OF_RATES, CTRL, CONTACT_FRICTION]
     close = [f"{kind}.{link}"] if kind in (*OF_POSITIONS, *OF_RATES) else get_close_matches(name, known, n=1)
     close = [f"{tail}.{head}"] if head == CONTACT_FRICTION else close
@@ -131,23 +131,27 @@ def quantity(
     raise StudyError(f"{name!r} is nothing that can vary{hint}; available: {FORMS}")
 
 
-def _of_links(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
-    whole = {"mass": mech.parameters.masses, "com": mech.parameters.coms, "inertia": mech.parameters.inertias}.get(kind)
-    if whole is None:
-        whole = np.zeros((mech.n_links, 4, 4))
+def _link_quantity(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
+    arrays = {"mass": mech.parameters.masses, "com": mech.parameters.coms, "inertia": mech.parameters.inertias}.get(
+        kind
+    )
+    if arrays is None:
+        arrays = np.zeros((mech.n_links, 4, 4))
         for i, body in enumerate(mech.bodies):
-            whole[i, :3, :3], whole[i, :3, 3], whole[i, 3, 3] = body.rotation, body.position, 1.0
+            arrays[i, :3, :3], arrays[i, :3, 3], arrays[i, 3, 3] = body.rotation, body.position, 1.0
     if not link:
-        labels = mech.link_names if kind == "mass" else _numbered(whole.shape)
-        return Quantity(name, whole.shape, np.array(whole), OF_LINKS[kind], labels)
+        labels = mech.link_names if kind == "mass" else _numbered(arrays.shape)
+        return Quantity(name, arrays.shape, np.array(arrays), OF_LINKS[kind], labels)
     try:
-        own = whole[mech.parameters.link_index(link)]
+        array = arrays[mech.parameters.link_index(link)]
     except ValueError as error:
         raise StudyError(f"{name}: {error}") from None
-    return Quantity(name, own.shape, np.array(own), OF_LINKS[kind], AXES if kind == "com" else _numbered(own.shape))
+    return Quantity(
+        name, array.shape, np.array(array), OF_LINKS[kind], AXES if kind == "com" else _numbered(array.shape)
+    )
 
 
-def _of_payload(mech: lw.Mechanism, name: str) -> Quantity:
+def _payload_quantity(mech: lw.Mechanism, name: str) -> Quantity:
     frame, _, kind = name.removeprefix(PAYLOAD).rpartition(".")
     if kind not in OF_PAYLOADS or not frame:
         raise StudyError(f"{name}: a payload has payload.LINK.mass, payload.LINK.com and payload.LINK.inertia")
@@ -160,8 +164,8 @@ def _of_payload(mech: lw.Mechanism, name: str) -> Quantity:
     return Quantity(name, shape, np.zeros(shape), OF_LINKS[kind], AXES if kind == "com" else _numbered(shape))
 
 
-def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str, whole: np.ndarray) -> Quantity:
-    """Of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
+def _joint_quantity(mech: lw.Mechanism, name: str, head: str, joint: str, array: np.ndarray) -> Quantity:
+    """A quantity of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
     positions = head in OF_POSITIONS
     names = mech.q_names if positions else mech.v_names
     place, rates = slice(0, mech.nq), slice(0, mech.nv)
@@ -172,68 +176,68 @@ def _of_joints(mech: lw.Mechanism, name: str, head: str, joint: str, whole: np.n
             raise StudyError(f"{name}: {error.args[0]}") from None
         if mech.bodies[mech.body_index(joint)].mimic:
             raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
-    own = place if positions else rates
-    nominal = np.array(whole[own])
+    place_of_joint = place if positions else rates
+    nominal = np.array(array[place_of_joint])
     shape = () if joint and len(nominal) == 1 else nominal.shape
-    labels = names[own] if shape else ()
-    where = (mech, place, rates, whole) if positions else None
-    return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, own), labels, where)
+    labels = names[place_of_joint] if shape else ()
+    where = (mech, place, rates, array) if positions else None
+    return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, place_of_joint), labels, where)
 
 
 def _nominal(
-    mech: lw.Mechanism, name: str, head: str, given: Distribution, own: Mapping[str, np.ndarray | None]
+    mech: lw.Mechanism, name: str, head: str, drawn: Distribution, nominal: Mapping[str, np.ndarray | None]
 ) -> np.ndarray:
-    """Of all joints or actuators: what the computation gives, or the mechanism has."""
+    """Nominal values of all joints or actuators: the computation's, or the mechanism's."""
     sizes = dict.fromkeys(OF_POSITIONS, mech.nq) | {CTRL: len(mech.forces.actuator_names)}
     if head in OF_MECHANISM:
         return np.array(getattr(mech.parameters, head))
     usual = mech.initial if head in OF_POSITIONS else np.zeros(sizes.get(head, mech.nv))
-    found = own.get(head, usual)
-    if not isinstance(given, (Relative, Offset)):
-        return usual if found is None else found
-    if found is None:
+    value = nominal.get(head, usual)
+    if not isinstance(drawn, (Relative, Offset)):
+        return usual if value is None else value
+    if value is None:
         raise StudyError(
             f"{name}: what is given changes in time or with the state, and a factor or step of it is no number: give "
             "it as numbers of all times, or vary something else, my.ANYTHING for functions of your own"
         )
-    if isinstance(given, Relative) and head not in OF_POSITIONS and not found.any():
-        given_by = f"give {head!r} in the computation, or " if head in own else "give "
+    if isinstance(drawn, Relative) and head not in OF_POSITIONS and not value.any():
+        given_by = f"give {head!r} in the computation, or " if head in nominal else "give "
         raise StudyError(f"{name}: what it is a factor of is zero: {given_by}a distribution of the number itself")
-    return found
+    return value
 
 
-def _of_actuators(mech: lw.Mechanism, name: str, actuator: str, whole: np.ndarray) -> Quantity:
+def _actuator_quantity(mech: lw.Mechanism, name: str, actuator: str, array: np.ndarray) -> Quantity:
     names = mech.forces.actuator_names
     if not actuator:
-        return Quantity(name, (len(names),), whole, "", tuple(names))
+        return Quantity(name, (len(names),), array, "", tuple(names))
     if actuator not in names:
         raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {actuator!r}; available: {', '.join(names)}")
-    return Quantity(name, (), np.array(whole[names.index(actuator)]))
+    return Quantity(name, (), np.array(array[names.index(actuator)]))
 
 
-def _of_contacts(mech: lw.Mechanism, name: str, owner: str, given: Distribution) -> Quantity:
+def _contact_quantity(mech: lw.Mechanism, name: str, owner: str, drawn: Distribution) -> Quantity:
     """The coefficient of all contacts, of those of a shape, or of a pair: one number."""
     pairs = [pair for pair in mech.contact_pairs if owner in ("", pair.name, *pair.shapes)]
     if not pairs:
-        known = sorted({one for pair in mech.contact_pairs for one in (pair.name, *pair.shapes)})
+        known = sorted({label for pair in mech.contact_pairs for label in (pair.name, *pair.shapes)})
         touching = f"available: {', '.join(known)}" if known else "mech.with_ground() gives it a floor"
         whose = f"{owner!r} of " if owner else ""
         raise StudyError(f"{name}: {whose}mechanism {mech.name!r} touches nothing; {touching}")
-    own = {pair.law.friction for pair in pairs}
-    if len(own) > 1 and isinstance(given, (Relative, Offset)):
+    coefficients = {pair.law.friction for pair in pairs}
+    if len(coefficients) > 1 and isinstance(drawn, (Relative, Offset)):
         listed = ", ".join(f"{pair.name}.{CONTACT_FRICTION}" for pair in pairs)
         raise StudyError(f"{name}: contacts differ in their friction, of which a factor or step is no number: {listed}")
     return Quantity(name, (), np.array(pairs[0].law.friction))
 
 
-def _own(name: str, given: Distribution) -> Quantity:
-    """A quantity that only a function of the user knows: its shape is that of the numbers of its distribution."""
-    rows = {"points", "options"} | ({"table"} if not getattr(given, "same", False) else set())
+def _own(name: str, drawn: Distribution) -> Quantity:
+    """A quantity for functions of the user: its shape is that of the numbers of its distribution."""
+    rows = {"points", "options"} | ({"table"} if not getattr(drawn, "same", False) else set())
     shapes = []
-    for field in vars(given):
-        if field in ("weights", "covariance", "frozen", "same") or getattr(given, field) is None:
+    for field in vars(drawn):
+        if field in ("weights", "covariance", "frozen", "same") or getattr(drawn, field) is None:
             continue
-        numbers = np.shape(getattr(given, field))
+        numbers = np.shape(getattr(drawn, field))
         shapes.append(numbers[1:] if field in rows else numbers)
     shape = np.broadcast_shapes(*shapes) if shapes else ()
     return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
@@ -241,36 +245,36 @@ def _own(name: str, given: Distribution) -> Quantity:
 
 def joint_units(mech: lw.Mechanism, of: str, place: slice = slice(None)) -> Unit:
     """The unit of numbers of q or v, or of what has the shape of v: one for all where they have the same."""
-    found = tuple(_joint_units(mech, of)[place])
-    return found[0] if len({*found}) == 1 else found
+    units = tuple(_joint_units(mech, of)[place])
+    return units[0] if len({*units}) == 1 else units
 
 
 def _joint_units(mech: lw.Mechanism, of: str) -> list[str]:
     if of in OF_POSITIONS:
-        return [UNITS[one.of][0] for body in mech.bodies if not body.mimic for one in body.kind.measures("q")]
-    measures = [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("v")]
+        return [UNITS[measure.of][0] for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
+    measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("v")]
     if of == "v0":
-        return [UNITS[one][1] for one in measures]
+        return [UNITS[measure][1] for measure in measures]
     angular = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}
     angular |= {"friction": "N m", "stiffness": "N m/rad"}
     linear = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}
     linear |= {"friction": "N", "stiffness": "N/m"}
-    return [(angular if one == ANGLE else linear)[of] for one in measures]
+    return [(angular if measure == ANGLE else linear)[of] for measure in measures]
 
 
 def _numbered(shape: Sequence[int]) -> tuple[str, ...]:
     return tuple(",".join(map(str, index)) for index in np.ndindex(*shape)) if shape else ()
 
 
-def factor_names(name: str, quantity: Quantity, given: Any) -> list[str]:
-    """What the numbers that are drawn for a quantity are called."""
-    count = given.columns(quantity)
+def factor_names(name: str, quantity: Quantity, distribution_of: Any) -> list[str]:
+    """Names of the numbers that are drawn for a quantity."""
+    count = distribution_of.columns(quantity)
     if count == 0:
         return []
     drawn = quantity
-    if hasattr(given, "factor"):
+    if hasattr(distribution_of, "factor"):
         drawn = quantity.factor
-    elif hasattr(given, "step"):
+    elif hasattr(distribution_of, "step"):
         drawn = quantity.step
     if count == 1 or len(drawn.labels) != count:
         return [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]

@@ -42,19 +42,19 @@ def described(value: Any, within: tuple[int, ...] = ()) -> Any:
     if isinstance(value, Mapping):
         return _all(value, within)
     if isinstance(value, (list, tuple)):
-        return [described(one, within) for one in value]
+        return [described(item, within) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((described(one, within) for one in value), key=repr)
+        return sorted((described(item, within) for item in value), key=repr)
     if isinstance(value, functools.partial):
         made = {"of": value.func, "args": value.args, "keywords": value.keywords}
         return {"type": "partial"} | _all(made, within)
     if isinstance(value, types.MethodType):
         return {"type": "method"} | _all({"function": value.__func__, "of": value.__self__}, within)
-    if isinstance(value, types.FunctionType) and not _of_a_library(value):
+    if isinstance(value, types.FunctionType) and not _is_library_code(value):
         return _function(value, within)
     if isinstance(value, types.ModuleType):
         return value.__name__
-    if isinstance(value, type) and not _of_a_library(value):
+    if isinstance(value, type) and not _is_library_code(value):
         return {"type": "class", "name": value.__qualname__} | _done(value, within)
     if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
         return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
@@ -62,7 +62,7 @@ def described(value: Any, within: tuple[int, ...] = ()) -> Any:
 
 
 def _all(values: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
-    return {str(name): described(one, within) for name, one in values.items()}
+    return {str(name): described(item, within) for name, item in values.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -76,51 +76,63 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"type": "bytes", "digest": _digest(bytes(value))}
     if hasattr(value, "__array__") and not isinstance(value, type):
-        found = value.detach().cpu() if hasattr(value, "detach") else value  # tensors that have gradients
-        return _array(np.asarray(found))
+        tensor = value.detach().cpu() if hasattr(value, "detach") else value  # tensors that have gradients
+        return _array(np.asarray(tensor))
     return None
 
 
 def _function(function: types.FunctionType, within: tuple[int, ...]) -> dict[str, Any]:
-    code, given = function.__code__, function.__kwdefaults__ or {}
+    code, defaults = function.__code__, function.__kwdefaults__ or {}
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     looked_at = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
     looked_at |= _globals_of(code, function.__globals__)
     first = code.co_argcount - len(function.__defaults__ or ())
-    given = dict(zip(code.co_varnames[first:], function.__defaults__ or (), strict=False)) | given
-    found = {"type": "function", "name": function.__qualname__, "code": _digest(_code(code))}
-    parts = {"defaults": given, "captured": looked_at}
-    return found | {name: _all(values, within) for name, values in parts.items() if values}
+    defaults = dict(zip(code.co_varnames[first:], function.__defaults__ or (), strict=False)) | defaults
+    record = {"type": "function", "name": function.__qualname__, "code": _digest(_code(code))}
+    parts = {"defaults": defaults, "captured": looked_at}
+    return record | {name: _all(values, within) for name, values in parts.items() if values}
 
 
 def _globals_of(code: types.CodeType, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What code looks at, by name, functions inside it included; of modules of the user the attributes."""
-    found: dict[str, Any] = {}
+    """Global values that code reads, by name, inner functions included; of modules of the user the attributes."""
+    values: dict[str, Any] = {}
     for inner in _codes(code):
         instructions = list(dis.get_instructions(inner))
-        names = {one.argval for one in instructions if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-        attributes = sorted({str(one.argval) for one in instructions if one.opname in ("LOAD_ATTR", "LOAD_METHOD")})
+        names = {
+            instruction.argval for instruction in instructions if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
+        attributes = sorted(
+            {
+                str(instruction.argval)
+                for instruction in instructions
+                if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            }
+        )
         for name in sorted(names & {*known}):
-            value = found[name] = known[name]
+            value = values[name] = known[name]
             if isinstance(value, types.ModuleType) and not _is_library(value):
-                found |= {f"{name}.{one}": getattr(value, one) for one in attributes if hasattr(value, one)}
-    return found
+                values |= {
+                    f"{name}.{instruction}": getattr(value, instruction)
+                    for instruction in attributes
+                    if hasattr(value, instruction)
+                }
+    return values
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
-    for one in code.co_consts:
-        if isinstance(one, types.CodeType):
-            yield from _codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
 
 
-def _of_a_library(what: types.FunctionType | type) -> bool:
+def _is_library_code(what: types.FunctionType | type) -> bool:
     module = sys.modules.get(what.__module__ or "")
     return module is not None and _is_library(module)
 
 
 def _is_library(module: types.ModuleType) -> bool:
-    """What is installed, and changes with versions alone."""
+    """Whether a module is installed, and changes with versions alone."""
     file = getattr(module, "__file__", None)
     if module.__name__.partition(".")[0] == OWN or module.__name__ in sys.builtin_module_names:
         return True
@@ -128,10 +140,10 @@ def _is_library(module: types.ModuleType) -> bool:
 
 
 def _object(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
-    """An object by what it is made of, or, where only its library knows that, by its pickle."""
+    """An object by its parts, or by its pickle where only its library has access to them."""
     state = _state(value)
     if state is not None:
-        return _kind(value, within) | {name: described(one, within) for name, one in sorted(state.items())}
+        return _kind(value, within) | {name: described(item, within) for name, item in sorted(state.items())}
     try:
         digest = _digest(pickle.dumps(value))
     except Exception:  # whatever an object of another library raises
@@ -144,18 +156,21 @@ def _kind(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
     return {"type": type(value).__name__} | _done(type(value), within)
 
 
-def _done(own: type, within: tuple[int, ...]) -> dict[str, Any]:
+def _done(kind: type, within: tuple[int, ...]) -> dict[str, Any]:
     """Methods of a class of the user, those of its bases included."""
     methods: dict[str, Any] = {}
-    for base in reversed(own.__mro__):
-        if base is not object and not _of_a_library(base):
-            plain = {name: getattr(one, "__func__", getattr(one, "fget", one)) for name, one in vars(base).items()}
-            methods |= {name: one for name, one in plain.items() if isinstance(one, types.FunctionType)}
-    return {"methods": _all(methods, (*within, id(own)))} if methods else {}
+    for base in reversed(kind.__mro__):
+        if base is not object and not _is_library_code(base):
+            plain = {
+                name: getattr(member, "__func__", getattr(member, "fget", member))
+                for name, member in vars(base).items()
+            }
+            methods |= {name: member for name, member in plain.items() if isinstance(member, types.FunctionType)}
+    return {"methods": _all(methods, (*within, id(kind)))} if methods else {}
 
 
 def differences(before: Any, now: Any, at: str = "") -> Iterator[str]:
-    """What two descriptions differ in, place by place."""
+    """Differences of two descriptions, place by place."""
     if isinstance(before, dict) and isinstance(now, dict) and before.get("type") == now.get("type"):
         for name in dict.fromkeys((*before, *now)):
             yield from differences(before.get(name), now.get(name), f"{at}.{name}".lstrip("."))
@@ -170,7 +185,7 @@ def _short(value: Any) -> str:
     if value is None:
         return "absent"
     if isinstance(value, dict) and "type" in value:
-        inside = ", ".join(f"{name}={_short(one)}" for name, one in value.items() if name != "type")
+        inside = ", ".join(f"{name}={_short(item)}" for name, item in value.items() if name != "type")
         value = f"{value['type']}({inside})"
     text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -181,11 +196,11 @@ def incomparable(record: Any, at: str = "") -> Iterator[str]:
     if isinstance(record, dict):
         if record.get("digest") == INCOMPARABLE:
             yield f"{at} ({record['type']})"
-        for name, one in record.items():
-            yield from incomparable(one, f"{at}.{name}".lstrip("."))
+        for name, item in record.items():
+            yield from incomparable(item, f"{at}.{name}".lstrip("."))
     elif isinstance(record, list):
-        for k, one in enumerate(record):
-            yield from incomparable(one, f"{at}[{k}]")
+        for k, item in enumerate(record):
+            yield from incomparable(item, f"{at}[{k}]")
 
 
 def _array(value: np.ndarray) -> Any:
@@ -195,8 +210,10 @@ def _array(value: np.ndarray) -> Any:
 
 
 def _code(code: types.CodeType) -> bytes:
-    """What a function does, without where it is written."""
-    constants = [_code(one) if isinstance(one, types.CodeType) else _constant(one) for one in code.co_consts]
+    """The code of a function, without its location."""
+    constants = [
+        _code(constant) if isinstance(constant, types.CodeType) else _constant(constant) for constant in code.co_consts
+    ]
     return b"|".join([code.co_code, repr((code.co_names, code.co_varnames)).encode(), *constants])
 
 
@@ -205,8 +222,8 @@ def _constant(value: Any) -> bytes:
 
 
 def _state(value: Any) -> dict[str, Any] | None:
-    """What an object is made of, by name: of frozen distributions of SciPy their name and numbers, of modules of torch
-    all that they learn; None if it does not tell."""
+    """Parts of an object by name: of frozen distributions of SciPy their name and numbers, of modules of torch
+    all that they learn; None if they are not accessible."""
     if hasattr(value, "dist") and hasattr(value, "kwds"):
         return {"name": value.dist.name, "args": value.args, "kwds": value.kwds}
     if hasattr(value, "state_dict"):
@@ -214,8 +231,8 @@ def _state(value: Any) -> dict[str, Any] | None:
     if not hasattr(value, "__dict__"):
         return None
     if type(value).__module__.partition(".")[0] == OWN:
-        return {name: one for name, one in vars(value).items() if not name.startswith("_")}
-    return None if _of_a_library(type(value)) else dict(vars(value))
+        return {name: item for name, item in vars(value).items() if not name.startswith("_")}
+    return None if _is_library_code(type(value)) else dict(vars(value))
 
 
 def _digest(data: bytes) -> str:

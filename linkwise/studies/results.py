@@ -53,7 +53,7 @@ class Results:
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """What varied."""
+        """Names of the quantities that varied."""
         return tuple(name for name in self._arrays if name in self.record["varied"])
 
     @property
@@ -62,7 +62,7 @@ class Results:
 
     @property
     def over_time(self) -> tuple[str, ...]:
-        """Those that have an axis of time."""
+        """Names of the arrays that have an axis of time."""
         return tuple(name for name in self.names if "t" in self.axes(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -87,7 +87,7 @@ class Results:
         return values if self.complete else values[self.done]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of an array, behind the axis of cases."""
+        """Shape of an array behind the axis of cases."""
         entry = self._entry(name)
         return () if entry.indices is not None else tuple(self._arrays[entry.array].shape[1:])
 
@@ -127,9 +127,9 @@ class Results:
         return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.indices is None else ()))
 
     def labels(self, axis: str, size: int) -> list[Any]:
-        """What is along an axis."""
-        found = self.record["labels"].get(axis, [])
-        return found if len(found) == size else list(range(size))
+        """Labels along an axis."""
+        labels = self.record["labels"].get(axis, [])
+        return labels if len(labels) == size else list(range(size))
 
     def unit(self, name: str) -> str:
         """The unit of an array; "" where its numbers have several, or none."""
@@ -161,13 +161,13 @@ class Results:
         units = self._units(name)
         if not isinstance(units, str) and self.shape(name)[-1:] == (len(units),):
             coords[f"{name}_unit"] = axes[-1], units  # of each entry
-        found = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)
+        array = xarray.DataArray(self[name] if values is None else values, coords, (*lead, *axes), name)
         if self.unit(name):
-            found.attrs["units"] = self.unit(name)
+            array.attrs["units"] = self.unit(name)
         for axis in axes:
             if axis in coords and axis in self.record["units"]:
-                found[axis].attrs["units"] = self.record["units"][axis]
-        return found
+                array[axis].attrs["units"] = self.record["units"][axis]
+        return array
 
     def table(self, *names: str) -> Any:
         """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time,

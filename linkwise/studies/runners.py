@@ -26,7 +26,7 @@ BEGINNING = 40  # letters
 
 
 def this_process() -> str:
-    """What tells this process from all others, on this machine and elsewhere."""
+    """An identifier of this process, unique on this machine and elsewhere."""
     return f"{platform.node()}:{os.getpid()}"
 
 
@@ -108,11 +108,11 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
     elif isinstance(client, str):
         distributed = library("distributed", "a cluster")
         try:
-            own = distributed.Client(client, timeout="10s")
+            connected = distributed.Client(client, timeout="10s")
         except (OSError, ValueError) as error:
             raise StudyError(f"there is no Dask scheduler at {client!r}: {error}") from None
-        with own:
-            yield _dask(own)
+        with connected:
+            yield _dask(connected)
     elif hasattr(client, "get_executor") and hasattr(client, "scheduler_info"):
         yield _dask(client)
     else:
@@ -137,7 +137,7 @@ def _dask(client: Any) -> tuple[Executor, Callable[[], int]]:
 
 
 def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[Any]) -> None:
-    """Pass on what was warned of elsewhere: once of each kind, told by how it begins, since numbers in it differ."""
+    """Repeat warnings of other processes, once for each beginning of a message, since numbers in it differ."""
     for category, text in caught:
         kind = category, text[:BEGINNING]
         if kind not in told:

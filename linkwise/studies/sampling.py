@@ -29,13 +29,13 @@ def random(seed: int, columns: Sequence[str], cases: int, first: int, count: int
 
 
 def latin_hypercube(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
-    """In each column one number in each of ``cases`` equal parts of (0, 1), in random order."""
+    """Columns with one number in each of ``cases`` equal parts of (0, 1), in random order."""
     rows = np.arange(first, first + count, dtype=np.uint64)
-    found = []
+    designs = []
     for name in columns:
         cells = permuted(rows, cases, _key(seed, f"order of {name}"))
-        found.append((cells + uniform(seed, name, first, count)) / cases)
-    return np.clip(_stacked(found, count), 2.0**-53, 1.0 - 2.0**-53)
+        designs.append((cells + uniform(seed, name, first, count)) / cases)
+    return np.clip(_stacked(designs, count), 2.0**-53, 1.0 - 2.0**-53)
 
 
 def sobol(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
@@ -98,15 +98,15 @@ def permuted(rows: np.ndarray, count: int, key: int) -> np.ndarray:
     half = max(1, (max(1, count - 1).bit_length() + 1) // 2)
     shift, low = np.uint64(half), np.uint64(2**half - 1)
     mixers = [int.from_bytes(hashlib.sha256(f"{key}:{k}".encode()).digest()[:8], "little") | 1 for k in range(ROUNDS)]
-    found = rows.astype(np.uint64)
-    outside = np.ones(found.shape, bool)
+    numbers = rows.astype(np.uint64)
+    outside = np.ones(numbers.shape, bool)
     while outside.any():
-        left, right = found[outside] >> shift, found[outside] & low
+        left, right = numbers[outside] >> shift, numbers[outside] & low
         for mixer in mixers:
             left, right = right, left ^ (_mixed(right + np.uint64(mixer)) & low)
-        found[outside] = left << shift | right
-        outside = found >= count
-    return found.astype(np.int64)
+        numbers[outside] = left << shift | right
+        outside = numbers >= count
+    return numbers.astype(np.int64)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

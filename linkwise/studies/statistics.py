@@ -26,27 +26,27 @@ def quantiles(results: Results, name: str, probabilities: float | Sequence[float
     wanted = np.asarray(probabilities, float)
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         raise StudyError(f"probabilities are numbers from 0 to 1, not {probabilities!r}")
-    values = _over_cases(results, name, lambda x: np.quantile(x, wanted), len(wanted))
+    values = _statistic(results, name, lambda x: np.quantile(x, wanted), len(wanted))
     return results.data_array(name, values, {"quantile": wanted})
 
 
 def summary(results: Results, name: str) -> Any:
     """(statistic, ...): mean, std, min, max, and how many values were finite."""
-    values = _over_cases(results, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
+    values = _statistic(results, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
     return results.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
 
 
 def histogram(results: Results, name: str, bins: int = 50) -> Any:
     """(bin, ...): number of cases in ``bins`` equal parts of the range of all entries; "bin" is the middle of each."""
-    ranges = _over_cases(results, name, lambda x: np.array([x.min(), x.max()]), 2)
+    ranges = _statistic(results, name, lambda x: np.array([x.min(), x.max()]), 2)
     if not np.isfinite(ranges).any():
         raise StudyError(f"{name!r} has no finite values")
     edges = np.histogram_bin_edges(np.array([np.nanmin(ranges), np.nanmax(ranges)]), bins)
-    counts = _over_cases(results, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
-    found = results.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
-    found["bin"].attrs = {"units": results.unit(name)} if results.unit(name) else {}
-    found.attrs = {"edges": edges}
-    return found
+    counts = _statistic(results, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
+    array = results.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
+    array["bin"].attrs = {"units": results.unit(name)} if results.unit(name) else {}
+    array.attrs = {"edges": edges}
+    return array
 
 
 def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
@@ -64,23 +64,23 @@ def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
     kinds: tuple[str, ...]
     if results.record["definition"]["sampling"] == "saltelli":
         factors = list(results.record["factors"])
-        both = _by_design(results, name, len(factors))
+        both = _indices_of_design(results, name, len(factors))
         kinds, estimator = ("first", "total"), "Saltelli 2010 (first), Jansen 1999 (total)"
     else:
         factors, columns = _columns(results)
-        both = _from_data(results, name, columns, bins)[None]
+        both = _indices_of_data(results, name, columns, bins)[None]
         kinds, estimator = ("first",), "given data, means over bins of equal count"
     lead = {"factor": factors}
-    found = {kind: results.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
-    for one in found.values():
-        one.attrs.pop("units", None)
-    return xarray.Dataset(found, attrs={"estimator": estimator, "of": name})
+    indices = {kind: results.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
+    for array in indices.values():
+        array.attrs.pop("units", None)
+    return xarray.Dataset(indices, attrs={"estimator": estimator, "of": name})
 
 
-def _over_cases(results: Results, name: str, statistic: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray:
+def _statistic(results: Results, name: str, statistic: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray:
     """(size, ...): a statistic of the finite values of every entry."""
     shape = results.shape(name)
-    found = np.full((size, *shape), np.nan)
+    array = np.full((size, *shape), np.nan)
     for at, block in _blocks(results, name):
         flat = block.reshape(len(block), -1)
         columns = np.full((size, flat.shape[1]), np.nan)
@@ -88,8 +88,8 @@ def _over_cases(results: Results, name: str, statistic: Callable[[np.ndarray], n
             finite = flat[:, k][np.isfinite(flat[:, k])]
             if finite.size:
                 columns[:, k] = statistic(finite)
-        found[(slice(None), *at)] = columns.reshape(size, *block.shape[1:])
-    return found
+        array[(slice(None), *at)] = columns.reshape(size, *block.shape[1:])
+    return array
 
 
 def _blocks(results: Results, name: str) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
@@ -111,15 +111,15 @@ def _real(values: np.ndarray, name: str) -> np.ndarray:
     return values.astype(float)
 
 
-def _by_design(results: Results, name: str, factors: int) -> np.ndarray:
+def _indices_of_design(results: Results, name: str, factors: int) -> np.ndarray:
     """(2, factors, ...): indices from rows A, B and A with single columns of B."""
     if results.record["grid"]:
         raise StudyError("sensitivity indices are of studies without grids")
-    found = np.zeros((2, factors, *results.shape(name)))
+    array = np.zeros((2, factors, *results.shape(name)))
     block = factors + 2
-    whole = np.flatnonzero(results.done.reshape(-1, block).all(axis=1))  # rows of the design that are done
+    complete = np.flatnonzero(results.done.reshape(-1, block).all(axis=1))  # rows of the design that are done
     place = np.cumsum(results.done) - 1
-    rows = place[(whole[:, None] * block + np.arange(block))]
+    rows = place[(complete[:, None] * block + np.arange(block))]
     for at, values in _blocks(results, name):
         y = values[rows]
         y = y - y[:, :2].mean(axis=(0, 1))  # the estimators of first order are better around zero
@@ -128,8 +128,8 @@ def _by_design(results: Results, name: str, factors: int) -> np.ndarray:
             variance = _variance(y[:, :2].reshape(-1, *y.shape[2:]), values)
             first = (b[:, None] * (mixed - a[:, None])).mean(axis=0) / variance
             total = 0.5 * ((a[:, None] - mixed) ** 2).mean(axis=0) / variance
-        found[(slice(None), slice(None), *at)] = np.stack([first, total])
-    return found
+        array[(slice(None), slice(None), *at)] = np.stack([first, total])
+    return array
 
 
 def _columns(results: Results) -> tuple[list[str], list[np.ndarray]]:
@@ -143,15 +143,15 @@ def _columns(results: Results) -> tuple[list[str], list[np.ndarray]]:
     return list(columns), list(columns.values())
 
 
-def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins: int | None) -> np.ndarray:
+def _indices_of_data(results: Results, name: str, columns: Sequence[np.ndarray], bins: int | None) -> np.ndarray:
     """(factors, ...): variance of the means over bins, by the whole variance."""
     n = len(results.cases)
     count = min(64, max(2, int(np.sqrt(n)))) if bins is None else bins
     if n < 4 * count:
         raise StudyError(f"{n} cases are too few for {count} bins: four in each at least")
-    found = np.zeros((len(columns), *results.shape(name)))
+    array = np.zeros((len(columns), *results.shape(name)))
     for at, values in _blocks(results, name):
-        variance, own = _variance(values, values), []
+        variance, indices = _variance(values, values), []
         for column in columns:
             parts = _parts(column, count)
             weights = np.array([len(part) for part in parts])
@@ -159,14 +159,14 @@ def _from_data(results: Results, name: str, columns: Sequence[np.ndarray], bins:
             spread = np.tensordot(weights, (means - values.mean(axis=0)) ** 2, axes=1) / n
             by_chance = (len(parts) - 1) / (n - 1)
             with np.errstate(divide="ignore", invalid="ignore"):
-                own.append(np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance)))
-        if own:
-            found[(slice(None), *at)] = own
-    return found
+                indices.append(np.maximum(0.0, (spread / variance - by_chance) / (1.0 - by_chance)))
+        if indices:
+            array[(slice(None), *at)] = indices
+    return array
 
 
 def _variance(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Over cases; NaN where values differ by no more than round-off, of which no factor is the reason."""
+    """Variance over cases; NaN where values differ by round-off only, which no factor explains."""
     variance = np.var(drawn, axis=0)
     return np.where(variance > (ROUND_OFF * np.abs(values).max(axis=0)) ** 2, variance, np.nan)
 

@@ -134,11 +134,11 @@ def _require(suffix: str) -> None:
 
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    found = list(islice(differences(before["definition"], now["definition"]), MOST_DIFFERENCES + 1))
-    if found:
-        more = "; and more" if len(found) > MOST_DIFFERENCES else ""
+    changes = list(islice(differences(before["definition"], now["definition"]), MOST_DIFFERENCES + 1))
+    if changes:
+        more = "; and more" if len(changes) > MOST_DIFFERENCES else ""
         raise StudyError(
-            f"{folder} has results of another study: {'; '.join(found[:MOST_DIFFERENCES])}{more}. Give another name, "
+            f"{folder} has results of another study: {'; '.join(changes[:MOST_DIFFERENCES])}{more}. Give another name, "
             "or delete the folder"
         )
     unseen = list(islice(incomparable(now["definition"]), MOST_DIFFERENCES))
@@ -381,7 +381,7 @@ def _n_chunks(record: Mapping[str, Any]) -> int:
 
 
 def _zarr() -> Any:
-    found = library("zarr", "a .zarr store")
-    if int(found.__version__.partition(".")[0]) < 3:
-        raise StudyError(f"a .zarr store needs zarr 3 or later, not {found.__version__}; .parquet stores need none")
-    return found
+    zarr = library("zarr", "a .zarr store")
+    if int(zarr.__version__.partition(".")[0]) < 3:
+        raise StudyError(f"a .zarr store needs zarr 3 or later, not {zarr.__version__}; .parquet stores need none")
+    return zarr

@@ -70,7 +70,7 @@ class Study:
                 raise StudyError(f"{name} must be an integer, at least {least}, not {value!r}")
         if self.sampling not in designs.DESIGNS:
             raise StudyError(f"sampling is one of {', '.join(designs.DESIGNS)}, not {self.sampling!r}")
-        object.__setattr__(self, "vary", {name: distribution(given) for name, given in self.vary.items()})
+        object.__setattr__(self, "vary", {name: distribution(drawn) for name, drawn in self.vary.items()})
         for name in self.vary:
             for part in (name.partition(".")[0], name.rpartition(".")[2]):
                 if part in self.compute.unsupported and not name.startswith("my."):
@@ -79,26 +79,26 @@ class Study:
         self.sample(0, 1)  # shapes that do not fit are found now
 
     def _check_tables(self) -> None:
-        for name, given in self.vary.items():
-            if isinstance(given, Given) and not given.same and len(given.table) != self.cases:
-                raise StudyError(f"{name}: {len(given.table)} given values for {self.cases} cases")
+        for name, drawn in self.vary.items():
+            if isinstance(drawn, Given) and not drawn.same and len(drawn.table) != self.cases:
+                raise StudyError(f"{name}: {len(drawn.table)} given values for {self.cases} cases")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, one.name) for one in fields(self))  # without what follows from these
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # without what follows from these
 
     # Cases -----------------------------------------------------------------------------------------------------------
 
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
         """What varies, resolved."""
-        own = self.compute.nominal(self.mechanism)
-        return {name: quantity(self.mechanism, name, given, own) for name, given in self.vary.items()}
+        nominal = self.compute.nominal(self.mechanism)
+        return {name: quantity(self.mechanism, name, drawn, nominal) for name, drawn in self.vary.items()}
 
     @cached_property
     def factors(self) -> tuple[str, ...]:
         """Names of the numbers that are drawn, the columns of the design."""
         pairs = self.quantities.items()
-        return tuple(factor for name, one in pairs for factor in factor_names(name, one, self.vary[name]))
+        return tuple(factor for name, quantity in pairs for factor in factor_names(name, quantity, self.vary[name]))
 
     @property
     def n_cases(self) -> int:
@@ -107,7 +107,7 @@ class Study:
 
     @property
     def grid_shape(self) -> tuple[int, ...]:
-        return tuple(len(given.points) for given in self.vary.values() if isinstance(given, Grid))
+        return tuple(len(drawn.points) for drawn in self.vary.values() if isinstance(drawn, Grid))
 
     @property
     def cases_per_chunk(self) -> int:
@@ -129,23 +129,23 @@ class Study:
         rows, places = numbers // points, np.unravel_index(numbers % points, self.grid_shape or (1,))
         u = self._uniform(rows) if count else np.empty((0, len(self.factors)))
         values, column, axis = {}, 0, 0
-        for name, given in self.vary.items():
-            one = self.quantities[name]
-            if isinstance(given, Grid):
-                values[name], axis = given.at(places[axis], one), axis + 1
-            elif isinstance(given, Given):
-                values[name] = given.at(rows // designs.cases_per_row(self.sampling, len(self.factors)), one)
+        for name, drawn in self.vary.items():
+            varied = self.quantities[name]
+            if isinstance(drawn, Grid):
+                values[name], axis = drawn.at(places[axis], varied), axis + 1
+            elif isinstance(drawn, Given):
+                values[name] = drawn.at(rows // designs.cases_per_row(self.sampling, len(self.factors)), varied)
             else:
-                width = given.columns(one)
-                values[name] = _drawn(name, given, u[:, column : column + width], one)
+                width = drawn.columns(varied)
+                values[name] = _drawn(name, drawn, u[:, column : column + width], varied)
                 column += width
         return Cases(self._shared, first, count, values)
 
     def _uniform(self, rows: np.ndarray) -> np.ndarray:
         """Numbers in (0, 1) of rows of the design: the same at all points of a grid, which one compares."""
         start = int(rows[0])
-        found = designs.DESIGNS[self.sampling](self.seed, self.factors, self.cases, start, int(rows[-1]) - start + 1)
-        return found[rows - start]
+        numbers = designs.DESIGNS[self.sampling](self.seed, self.factors, self.cases, start, int(rows[-1]) - start + 1)
+        return numbers[rows - start]
 
     @cached_property
     def _shared(self) -> lw.Mechanism:
@@ -161,16 +161,16 @@ class Study:
         """What is computed for some cases, and what varies in them."""
         cases = self.sample(first, count)
         try:
-            found = self.compute.arrays(cases)
+            computed = self.compute.arrays(cases)
         except StudyError:
             raise
         except Exception as error:
             raise StudyError(f"cases {first} to {first + count - 1}: {type(error).__name__}: {error}") from error
-        both = sorted({*found} & {*cases.values})
+        both = sorted({*computed} & {*cases.values})
         if both:
             raise StudyError(f"{both[0]!r} is the name of a quantity that varies: the result needs another name")
         varied = {name: x for name, x in cases.values.items() if not _is_same(self.vary[name])}
-        return {name: _storable(name, values) for name, values in {**varied, **found}.items()}
+        return {name: _storable(name, values) for name, values in {**varied, **computed}.items()}
 
     # Running ---------------------------------------------------------------------------------------------------------
 
@@ -205,8 +205,8 @@ class Study:
         """The study as plain data: what it is, and what its arrays mean."""
         mech, compute = self.mechanism, self.compute
         axes = {name: list(x) for name, x in compute.axes(mech).items()}
-        units = {name: one.unit for name, one in self.quantities.items() if one.unit}
-        vectors = {name: one for name, one in self.quantities.items() if len(one.shape) == 1 and one.labels}
+        units = {name: varied.unit for name, varied in self.quantities.items() if varied.unit}
+        vectors = {name: varied for name, varied in self.quantities.items() if len(varied.shape) == 1 and varied.labels}
         return {
             "definition": {
                 "linkwise": lw.__version__,
@@ -221,10 +221,10 @@ class Study:
             },
             "n_cases": self.n_cases,
             "factors": list(self.factors),
-            "varied": [name for name, given in self.vary.items() if not _is_same(given)],
+            "varied": [name for name, drawn in self.vary.items() if not _is_same(drawn)],
             "grid": {name: len(x.points) for name, x in self.vary.items() if isinstance(x, Grid)},
-            "axes": axes | {name: [one.axis] for name, one in vectors.items()},
-            "labels": {one.axis: list(one.labels) for one in vectors.values()} | compute.labels(mech),
+            "axes": axes | {name: [varied.axis] for name, varied in vectors.items()},
+            "labels": {varied.axis: list(varied.labels) for varied in vectors.values()} | compute.labels(mech),
             "units": compute.units(mech) | units,
         }
 
@@ -233,9 +233,9 @@ class Study:
         return replace(self, **changes)
 
 
-def _is_same(given: Distribution) -> bool:
+def _is_same(drawn: Distribution) -> bool:
     """Whether it is one value for all cases, which the record has."""
-    return isinstance(given, Given) and given.same
+    return isinstance(drawn, Given) and drawn.same
 
 
 def _storable(name: str, values: Any) -> np.ndarray:
@@ -252,13 +252,13 @@ def _storable(name: str, values: Any) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _drawn(name: str, given: Distribution, u: np.ndarray, one: Quantity) -> np.ndarray:
+def _drawn(name: str, drawn: Distribution, u: np.ndarray, varied: Quantity) -> np.ndarray:
     try:
-        return given.values(u, one)
+        return drawn.values(u, varied)
     except StudyError as error:
         raise StudyError(f"{name}: {error}") from None
     except ValueError as error:
-        raise StudyError(f"{name} has shape {one.shape}, which {given} does not fit: {error}") from None
+        raise StudyError(f"{name} has shape {varied.shape}, which {drawn} does not fit: {error}") from None
 
 
 def _dumps(value: Any) -> bytes:
@@ -295,5 +295,5 @@ def computed(recipe: Any, first: int, count: int, asked_by: str) -> tuple[dict[s
         lw.codegen.set_num_threads(1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = (_unpickled(recipe) if isinstance(recipe, bytes) else recipe).arrays(first, count)
-    return found, [(one.category, str(one.message)) for one in caught]
+        arrays = (_unpickled(recipe) if isinstance(recipe, bytes) else recipe).arrays(first, count)
+    return arrays, [(warning.category, str(warning.message)) for warning in caught]

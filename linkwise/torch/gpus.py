@@ -44,23 +44,23 @@ class Launcher:
         return result
 
     def _new(self, key: Any, device: torch.device) -> _Planned:
-        named = dict(zip(self._kernel.inputs, (own for *_, own in key), strict=True))
+        named = dict(zip(self._kernel.inputs, (place for *_, place in key), strict=True))
         if len({*named.values()}) > 1:
-            listed = ", ".join(f"{name} on {own}" for name, own in named.items())
+            listed = ", ".join(f"{name} on {place}" for name, place in named.items())
             raise ValueError(f"{self._kernel.name}: tensors must all lie on one device: {listed}")
         if len(self._planned) >= KEPT:
             self._planned.clear()
         if device not in self._codes:
             self._codes[device] = launching(self._kernel)
         code, size = self._codes[device], self._kernel.dtype.itemsize
-        given = [Outline(tuple(shape), tuple(size * step for step in steps)) for shape, steps, _ in key]
+        outlines = [Outline(tuple(shape), tuple(size * step for step in steps)) for shape, steps, _ in key]
         try:
-            *_, (shape,) = code.sizes(given)
+            *_, (shape,) = code.sizes(outlines)
         except ValueError as error:
             raise lw.KernelError(f"{self._kernel.name}: {error}") from None
         result = torch.empty(shape, dtype=self._dtype, device="meta")
         outline = Outline(shape, tuple(size * step for step in result.stride()))
-        plan = code.plan(given, [outline]) if result.numel() else None
+        plan = code.plan(outlines, [outline]) if result.numel() else None
         made = self._planned[key] = _Planned(code, plan, shape)
         return made
 

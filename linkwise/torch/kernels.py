@@ -40,43 +40,47 @@ def differentiable(kernel: lw.Kernel, result: str | None = None) -> Callable[...
     if not isinstance(kernel, lw.Kernel):
         raise TypeError(f"differentiable takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
     kernel = only_result(kernel, result)
-    own, handle = signature(kernel), registered(kernel)
-    count, dtype, on_cpu = len(own.names), own.dtype, own.device == "cpu"
+    call_signature, handle = signature(kernel), registered(kernel)
+    count, dtype, on_cpu = len(call_signature.names), call_signature.dtype, call_signature.device == "cpu"
 
     def function(*tensors: Any) -> Tensor:
         if torch.compiler.is_compiling():
             return call_operator(handle, list(tensors))
         if len(tensors) != count:
-            listed = ", ".join(own.names)
+            listed = ", ".join(call_signature.names)
             raise TypeError(f"{kernel.name} takes {count} tensors ({listed}), {len(tensors)} were given")
         followed = False
         for x in tensors:
             if type(x) not in PLAIN or x.dtype is not dtype or x.is_cpu is not on_cpu:
-                return function(*(_tensor(own, n, x) for n, x in zip(own.names, tensors, strict=True)))
+                return function(
+                    *(_tensor(call_signature, n, x) for n, x in zip(call_signature.names, tensors, strict=True))
+                )
             if x.requires_grad:
                 followed = True
         if _in_transform() or forward_ad._current_level >= 0:
-            return _Transformed.apply(own, *tensors)
-        return _directly(own, *tensors) if followed and torch.is_grad_enabled() else own.of(*tensors)
+            return _Transformed.apply(call_signature, *tensors)
+        return (
+            _directly(call_signature, *tensors) if followed and torch.is_grad_enabled() else call_signature.of(*tensors)
+        )
 
     function.__name__ = kernel.name
     vars(function)["handle"] = handle
     return function
 
 
-def _tensor(own: Signature, name: str, x: Any) -> Tensor:
+def _tensor(wanted: Signature, name: str, x: Any) -> Tensor:
     """An argument as a tensor that is not converted; what cannot be is refused."""
     if not isinstance(x, Tensor):
-        return torch.as_tensor(x, dtype=own.dtype, device=own.device)
-    if x.dtype != own.dtype:
+        return torch.as_tensor(x, dtype=wanted.dtype, device=wanted.device)
+    if x.dtype != wanted.dtype:
         raise TypeError(
-            f"{own.kernel.name}: {name} has dtype {x.dtype}, where {own.dtype} is needed: all must be torch.float64, "
-            "or all torch.float32"
+            f"{wanted.kernel.name}: {name} has dtype {x.dtype}, where {wanted.dtype} is needed: all must be "
+            "torch.float64, or all torch.float32"
         )
-    if x.device.type != own.device:
+    if x.device.type != wanted.device:
         raise ValueError(
-            f"{own.kernel.name}: {name} lies on {x.device}, the kernel is compiled for target {own.kernel.target!r}: "
-            f"use {name}.to({own.device!r}), or compile for the device where tensors lie"
+            f"{wanted.kernel.name}: {name} lies on {x.device}, the kernel is compiled for target "
+            f"{wanted.kernel.target!r}: use {name}.to({wanted.device!r}), or compile for the device where tensors lie"
         )
     return x.as_subclass(Tensor)
 
@@ -115,8 +119,8 @@ class _Transformed(_Differentiated):
     generate_vmap_rule = False
 
     @staticmethod
-    def forward(own: Signature, *tensors: Tensor) -> Tensor:
-        return own.of(*tensors)
+    def forward(taken: Signature, *tensors: Tensor) -> Tensor:
+        return taken.of(*tensors)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -129,8 +133,8 @@ class _Transformed(_Differentiated):
         return _Transformed.apply(ctx.own.along(), *ctx.saved_tensors, *directions)
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], own: Signature, *tensors: Tensor) -> tuple[Tensor, int]:
-        return _Transformed.apply(own, *own.with_leading_axis(in_dims[1:], tensors)), 0
+    def vmap(info: Any, in_dims: tuple[Any, ...], taken: Signature, *tensors: Tensor) -> tuple[Tensor, int]:
+        return _Transformed.apply(taken, *taken.with_leading_axis(in_dims[1:], tensors)), 0
 
 
 _directly: Callable[..., Tensor] = super(torch.autograd.Function, _Direct).apply  # without a look at signatures

@@ -32,8 +32,8 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         usual = arguments and wrenches is None and not parameters and not options
         if not (usual and type(arguments[0]) in PLAIN and type(arguments[-1]) in PLAIN):  # names follow the arrays
             call, tensors = asked(algorithm, arguments, wrenches, parameters, options)
-        found = evaluated(mech, call, tensors)
-        return found if gives is None else gives(found)
+        results = evaluated(mech, call, tensors)
+        return results if gives is None else gives(results)
 
     function.__name__ = name
     function.__doc__ = (

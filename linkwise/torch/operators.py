@@ -24,22 +24,24 @@ _numbers = count()
 
 def registered(kernel: lw.Kernel) -> str:
     """The handle of a kernel, which lasts as long as its signature does."""
-    own = signature(kernel)
-    handle = _handles.get(id(own))
-    if handle is None or _kernels.get(handle) is not own:
-        handle = _handles[id(own)] = f"{kernel.name}:{next(_numbers)}"
-        _kernels[handle] = own
+    known = signature(kernel)
+    handle = _handles.get(id(known))
+    if handle is None or _kernels.get(handle) is not known:
+        handle = _handles[id(known)] = f"{kernel.name}:{next(_numbers)}"
+        _kernels[handle] = known
     return handle
 
 
 @custom_op("linkwise::call", mutates_args=())
 def call_operator(kernel: str, tensors: Sequence[Tensor]) -> Tensor:
     """The result of a kernel."""
-    own = _kernels[kernel]
-    for name, x in zip(own.names, tensors, strict=True):
-        if x.dtype != own.dtype:
-            raise TypeError(f"{own.kernel.name}: {name} has dtype {x.dtype}, the kernel is compiled for {own.dtype}")
-    return own.of(*tensors)
+    known = _kernels[kernel]
+    for name, x in zip(known.names, tensors, strict=True):
+        if x.dtype != known.dtype:
+            raise TypeError(
+                f"{known.kernel.name}: {name} has dtype {x.dtype}, the kernel is compiled for {known.dtype}"
+            )
+    return known.of(*tensors)
 
 
 @custom_op("linkwise::gradient", mutates_args=())
@@ -50,14 +52,14 @@ def gradient_operator(kernel: str, wanted: Sequence[bool], tensors: Sequence[Ten
 
 @call_operator.register_fake
 def _(kernel: str, tensors: Sequence[Tensor]) -> Tensor:
-    own = _kernels[kernel]
-    return tensors[0].new_empty((*own.batch(tensors), *own.result))
+    known = _kernels[kernel]
+    return tensors[0].new_empty((*known.batch(tensors), *known.result))
 
 
 @gradient_operator.register_fake
 def _(kernel: str, wanted: Sequence[bool], tensors: Sequence[Tensor], weight: Tensor) -> Tensor:
-    own = _kernels[kernel]
-    return tensors[0].new_empty((*own.batch(tensors), sum(compress(own.sizes, wanted))))
+    known = _kernels[kernel]
+    return tensors[0].new_empty((*known.batch(tensors), sum(compress(known.sizes, wanted))))
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -66,9 +68,9 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, weight: Tensor) -> Any:
-    own, tensors = _kernels[ctx.kernel], ctx.saved_tensors
+    known, tensors = _kernels[ctx.kernel], ctx.saved_tensors
     wanted = tuple(ctx.needs_input_grad[1])
-    return None, own.parts(wanted, tensors, gradient_operator(ctx.kernel, list(wanted), list(tensors), weight))
+    return None, known.parts(wanted, tensors, gradient_operator(ctx.kernel, list(wanted), list(tensors), weight))
 
 
 call_operator.register_autograd(_backward, setup_context=_keep)

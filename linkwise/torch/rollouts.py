@@ -55,22 +55,22 @@ def rollout(
     driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl)}
     driven["active"] = active.detach().cpu().numpy() if isinstance(active, Tensor) else active
     _refuse_controllers(driven)
-    given = {
+    arguments = {
         name: x for name, x in {**driven, **dict(feedback or {}), **dict(parameters or {})}.items() if x is not None
     }
-    _refuse_lost_gradients({"dt": dt, **given})
-    tensors = {name: x for name, x in given.items() if isinstance(x, Tensor)}
+    _refuse_lost_gradients({"dt": dt, **arguments})
+    tensors = {name: x for name, x in arguments.items() if isinstance(x, Tensor)}
     device = _the_same(tensors)
     followed = torch.is_grad_enabled() and any(x.requires_grad for x in tensors.values())
     if followed and (mech.loops or device.type != "cpu"):
         options = (method, tuple(feedback or {}), tuple(parameters or {}), every, final_only, passive)
-        return step_by_step(mech, given, dt, steps, *options)
+        return step_by_step(mech, arguments, dt, steps, *options)
     call = _Motion(
         mech,
         dt,
         steps,
         method,
-        given,
+        arguments,
         tuple(tensors),
         frozenset(feedback or {}),
         frozenset(parameters or {}),
@@ -98,11 +98,11 @@ def _refuse_controllers(driven: Mapping[str, Any]) -> None:
             )
 
 
-def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:
+def _refuse_lost_gradients(arguments: Mapping[str, Any]) -> None:
     """Tensors that are no arguments by themselves would be read as numbers, without gradients."""
     if not torch.is_grad_enabled():
         return
-    for name, x in given.items():
+    for name, x in arguments.items():
         parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list | tuple) else ()
         if any(isinstance(part, Tensor) and part.requires_grad for part in parts):
             raise TypeError(
@@ -110,7 +110,7 @@ def _refuse_lost_gradients(given: Mapping[str, Any]) -> None:
                 "followed: give one tensor with the numbers of all joints, made by torch.stack or torch.cat for "
                 "instance, or tensor.detach()"
             )
-    if isinstance(given["dt"], Tensor) and given["dt"].requires_grad:
+    if isinstance(arguments["dt"], Tensor) and arguments["dt"].requires_grad:
         raise TypeError(
             "rollout: dt is a tensor with requires_grad: gradients by dt are not computed here; linkwise.jax.rollout "
             "and linkwise.derivatives.rollout_vjp(..., wrt='dt') have them; else give dt.detach()"
@@ -192,8 +192,8 @@ class _Rollout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *weights: Any) -> Any:
         tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
-        found = iter(_Gradients.apply(ctx.motion, wanted, *weights[:2], *tensors))
-        return None, *(next(found) if needed else None for needed in wanted)
+        gradients = iter(_Gradients.apply(ctx.motion, wanted, *weights[:2], *tensors))
+        return None, *(next(gradients) if needed else None for needed in wanted)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -221,17 +221,19 @@ class _Gradients(torch.autograd.Function):
         w_q, w_v = (w.detach().numpy() for w in (of_q, of_v))
         at = path[..., -1, :] if motion.final_only else path
         along = np.einsum("...ij,...i->...j", rates(at, np.zeros_like(w_v)), w_q)
-        found = lw.derivatives.rollout_vjp(
+        gradients = lw.derivatives.rollout_vjp(
             mech, path, v.detach().numpy(), values.get("tau"), motion.dt, motion.steps, (along, w_v), motion.method,
             wrt=tuple(wanted), **options,
         )  # fmt: skip
-        if "q0" in found:
+        if "q0" in gradients:
             start = path[..., 0, :]
             matrix = rates(start, np.zeros((*start.shape[:-1], mech.nv), start.dtype))
-            inner = np.linalg.solve(np.einsum("...ij,...ik->...jk", matrix, matrix), found["q0"][..., None])
-            found["q0"] = (matrix @ inner)[..., 0]
+            inner = np.linalg.solve(np.einsum("...ij,...ik->...jk", matrix, matrix), gradients["q0"][..., None])
+            gradients["q0"] = (matrix @ inner)[..., 0]
         shapes = {name: x.shape for name, x in zip(motion.names, tensors_in, strict=True)}
-        return tuple(torch.from_numpy(np.ascontiguousarray(found[name])).sum_to_size(shapes[name]) for name in wanted)
+        return tuple(
+            torch.from_numpy(np.ascontiguousarray(gradients[name])).sum_to_size(shapes[name]) for name in wanted
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

@@ -21,7 +21,7 @@ Wanted = tuple[bool, ...]  # which inputs derivatives are wanted by
 
 
 class Signature:
-    """A kernel, and what calls need to know of it."""
+    """A kernel, and the sizes and types that calls depend on."""
 
     def __init__(self, kernel: lw.Kernel):
         self.kernel, self.run = kernel, kernel.function
@@ -37,8 +37,8 @@ class Signature:
         """The result, without gradients."""
         if self.device != "cpu":
             return self._launcher(*tensors)
-        found = self.run(*[x.numpy(force=True) if x.requires_grad else x.numpy() for x in tensors])
-        return torch.from_numpy(found) if type(found) is np.ndarray else torch.as_tensor(found)
+        result = self.run(*[x.numpy(force=True) if x.requires_grad else x.numpy() for x in tensors])
+        return torch.from_numpy(result) if type(result) is np.ndarray else torch.as_tensor(result)
 
     @cached_property
     def _launcher(self) -> Launcher:
@@ -74,27 +74,27 @@ class Signature:
     def parts(self, wanted: Wanted, tensors: Sequence[Tensor], flat: Tensor) -> list[Tensor | None]:
         """The gradients of single inputs, summed over the batch axes that these were broadcast along."""
         pieces = iter(flat.split(list(compress(self.sizes, wanted)), -1))
-        found: list[Tensor | None] = []
+        derivatives: list[Tensor | None] = []
         for needed, core, tensor in zip(wanted, self.shapes, tensors, strict=True):
             piece = next(pieces) if needed else None
             if piece is not None and len(core) != 1:
                 piece = piece.reshape((*piece.shape[:-1], *core))
             if piece is not None and piece.shape != tensor.shape:
                 piece = piece.sum_to_size(tensor.shape)
-            found.append(piece)
-        return found
+            derivatives.append(piece)
+        return derivatives
 
     def with_leading_axis(self, in_dims: Sequence[int | None], tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors with the axis that is mapped over ahead of all axes of the batch."""
         cores = map(len, self.shapes)
         ranks = [x.ndim - core - (at is not None) for x, core, at in zip(tensors, cores, in_dims, strict=True)]
-        found = []
+        aligned = []
         for x, rank, at in zip(tensors, ranks, in_dims, strict=True):
             if at is not None:
                 x = x.movedim(at, 0)
                 x = x.reshape((x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:]))
-            found.append(x)
-        return found
+            aligned.append(x)
+        return aligned
 
 
 @lru_cache(maxsize=1024)

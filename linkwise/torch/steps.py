@@ -26,7 +26,7 @@ START = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs 
 
 def step_by_step(
     mech: lw.Mechanism,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     dt: float | None,
     steps: int,
     method: str | None,
@@ -37,19 +37,19 @@ def step_by_step(
     passive: lw.forces.Passive | None,
 ) -> tuple[Tensor, Tensor]:
     """q and v of the states that are kept; those between are computed again for gradients."""
-    first = next(x for x in given.values() if isinstance(x, Tensor))
+    first = next(x for x in arguments.values() if isinstance(x, Tensor))
     dtype, device, apart = first.dtype, first.device, stride(steps, every, False)
     if final_only and apart == 1:
         apart = spacing(steps)
     dt = mech.metadata.timestep if dt is None else dt
-    more = [*["wrenches"] * ("wrenches" in given), *["feedback"] * bool(feedback), *["gain"] * ("gain" in feedback)]
-    more += ["active"] * ("active" in given)
+    more = [*["wrenches"] * ("wrenches" in arguments), *["feedback"] * bool(feedback), *["gain"] * ("gain" in feedback)]
+    more += ["active"] * ("active" in arguments)
     kernel = lw.motion.step_kernel(
         mech, dt, method, more, parameters, passive, dtype=DTYPES[dtype], target=DEVICES[device.type]
     )
     if "activation" in kernel.inputs:
         raise ValueError(f"actuators of {mech.name!r} have states of their own, which gradients here do not follow")
-    values = {START.get(name, name): x for name, x in {"dt": dt, **given}.items()}
+    values = {START.get(name, name): x for name, x in {"dt": dt, **arguments}.items()}
     unknown = [name for name in values if name not in kernel.inputs]
     if unknown:
         raise lw.KernelError(f"rollout: nothing takes {', '.join(unknown)}: steps take {', '.join(kernel.inputs)}")
@@ -96,7 +96,7 @@ class _Input:
         return self.value.select(self._axis, step if self.value.shape[self._axis] > 1 else 0)
 
 
-def _tensor(name: str, given: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
-    if isinstance(given, Mapping):
+def _tensor(name: str, value: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
+    if isinstance(value, Mapping):
         raise TypeError(f"rollout: {name} is a dictionary, where gradients here take a tensor of all joints")
-    return torch.as_tensor(given, dtype=dtype, device=device)
+    return torch.as_tensor(value, dtype=dtype, device=device)

@@ -53,9 +53,9 @@ def trapezoid(t: ArrayLike, duration: float, ramp: float = RAMP) -> tuple[Float6
 LAWS: dict[str, Law] = {"cycloid": cycloid, "quintic": quintic, "trapezoid": trapezoid}
 
 
-def law_of(given: Any) -> Law:
+def law_of(law: Any) -> Law:
     """A law by its name, or a function ``law(t, duration)`` that gives s, ds/dt and d2s/dt2."""
-    return given if callable(given) else LAWS[one_of("law", given, LAWS)]
+    return law if callable(law) else LAWS[one_of("law", law, LAWS)]
 
 
 def peaks(law: Law) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Paths that leave the limits of joints are planned as asked, and told."""
+"""Warnings of paths that leave the limits of joints; they are planned as asked."""
 
 from __future__ import annotations
 

@@ -111,13 +111,13 @@ def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
     law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
           ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
     """
-    whole = path.end - path.start
-    total = whole if duration is None else float(duration)
+    length = path.end - path.start
+    total = length if duration is None else float(duration)
     if not 0.0 < total < np.inf:
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
     if law is not None:
-        return Motion(path, total, partial(_stretched, law_of(law), path.start, whole, total))
-    return Motion(path, total, partial(_evenly, path.start, whole / total, total))
+        return Motion(path, total, partial(_stretched, law_of(law), path.start, length, total))
+    return Motion(path, total, partial(_evenly, path.start, length / total, total))
 
 
 def sampled(
@@ -144,13 +144,13 @@ def _evenly(start: float, rate: float, duration: float, t: np.ndarray) -> tuple[
 
 
 def _stretched(
-    law: Law, start: float, whole: float, duration: float, t: np.ndarray
+    law: Law, start: float, length: float, duration: float, t: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     s, rate, change = law(t, duration)
-    return start + whole * s, whole * rate, whole * change
+    return start + length * s, length * rate, length * change
 
 
-def _within(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _fixed_duration(law: Law, duration: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return law(t, duration)
 
 
@@ -163,7 +163,7 @@ def point_to_point(
     acceleration: Any = None,
     ramp: float | None = None,
 ) -> Motion:
-    """From rest in q0 to rest in q1, all joints together.
+    """A motion from rest in q0 to rest in q1, all joints together.
 
     q0, q1         configurations (nq,), or {joint: coordinates}: the others are as in ``mech.initial``, and at q1 as
                    in q0; None for ``mech.initial``
@@ -187,7 +187,7 @@ def point_to_point(
         duration = _shortest(way, peaks(chosen), *_needs(mech, way, acceleration))
     total = float(duration)
     chosen(np.zeros(()), total)  # says what is wrong with the duration
-    return Motion(path, total, partial(_within, chosen, total))
+    return Motion(path, total, partial(_fixed_duration, chosen, total))
 
 
 def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
@@ -204,8 +204,8 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
 
 
 def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
-    own = mech.v_index(joint)
-    return bool((way[own].astype(bool) & (mech.limits.velocity[own] == 0.0)).any())
+    rates = mech.v_index(joint)
+    return bool((way[rates].astype(bool) & (mech.limits.velocity[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
@@ -228,11 +228,11 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
     return duration
 
 
-def bounds_of(mech: Mechanism, name: str, given: Any, otherwise: np.ndarray) -> Float64Array:
+def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
     """(nv,): positive bounds, from one number, nv of them, those of joints by name, or None for ``otherwise``."""
-    if given is None:
+    if value is None:
         return otherwise
-    values = rates_by_joint(mech, name, given, np.inf) if isinstance(given, Mapping) else real_numbers(name, given)
+    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {given!r}")
+        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
     return np.broadcast_to(values, (mech.nv,))

@@ -82,12 +82,12 @@ class Path:
 
 
 def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
-    """From q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the shortest
-    rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}: the
-    others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
+    """The path from q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the
+    shortest rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}:
+    the others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
     require_mechanism(mech)
-    first = _configurations(mech, "q0", _by_joint(mech, "q0", q0, mech.initial), 1)
-    last = _configurations(mech, "q1", _by_joint(mech, "q1", q1, first), 1)
+    first = _configurations(mech, "q0", _configuration_of(mech, "q0", q0, mech.initial), 1)
+    last = _configurations(mech, "q1", _configuration_of(mech, "q1", q1, first), 1)
     coefficients = np.zeros((1, 5, mech.nv))
     coefficients[0, 0] = difference(mech, first, last)
     warn_beyond_limits(mech, np.array([first, last]))
@@ -122,18 +122,18 @@ def spline(
     n = len(q)
     if velocities is None and at is not None:
         velocities = np.zeros((2, mech.nv))
-    given = None if velocities is None else real_numbers("velocities", velocities)
-    if given is not None and given.shape not in ((2, mech.nv), (n, mech.nv)):
+    rates = None if velocities is None else real_numbers("velocities", velocities)
+    if rates is not None and rates.shape not in ((2, mech.nv), (n, mech.nv)):
         raise MechanismError(
-            f"velocities must have shape (2, {mech.nv}), at the ends, or ({n}, {mech.nv}), got {given.shape}"
+            f"velocities must have shape (2, {mech.nv}), at the ends, or ({n}, {mech.nv}), got {rates.shape}"
         )
-    whole = given is not None and given.shape == (n, mech.nv)
-    v = given if whole and given is not None else _spline_velocities(np.diff(knots), ways, given)
+    all_given = rates is not None and rates.shape == (n, mech.nv)
+    v = rates if all_given and rates is not None else _spline_velocities(np.diff(knots), ways, rates)
     if accelerations is None:
         a = _spline_accelerations(np.diff(knots), ways, v)
     else:
         a = real_numbers("accelerations", accelerations)
-        if a.shape != (n, mech.nv) or not whole:
+        if a.shape != (n, mech.nv) or not all_given:
             raise MechanismError(
                 f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
             )
@@ -199,26 +199,29 @@ def _pieces(
     return (HERMITE @ ends) * powers
 
 
-def _by_joint(mech: Mechanism, name: str, given: Any, before: np.ndarray) -> Any:
+def _configuration_of(mech: Mechanism, name: str, value: Any, before: np.ndarray) -> Any:
     """A configuration of which some joints are given, the others as ``before``; None is the initial one."""
-    if given is None:
+    if value is None:
         return mech.initial
-    return configuration_by_joint(mech, name, given, before) if isinstance(given, Mapping) else given
+    return configuration_by_joint(mech, name, value, before) if isinstance(value, Mapping) else value
 
 
 def _all_by_joint(mech: Mechanism, waypoints: Any) -> Any:
-    if not (isinstance(waypoints, Sequence) and any(one is None or isinstance(one, Mapping) for one in waypoints)):
+    if not (
+        isinstance(waypoints, Sequence)
+        and any(waypoint is None or isinstance(waypoint, Mapping) for waypoint in waypoints)
+    ):
         return waypoints
-    found, before = [], mech.initial
-    for k, one in enumerate(waypoints):
-        before = real_numbers(f"waypoint {k}", _by_joint(mech, f"waypoint {k}", one, before))
-        found.append(before)
-    return found
+    configurations, before = [], mech.initial
+    for k, waypoint in enumerate(waypoints):
+        before = real_numbers(f"waypoint {k}", _configuration_of(mech, f"waypoint {k}", waypoint, before))
+        configurations.append(before)
+    return configurations
 
 
-def _configurations(mech: Mechanism, name: str, given: Any, axes: int) -> Float64Array:
+def _configurations(mech: Mechanism, name: str, value: Any, axes: int) -> Float64Array:
     require_mechanism(mech)
-    q = real_numbers(name, given)
+    q = real_numbers(name, value)
     if q.ndim != axes or q.shape[-1] != mech.nq:
         shape = f"({mech.nq},)" if axes == 1 else f"(n, {mech.nq})"
         raise MechanismError(f"{name} must be numbers of shape {shape} for mechanism {mech.name!r}, got {q.shape}")

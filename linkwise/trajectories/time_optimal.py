@@ -49,7 +49,7 @@ class InfeasiblePathError(MechanismError):
 
 @dataclass(frozen=True)
 class _Bounds:
-    """For every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
+    """Bounds at every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
     Right sides and x are in units of ``unit``, the largest of all bounds."""
 
     rows: np.ndarray  # (places, n, 2)
@@ -124,7 +124,7 @@ def _bounds(
     q, first, second = path(places)
     still = np.zeros_like(first)
     if mech.loops:
-        first, second = _within_constraints(mech, places, q, first, second)
+        first, second = _constrained_derivatives(mech, places, q, first, second)
 
     def forces(v: np.ndarray, a: np.ndarray) -> np.ndarray:
         load = inverse_dynamics(mech.spanning_tree, q, v, a)
@@ -160,7 +160,7 @@ def _refuse_drives(mech: Mechanism) -> None:
         )
 
 
-def _within_constraints(
+def _constrained_derivatives(
     mech: Mechanism, places: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """First and second derivatives of a path along the constraints, G q' = 0 and G q'' = -dG/dt q', from which a spline
@@ -206,13 +206,13 @@ def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple
     lower, upper = np.zeros(len(places)), np.zeros(len(places))
     for k in reversed(range(len(places) - 1)):
         rows, right = _step_constraints(places, bounds, k, lower[k + 1], upper[k + 1])
-        found = _range_of_x(rows, right)
-        if found is None:
+        interval = _range_of_x(rows, right)
+        if interval is None:
             raise InfeasiblePathError(
                 f"near s = {places[k]:.4g} of the path of mechanism {mech.name!r} no motion keeps within bounds and "
                 "comes to rest at its end: raise them, plan another path, or take more points"
             )
-        lower[k], upper[k] = max(found[0], 0.0), max(found[1], 0.0)
+        lower[k], upper[k] = max(interval[0], 0.0), max(interval[1], 0.0)
     if lower[0] > SLACK:
         raise InfeasiblePathError(
             f"a motion of mechanism {mech.name!r} that starts at rest does not keep within bounds: raise them, or plan "
@@ -228,9 +228,11 @@ def _step_constraints(
     to ``most`` there."""
     twice = 2.0 * (places[k + 1] - places[k])
     ahead = bounds.rows[k + 1] @ np.array([[1.0, 0.0], [twice, 1.0]])
-    own = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
+    step_rows = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
     right = np.array([0.0, bounds.largest[k], -least, most])
-    return np.concatenate([bounds.rows[k], ahead, own]), np.concatenate([bounds.right[k], bounds.right[k + 1], right])
+    return np.concatenate([bounds.rows[k], ahead, step_rows]), np.concatenate(
+        [bounds.right[k], bounds.right[k + 1], right]
+    )
 
 
 def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | None:

@@ -62,13 +62,13 @@ def _parts(body: Body, report: Report) -> list[Body]:
             leaders = {other.coordinate: name for name, other in zip(names, kind.steps, strict=True) if not other.name}
             rule = body.mimic or Mimic(leaders[step.coordinate])
             mimic = Mimic(rule.joint, step.ratio * rule.ratio, step.ratio * rule.offset)
-            part = _along(body, joint, step, mimic=mimic)
+            part = _moved_body(body, joint, step, mimic=mimic)
         else:
-            part = _along(body, joint, step, step.coordinate, mimic=body.mimic)
+            part = _moved_body(body, joint, step, step.coordinate, mimic=body.mimic)
         if not made:
             part = replace(part, rotation=body.rotation, position=body.position)
         last = len(made) == len(names) - 1
-        made.append(part if last else _without_mass(part, f"{body.link}/{part.joint}"))
+        made.append(part if last else _massless_body(part, f"{body.link}/{part.joint}"))
     return made
 
 
@@ -78,7 +78,7 @@ def _name(body: Body, step: Step) -> str:
     return f"{body.joint}.{word}" if word else body.joint
 
 
-def _along(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimic | None = None) -> Body:
+def _moved_body(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimic | None = None) -> Body:
     """The body moved by one step where the one before it has left it; k is the coordinate whose numbers it has, None
     for none."""
 
@@ -105,7 +105,7 @@ def _along(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimi
     )
 
 
-def _without_mass(body: Body, link: str) -> Body:
+def _massless_body(body: Body, link: str) -> Body:
     return replace(body, link=link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
 
 

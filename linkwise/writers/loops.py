@@ -44,11 +44,11 @@ def _table(loop: Constraint) -> str:
         return f"[[coupling]]\nname = {_text(loop.name)}\nratios = {{{ratios}}}\noffset = {_text(loop.offset)}\n"
     record: Any = loop.kind
     data = plain(record)  # refuses kinds whose fields do not make them again
-    own = {key_of(f.name): data[f.name] for f in dataclasses.fields(record) if f.init}
+    fields = {key_of(f.name): data[f.name] for f in dataclasses.fields(record) if f.init}
     entries = {
         "name": _text(loop.name),
         "kind": _text(word_of(data["type"])),
-        **{name: _text(value) for name, value in own.items()},
+        **{name: _text(value) for name, value in fields.items()},
         "link_a": _text(loop.link_a),
         "pose_a": _pose(loop.pose_a),
         "link_b": _text(loop.link_b),

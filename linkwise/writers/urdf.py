@@ -40,7 +40,7 @@ def written(mech: Mechanism, report: Report) -> str:
         link = element(root, "link", name=frame)
         if frame in moving:
             _inertial(link, moving[frame])
-        for look in (one for one in mech.metadata.looks if one.link == frame):
+        for look in (visual for visual in mech.metadata.looks if visual.link == frame):
             _look(link, look, report)
         for shape in shapes.get(frame, ()):
             _collision(link, shape)
@@ -115,10 +115,10 @@ def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
 
 def _extension(body: Body) -> dict[str, Any]:
     """What the format has no words for: rotor inertias, and springs in the words of SDF."""
-    found: dict[str, Any] = {"armature": body.armature} if any(body.armature) else {}
+    attributes: dict[str, Any] = {"armature": body.armature} if any(body.armature) else {}
     if any(body.stiffness):
-        found |= {"spring_stiffness": body.stiffness, "spring_reference": body.rest}
-    return found
+        attributes |= {"spring_stiffness": body.stiffness, "spring_reference": body.rest}
+    return attributes
 
 
 def _type(body: Body) -> str:
@@ -182,11 +182,11 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
     if not others:
         return
     if report.file is None:
-        one = others[0]
-        what = "couplings of joints" if isinstance(one, Coupling) else f"loops that {one.kind!r} closes"
+        other = others[0]
+        what = "couplings of joints" if isinstance(other, Coupling) else f"loops that {other.kind!r} closes"
         raise report.refuse(
-            f'URDF has no {what}, such as {one.name!r}; mech.save("robot.urdf") writes them to a companion file beside '
-            "it; or save mech.spanning_tree, which is without loops"
+            f'URDF has no {what}, such as {other.name!r}; mech.save("robot.urdf") writes them to a companion file '
+            "beside it; or save mech.spanning_tree, which is without loops"
         )
     name = f"{report.file.stem}.loops.toml"
     element(root, "loops", file=name)
@@ -211,36 +211,36 @@ def _loop(root: Element, loop: Loop) -> None:
 def _motors(root: Element, mech: Mechanism, report: Report) -> None:
     """Actuators whose input is a torque: transmissions; their bounds are the effort limits of the joints."""
     motors: dict[str, Actuator] = {}
-    for one in (one for one in mech.elements if isinstance(one, Actuator)):
-        plain = Actuator(one.name, one.target, gear=one.gear[:1])
-        if one == plain and one.target not in motors:
-            motors[one.target] = one
+    for actuator in (actuator for actuator in mech.elements if isinstance(actuator, Actuator)):
+        plain = Actuator(actuator.name, actuator.target, gear=actuator.gear[:1])
+        if actuator == plain and actuator.target not in motors:
+            motors[actuator.target] = actuator
         else:
-            report.omit("actuator that is more than a torque at a joint", one.name)
-    for target, one in motors.items():
-        made = element(root, "transmission", name=one.name)
+            report.omit("actuator that is more than a torque at a joint", actuator.name)
+    for target, actuator in motors.items():
+        made = element(root, "transmission", name=actuator.name)
         element(made, "type").text = "transmission_interface/SimpleTransmission"
         joint = element(made, "joint", name=target)
         element(joint, "hardwareInterface").text = "hardware_interface/EffortJointInterface"
-        motor = element(made, "actuator", name=one.name)
-        element(motor, "mechanicalReduction").text = repr(one.gear[0])
-    for bounds in (one for one in mech.elements if isinstance(one, EffortRange)):
+        motor = element(made, "actuator", name=actuator.name)
+        element(motor, "mechanicalReduction").text = repr(actuator.gear[0])
+    for bounds in (actuator for actuator in mech.elements if isinstance(actuator, EffortRange)):
         effort = mech.bodies[mech.body_index(bounds.joint)].limits.effort[0]
         if bounds.joint not in motors or (bounds.lower, bounds.upper) != (-effort, effort):
             report.omit("range of what actuators give together", bounds.joint)
 
 
 def _shapes_by_link(mech: Mechanism, report: Report) -> dict[str, list[Shape]]:
-    found: dict[str, list[Shape]] = {}
+    shapes: dict[str, list[Shape]] = {}
     for shape in mech.shapes:
         if shape.kind in ("plane", "ellipsoid"):
             report.omit(f"{shape.kind} to touch", shape.name)
         else:
-            found.setdefault(shape.link, []).append(shape)
+            shapes.setdefault(shape.link, []).append(shape)
     for shape in mech.shapes:
         if (shape.friction, shape.category, shape.collides_with) != (1.0, 1, 1):
             report.omit("friction or masks", shape.name)
-    return found
+    return shapes
 
 
 def _collision(link: Element, shape: Shape) -> None:
@@ -289,9 +289,9 @@ def _look(link: Element, look: Look, report: Report) -> None:
 
 def _note_the_rest(mech: Mechanism, report: Report) -> None:
     """What has no place in the format."""
-    for one in mech.elements:
-        if not isinstance(one, (Actuator, EffortRange)):
-            report.omit(RECORDS[type(one)].replace("_", " ").removesuffix("s"), name_of(one))
+    for record in mech.elements:
+        if not isinstance(record, (Actuator, EffortRange)):
+            report.omit(RECORDS[type(record)].replace("_", " ").removesuffix("s"), name_of(record))
     for pair in mech.contact_pairs:
         report.omit("contact", pair.name)
     for what, names in (("posture", mech.postures), ("group of joints", mech.metadata.groups)):

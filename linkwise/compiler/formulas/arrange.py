@@ -75,9 +75,9 @@ def _terms(value: Polynomial) -> list[Term]:
     if shared is None:
         shorter = with_sums(value)
         return [Term(c, m) for m, c in value.terms.items()] if shorter is None else _terms(shorter)
-    own = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
-    others = {m: c for m, c in value.terms.items() if m not in own}
-    return _terms(Polynomial(value.algebra, own)) + _terms(Polynomial(value.algebra, others))
+    sharing = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
+    others = {m: c for m, c in value.terms.items() if m not in sharing}
+    return _terms(Polynomial(value.algebra, sharing)) + _terms(Polynomial(value.algebra, others))
 
 
 def _inverse(m: Monomial) -> Monomial:
@@ -87,16 +87,16 @@ def _inverse(m: Monomial) -> Monomial:
 def _common(value: Polynomial) -> Monomial:
     """The factors that all terms have; of lengths and velocities those that all have to the same power."""
     first, *others = (dict(m) for m in value.terms)
-    found = []
+    powers_of_atoms = []
     for atom, power in first.items():
         powers = [power, *(m.get(atom, 0) for m in others)]
         if len(set(powers)) > 1 and not _is_taken_out(value.algebra.atoms[atom]):
             continue
         if min(powers) > 0:
-            found.append((atom, min(powers)))
+            powers_of_atoms.append((atom, min(powers)))
         elif max(powers) < 0:
-            found.append((atom, max(powers)))
-    return tuple(sorted(found))
+            powers_of_atoms.append((atom, max(powers)))
+    return tuple(sorted(powers_of_atoms))
 
 
 def _common_coefficient(value: Polynomial) -> float:
@@ -148,18 +148,18 @@ def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
     return tuple(sorted(factors, key=place))
 
 
-def brackets(whole: Sum) -> list[Sum]:
+def brackets(total: Sum) -> list[Sum]:
     """All brackets within, outer ones first."""
-    found = []
-    for term in whole.terms:
+    nested = []
+    for term in total.terms:
         if term.bracket is not None:
-            found += [term.bracket, *brackets(term.bracket)]
-    return found
+            nested += [term.bracket, *brackets(term.bracket)]
+    return nested
 
 
-def size(whole: Sum) -> int:
+def size(total: Sum) -> int:
     """How many factors it takes to write."""
     return sum(
         len(t.factors) + (size(t.bracket) if t.bracket else 0) + (not math.isclose(abs(t.coefficient), 1.0))
-        for t in whole.terms
+        for t in total.terms
     )

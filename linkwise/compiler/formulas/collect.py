@@ -12,7 +12,7 @@ SAME = 1e-13  # coefficients that differ by less, relative, are equal
 def collected(value: Polynomial) -> Polynomial:
     """With as few terms as sums of angles, and squares of sines in place of cosines, can make it have."""
     value = _sums_of_angles(value)
-    return min((value, *_with_squares(value)), key=len)
+    return min((value, *_square_variants(value)), key=len)
 
 
 def _sums_of_angles(value: Polynomial) -> Polynomial:
@@ -50,7 +50,7 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
             if abs(abs(x) - abs(y)) > SAME * abs(x):
                 continue
             del terms[m], terms[other]
-            for n, c in _of_sum(algebra, kind, a, b, sign):
+            for n, c in _sine_of_sum(algebra, kind, a, b, sign):
                 product = product_of([rest, n])
                 terms[product] = without_noise(terms.get(product, 0.0) + c * x, abs(x))
     return Polynomial(algebra, terms)
@@ -60,7 +60,7 @@ def _pair(algebra: Algebra, angle: Angle) -> tuple[int, int]:
     return algebra.trigonometric("sin", angle), algebra.trigonometric("cos", angle)
 
 
-def _of_sum(algebra: Algebra, kind: str, a: Angle, b: Angle, sign: int) -> list[tuple[Monomial, float]]:
+def _sine_of_sum(algebra: Algebra, kind: str, a: Angle, b: Angle, sign: int) -> list[tuple[Monomial, float]]:
     """The sine or cosine of a + sign b."""
     multiples = dict(a)
     for number, n in b:
@@ -74,9 +74,9 @@ def _of_sum(algebra: Algebra, kind: str, a: Angle, b: Angle, sign: int) -> list[
     return [(((algebra.trigonometric(kind, angle), 1),), -1.0 if flipped and kind == "sin" else 1.0)]
 
 
-def _with_squares(value: Polynomial) -> list[Polynomial]:
+def _square_variants(value: Polynomial) -> list[Polynomial]:
     """With c^2 = 1 - s^2 for one angle or another."""
-    algebra, found = value.algebra, []
+    algebra, polynomials = value.algebra, []
     squared = {a for m in value.terms for a, p in m if p > 1 and algebra.atoms[a].kind == "cos"}
     for number in squared:
         sine = algebra.trigonometric("sin", algebra.atoms[number].angle)
@@ -89,5 +89,5 @@ def _with_squares(value: Polynomial) -> list[Polynomial]:
                     terms[n] = without_noise(terms.get(n, 0.0) + sign * c, abs(c))
             else:
                 terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
-        found.append(Polynomial(algebra, terms))
-    return found
+        polynomials.append(Polynomial(algebra, terms))
+    return polynomials

@@ -16,14 +16,14 @@ class FormulaError(ValueError):
     """There is no readable formula."""
 
 
-def expanded(program: Program, algebra: Algebra, given: Callable[[int, int], Polynomial]) -> list[list[Polynomial]]:
+def expanded(program: Program, algebra: Algebra, symbol_of: Callable[[int, int], Polynomial]) -> list[list[Polynomial]]:
     """The elements of each output, in terms of ``given(array, element)``, what the inputs are."""
     values: dict[Node, Polynomial] = {}
     for node in program.nodes:
         if node.op is ops.CONST:
             values[node] = algebra.constant(node.value)
         elif node.op is ops.INPUT:
-            values[node] = given(*node.value)
+            values[node] = symbol_of(*node.value)
         else:
             args = [values[arg] for arg in node.args]
             if node.op is ops.MUL and len(args[0]) * len(args[1]) > MOST_PRODUCTS:
@@ -87,13 +87,13 @@ def of_angle(kind: str, angle: Polynomial) -> Polynomial:
             continue
         if len(m) != 1 or m[0][1] != 1:
             raise FormulaError("a formula has the sine of an angle that is no sum of multiples of coordinates")
-        whole = round(multiple)
+        times = round(multiple)
         base: Angle = ((m[0][0], 1),)
-        if abs(multiple - whole) > 1e-12:  # the ratio of a mimic joint: a multiple with a sine of its own
-            whole, base = int(math.copysign(1.0, multiple)), ((m[0][0], rounded(abs(multiple))),)
-        own_s = Polynomial(algebra, {((algebra.trigonometric("sin", base), 1),): math.copysign(1.0, whole)})
+        if abs(multiple - times) > 1e-12:  # the ratio of a mimic joint: a multiple with a sine of its own
+            times, base = int(math.copysign(1.0, multiple)), ((m[0][0], rounded(abs(multiple))),)
+        own_s = Polynomial(algebra, {((algebra.trigonometric("sin", base), 1),): math.copysign(1.0, times)})
         own_c = Polynomial(algebra, {((algebra.trigonometric("cos", base), 1),): 1.0})
-        for _ in range(abs(whole)):
+        for _ in range(abs(times)):
             s, c = s * own_c + c * own_s, c * own_c - s * own_s
     return s if kind == "sin" else c
 

@@ -57,7 +57,10 @@ class Formulas:
         """One line per element, in Python's syntax; sines, cosines and abbreviations before what they are used in."""
         text = Text(self.algebra, {key: name for key, (name, _) in self._abbreviations.items()})
         lines = [f"{atom.name} = {kind}({_angle(self.algebra, atom.angle)})" for kind, atom in self._angles()]
-        lines += [f"{one.name} = {_rooted(text.sum(one.whole), one.root)}" for one in self._definitions]
+        lines += [
+            f"{definition.name} = {_rooted(text.sum(definition.whole), definition.root)}"
+            for definition in self._definitions
+        ]
         lines += [
             f"{name} = {text.sum(whole) if isinstance(whole, Sum) else whole}" for name, _, whole in self._entries
         ]
@@ -66,12 +69,12 @@ class Formulas:
     def __getitem__(self, place: Any) -> str:
         """The text of one element of the only result: ``formulas[0, 1]``."""
         ((_, shape, values),) = self.outputs
-        whole = np.empty(len(values), dtype=object)
-        whole[:] = values
-        found = whole.reshape(shape)[place]
-        if not isinstance(found, Polynomial):
+        elements_of_output = np.empty(len(values), dtype=object)
+        elements_of_output[:] = values
+        element = elements_of_output.reshape(shape)[place]
+        if not isinstance(element, Polynomial):
             raise IndexError(f"formulas of {self.name} have {len(shape)} indices, got {place!r}")
-        return Text(self.algebra, {}).sum(self._arranged(found))
+        return Text(self.algebra, {}).sum(self._arranged(element))
 
     def latex(self, align: bool = True, width: int = 110) -> str:
         """LaTeX: an ``align*`` environment, or a formula per line; s and c are sines and cosines of the joint angles of
@@ -81,9 +84,9 @@ class Formulas:
         """
         latex = Latex(self.algebra, {key: name for key, (_, name) in self._abbreviations.items()})
         pairs: list[tuple[str, list[str]]] = []
-        for one in self._definitions:
-            inside = latex.parts(one.whole)
-            pairs.append((one.latex, [rf"\sqrt{{{' '.join(inside)}}}"] if one.root else inside))
+        for definition in self._definitions:
+            inside = latex.parts(definition.whole)
+            pairs.append((definition.latex, [rf"\sqrt{{{' '.join(inside)}}}"] if definition.root else inside))
         by_name = {name: shown for name, shown, _ in self._entries}
         for _, shown, entry in self._entries:
             pairs.append((shown, latex.parts(entry) if isinstance(entry, Sum) else [by_name[entry]]))
@@ -98,16 +101,16 @@ class Formulas:
     def sympy(self) -> Any:
         """The only result as a matrix, a column or an expression of SymPy; a tuple of them if there are several."""
         writer = Sympy(self.algebra, self._arranged)
-        found = []
+        matrices = []
         for _, shape, values in self.outputs:
             entries = [writer.sum(self._arranged(value)) for value in values]
             if not shape:
-                found.append(entries[0])
+                matrices.append(entries[0])
             elif len(shape) <= 2:
-                found.append(writer.library.Matrix(*(shape if len(shape) == 2 else (*shape, 1)), entries))
+                matrices.append(writer.library.Matrix(*(shape if len(shape) == 2 else (*shape, 1)), entries))
             else:
-                found.append(writer.library.Array(entries, shape))
-        return found[0] if len(found) == 1 else tuple(found)
+                matrices.append(writer.library.Array(entries, shape))
+        return matrices[0] if len(matrices) == 1 else tuple(matrices)
 
     # -- as numbers -----------------------------------------------------------------------------------
 
@@ -134,22 +137,22 @@ class Formulas:
             raise TypeError(f"formulas of {self.name} have no symbol {unknown[0]!r}: {', '.join(self.symbols)}")
         numbers: dict[str, Any] = {**self.values, **values}
         for (_, shape, elements), array in zip(self.inputs, arrays, strict=True):
-            given = np.asarray(array, dtype=float)
-            given = given.reshape(*given.shape[: given.ndim - len(shape)], -1)
+            input_values = np.asarray(array, dtype=float)
+            input_values = input_values.reshape(*input_values.shape[: input_values.ndim - len(shape)], -1)
             for k, element in enumerate(elements):
                 if len(element) == 1 and not element.is_constant:
                     ((m, _),) = element.terms.items()
-                    numbers[self.algebra.atoms[m[0][0]].name] = given[..., k]
+                    numbers[self.algebra.atoms[m[0][0]].name] = input_values[..., k]
         missing = [name for name in self.symbols if name not in numbers]
         if missing:
             raise TypeError(f"formulas of {self.name} need numbers for {', '.join(missing)}: give them by name")
         evaluate = _Evaluation(self.algebra, numbers)
-        found = []
+        results = []
         for _, shape, entries in self.outputs:
             columns = np.broadcast_arrays(*(evaluate(value) for value in entries))
             stacked = np.stack(columns, axis=-1)
-            found.append(stacked.reshape((*stacked.shape[:-1], *shape)))
-        return found[0] if len(found) == 1 else tuple(found)
+            results.append(stacked.reshape((*stacked.shape[:-1], *shape)))
+        return results[0] if len(results) == 1 else tuple(results)
 
     # -- how it is written ----------------------------------------------------------------------------
 
@@ -165,7 +168,7 @@ class Formulas:
     @cached_property
     def _entries(self) -> list[tuple[str, str, Sum | str]]:
         """Name, LaTeX, and how each element is written; the name of an earlier one that is the same."""
-        found: list[tuple[str, str, Sum | str]] = []
+        entries: list[tuple[str, str, Sum | str]] = []
         first: dict[tuple, str] = {}
         for output, shape, values in self.outputs:
             text, shown = RESULTS.get(output, (output, rf"\mathrm{{{output.replace('_', ' ')}}}"))
@@ -173,10 +176,10 @@ class Formulas:
             for place, value in zip(product(*map(range, shape)), values, strict=True):
                 index = separator.join(str(k + 1) for k in place)
                 name, latex = f"{text}{index}", f"{shown}_{{{index}}}" if index else shown
-                whole = self._arranged(value)
-                same = first.setdefault(whole.key, name) if whole.terms else name
-                found.append((name, latex, whole if same == name else same))
-        return found
+                arranged = self._arranged(value)
+                same = first.setdefault(arranged.key, name) if arranged.terms else name
+                entries.append((name, latex, arranged if same == name else same))
+        return entries
 
     @cached_property
     def _named(self) -> list[tuple[int, Sum]]:
@@ -250,12 +253,12 @@ class Formulas:
         return used
 
     def _angles(self) -> list[tuple[str, Any]]:
-        found = [
+        angles = [
             (atom.kind, atom)
             for n, atom in enumerate(self.algebra.atoms)
             if n in self._used() and atom.angle and "(" not in atom.name
         ]
-        return sorted(found, key=lambda pair: (pair[0], len(pair[1].angle), pair[1].name))
+        return sorted(angles, key=lambda pair: (pair[0], len(pair[1].angle), pair[1].name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,13 +339,13 @@ def elements(name: str, shape: tuple[int, ...], algebra: Algebra, holonomic: boo
     stem, latex, kind = ELEMENTS.get(name, (name.replace(".", "_"), rf"\mathrm{{{name.replace('_', ' ')}}}", "other"))
     if not holonomic:
         latex = {"v": "v", "a": r"\dot{v}"}.get(name, latex)
-    found = []
+    symbols = []
     for place in product(*map(range, shape)):
         index = "_".join(str(k + 1) for k in place)
-        found.append(
+        symbols.append(
             algebra.symbol(f"{stem}{index}", f"{latex}_{{{index.replace('_', ',')}}}" if index else latex, kind)
         )
-    return found
+    return symbols
 
 
 def formulas_of(
@@ -354,12 +357,12 @@ def formulas_of(
 ) -> Formulas:
     """Formulas in symbols for all elements of the inputs."""
     algebra = Algebra()
-    given = [elements(array, shape, algebra, holonomic) for array, shape in inputs]
-    results = expand(algebra, lambda array, element: given[array][element])
+    symbols_of_inputs = [elements(array, shape, algebra, holonomic) for array, shape in inputs]
+    results = expand(algebra, lambda array, element: symbols_of_inputs[array][element])
     return Formulas(
         name,
         algebra,
-        [(array, shape, symbols) for (array, shape), symbols in zip(inputs, given, strict=True)],
+        [(array, shape, symbols) for (array, shape), symbols in zip(inputs, symbols_of_inputs, strict=True)],
         [(array, shape, values) for (array, shape), values in zip(outputs, results, strict=True)],
         {},
     )

@@ -71,7 +71,7 @@ class Algebra:
                 )
                 text = f"{kind}({inner.removeprefix('+ ')})"
                 shown = "".join(
-                    f"{'+' if n > 0 else '-'}{_before_index(n)}{self._index(a)}" for a, n in angle
+                    f"{'+' if n > 0 else '-'}{_multiple_text(n)}{self._index(a)}" for a, n in angle
                 ).removeprefix("+")
             return Atom(text, f"{kind[0]}_{{{shown}}}", kind, angle)
 
@@ -144,10 +144,10 @@ class Polynomial:
         return tuple(sorted((m, float(f"{c:.12g}")) for m, c in self.terms.items()))
 
     def __add__(self, other: Polynomial) -> Polynomial:
-        found = dict(self.terms)
+        terms = dict(self.terms)
         for m, c in other.terms.items():
-            found[m] = without_noise(found.get(m, 0.0) + c, abs(c))
-        return Polynomial(self.algebra, found)
+            terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+        return Polynomial(self.algebra, terms)
 
     def __neg__(self) -> Polynomial:
         return self * -1.0
@@ -158,14 +158,14 @@ class Polynomial:
     def __mul__(self, other: Polynomial | float) -> Polynomial:
         if not isinstance(other, Polynomial):
             return Polynomial(self.algebra, {m: c * other for m, c in self.terms.items()} if other else {})
-        found: dict[Monomial, float] = {}
+        terms: dict[Monomial, float] = {}
         sizes: dict[Monomial, float] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 for product, sign in self._reduced(_joined(m, n)):
-                    found[product] = found.get(product, 0.0) + sign * c * d
+                    terms[product] = terms.get(product, 0.0) + sign * c * d
                     sizes[product] = max(sizes.get(product, 0.0), abs(c * d))
-        return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in found.items()})
+        return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in terms.items()})
 
     def _reduced(self, m: Monomial) -> Iterator[tuple[Monomial, float]]:
         """A product in normal form: s^2 = 1 - c^2, and squares of roots are what these are roots of."""
@@ -220,12 +220,12 @@ class Polynomial:
 
 
 def rounded(multiple: float) -> float:
-    """Of an angle, to the digits by which equal ones are told apart: a whole number as such."""
+    """The multiple of an angle, rounded so that equal ones compare equal; integers as integers."""
     near = float(f"{multiple:.12g}")
     return int(near) if near == int(near) else near
 
 
-def _before_index(multiple: float) -> str:
+def _multiple_text(multiple: float) -> str:
     size = abs(multiple)
     return "" if size == 1 else f"{size}" if isinstance(size, int) else rf"{size:.12g}\cdot "
 

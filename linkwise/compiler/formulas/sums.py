@@ -28,22 +28,22 @@ def with_sums(value: Polynomial) -> Polynomial | None:
 def _shortened(value: Polynomial) -> Polynomial:
     shorter = value
     for group in _groups(value):
-        shorter = min(shorter, _in_sum(shorter, group), key=len)
+        shorter = min(shorter, _replace_by_group(shorter, group), key=len)
     return shorter
 
 
 def _groups(value: Polynomial) -> list[dict[int, float]]:
     """Atoms that count as a sum only, with their signs."""
     algebra = value.algebra
-    found: dict[tuple, dict[int, float]] = {}
+    groups: dict[tuple, dict[int, float]] = {}
     for atom in sorted(value.atoms(), key=lambda a: _place(algebra, a)):
         kind = ADDED.get(algebra.atoms[atom].kind)
         if kind is None or algebra.atoms[atom].bracket or any(a == atom and p < 0 for m in value.terms for a, p in m):
             continue
         slope = value.derivative(atom)
         sign = 1.0 if slope.terms[slope.leading] > 0.0 else -1.0
-        found.setdefault((kind, (slope * sign).key), {})[atom] = sign
-    return [group for group in found.values() if len(group) > 1]
+        groups.setdefault((kind, (slope * sign).key), {})[atom] = sign
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _place(algebra: Algebra, atom: int) -> tuple[str, int]:
@@ -52,14 +52,14 @@ def _place(algebra: Algebra, atom: int) -> tuple[str, int]:
     return letters, int(name[len(letters) :] or 0)
 
 
-def _in_sum(value: Polynomial, group: dict[int, float]) -> Polynomial:
+def _replace_by_group(value: Polynomial, group: dict[int, float]) -> Polynomial:
     """The first atom of the group stands for all of them; as it is, where the sum is but a term of its own."""
     algebra = value.algebra
     first, *others = group
-    whole = Polynomial(algebra, {((atom, 1),): sign * group[first] for atom, sign in group.items()})
+    group_sum = Polynomial(algebra, {((atom, 1),): sign * group[first] for atom, sign in group.items()})
     kept = {m: c for m, c in value.terms.items() if not any(a in others for a, _ in m)}
     if ((first, 1),) in kept:
         return value
-    number = algebra.bracketed(ADDED[algebra.atoms[first].kind], whole)
+    number = algebra.bracketed(ADDED[algebra.atoms[first].kind], group_sum)
     terms = {tuple(sorted((number if a == first else a, p) for a, p in m)): c for m, c in kept.items()}
     return Polynomial(algebra, terms)

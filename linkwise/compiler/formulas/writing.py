@@ -15,13 +15,13 @@ class Text:
     def __init__(self, algebra: Algebra, names: Mapping[tuple, str]):
         self.algebra, self.names = algebra, names
 
-    def sum(self, whole: Sum) -> str:
-        return " ".join(self.parts(whole))
+    def sum(self, total: Sum) -> str:
+        return " ".join(self.parts(total))
 
-    def parts(self, whole: Sum) -> list[str]:
+    def parts(self, total: Sum) -> list[str]:
         """The terms, with their signs."""
         parts: list[str] = []
-        for term in whole.terms:
+        for term in total.terms:
             sign, text = self.term(term)
             parts.append(f"{sign} {text}" if parts else f"{sign.strip('+')}{text}")
         return parts or ["0"]
@@ -65,19 +65,19 @@ class Text:
 
 
 class Latex(Text):
-    """The same in LaTeX."""
+    """Formulas in LaTeX."""
 
     def bracket(self, inner: Sum, alone: bool) -> str:
         inside = self.sum(inner)
         return self.names.get(inner.key) or (inside if alone else rf"\left({inside}\right)")
 
     def power(self, atom: int, power: int) -> str:
-        one = self.algebra.atoms[atom]
+        factor = self.algebra.atoms[atom]
         if power == 1:
-            return one.latex
-        if one.kind in ("sin", "cos"):
-            return f"{one.latex[0]}^{{{power}}}{one.latex[1:]}"
-        return self.raised(one.latex, power)
+            return factor.latex
+        if factor.kind in ("sin", "cos"):
+            return f"{factor.latex[0]}^{{{power}}}{factor.latex[1:]}"
+        return self.raised(factor.latex, power)
 
     def raised(self, text: str, power: int) -> str:
         return text if power == 1 else f"{text}^{{{power}}}"
@@ -103,8 +103,8 @@ class Sympy:
         self.algebra, self.library, self.arranged = algebra, sympy, arranged
         self._atoms: dict[int, Any] = {}
 
-    def sum(self, whole: Sum) -> Any:
-        return self.library.Add(*(self._term(term) for term in whole.terms))
+    def sum(self, total: Sum) -> Any:
+        return self.library.Add(*(self._term(term) for term in total.terms))
 
     def _term(self, term: Term) -> Any:
         inner = [self.sum(term.bracket) ** term.power] if term.bracket is not None else []

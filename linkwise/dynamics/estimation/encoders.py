@@ -84,10 +84,10 @@ def encoder_motion(
     )
 
 
-def _positive(name: str, given: Any, size: int) -> Float64Array:
-    values = real_numbers(name, given)
+def _positive(name: str, value: Any, size: int) -> Float64Array:
+    values = real_numbers(name, value)
     if values.shape not in ((), (size,)) or not (np.isfinite(values) & (values > 0.0)).all():
-        raise MechanismError(f"{name} must be a positive number or {size} of them, got {given!r}")
+        raise MechanismError(f"{name} must be a positive number or {size} of them, got {value!r}")
     return np.broadcast_to(values, (size,)).copy()
 
 

@@ -68,8 +68,8 @@ def kalman(
     wrenches       (n_links, 6): known ones on the links
     """
     _require_order(mech)
-    given = state_arrays(mech, {"q": q, "v": v, "tau": tau})
-    q, v, tau = given["q"], given["v"], given["tau"]
+    arrays = state_arrays(mech, {"q": q, "v": v, "tau": tau})
+    q, v, tau = arrays["q"], arrays["v"], arrays["tau"]
     noise = _measurement_noise(mech, torque_noise)
     at_rest = np.zeros(mech.nv)
     residuals = tau - inverse_dynamics(mech, q, v, at_rest, wrenches)

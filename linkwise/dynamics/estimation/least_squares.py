@@ -118,8 +118,8 @@ def least_squares(
     if not parts:
         return _empty(mech, columns.shape[-1])
     order = np.argsort(np.concatenate([chosen for chosen, _ in parts]))
-    whole = {name: np.concatenate([getattr(part, name) for _, part in parts])[order] for name in vars(parts[0][1])}
-    return Solution(**whole)
+    fields = {name: np.concatenate([getattr(part, name) for _, part in parts])[order] for name in vars(parts[0][1])}
+    return Solution(**fields)
 
 
 def _empty(mech: Mechanism, count: int) -> Solution:
@@ -320,7 +320,8 @@ class _States:
             )
 
     def _refuse(self, null: Float64Array, m: int, rates: Float64Array, forces: Float64Array) -> None:
-        """Name what nothing tells, or what is told twice without noise, by a vector that the equations take to zero."""
+        """Raise, naming what is not measured, or measured twice without noise, by a vector of the null space of the
+        equations."""
         x, mech = null[m:], self.mech
         moved = np.abs(rates @ x) if np.abs(rates @ x).max(initial=0.0) > 0.0 else np.abs(forces @ x)
         if np.abs(null[m:]).max(initial=0.0) < np.abs(null[:m]).max(initial=0.0):

@@ -34,30 +34,30 @@ class Noise:
 
     def of_accelerations(self, mech: Mechanism) -> Float64Array:
         """(..., nv)"""
-        return _by_joint(mech, "Noise.acceleration", self.acceleration)
+        return _joint_deviations(mech, "Noise.acceleration", self.acceleration)
 
     def of_torques(self, mech: Mechanism) -> Float64Array:
         """(..., nv)"""
-        return _by_joint(mech, "Noise.torque", self.torque)
+        return _joint_deviations(mech, "Noise.torque", self.torque)
 
     def of_wrenches(self, mech: Mechanism) -> Float64Array:
         """(..., n_links, 6)"""
-        found = _by_link(mech, "Noise.wrench", self.wrench, 0.0)
-        if not np.isfinite(found).all():
+        deviations = _link_deviations(mech, "Noise.wrench", self.wrench, 0.0)
+        if not np.isfinite(deviations).all():
             raise MechanismError(
                 "Noise.wrench must be finite: a wrench of which nothing is known has a large standard deviation, such "
                 "as a hundred times the mechanism's weight"
             )
-        return found
+        return deviations
 
     def of_link_accelerations(self, mech: Mechanism) -> Float64Array | None:
         """(..., n_links, 6), None if none are measured."""
         if self.link_acceleration is None:
             return None
-        found = _by_link(mech, "Noise.link_acceleration", self.link_acceleration, np.inf)
-        if not (found > 0.0).all():
+        deviations = _link_deviations(mech, "Noise.link_acceleration", self.link_acceleration, np.inf)
+        if not (deviations > 0.0).all():
             raise MechanismError("Noise.link_acceleration must be positive: give a small number for exact sensors")
-        return found
+        return deviations
 
 
 def certainty_and_spread(deviation: Float64Array) -> Float64Array:
@@ -69,34 +69,38 @@ def certainty_and_spread(deviation: Float64Array) -> Float64Array:
     )
 
 
-def _by_joint(mech: Mechanism, what: str, given: Any) -> Float64Array:
-    if isinstance(given, Mapping):
-        found = rates_by_joint(mech, what, given, np.inf)
+def _joint_deviations(mech: Mechanism, what: str, value: Any) -> Float64Array:
+    if isinstance(value, Mapping):
+        deviations = rates_by_joint(mech, what, value, np.inf)
     else:
-        found = real_numbers(what, given)
-        found = Argument(what, ("nv",)).array(mech, found if found.ndim else np.full(mech.nv, float(found)))
-    return _not_negative(what, found)
+        deviations = real_numbers(what, value)
+        deviations = Argument(what, ("nv",)).array(
+            mech, deviations if deviations.ndim else np.full(mech.nv, float(deviations))
+        )
+    return _not_negative(what, deviations)
 
 
-def _by_link(mech: Mechanism, what: str, given: Any, otherwise: float) -> Float64Array:
-    if isinstance(given, Mapping):
-        found = np.full((mech.n_links, 6), otherwise)
-        for link, deviations in given.items():
+def _link_deviations(mech: Mechanism, what: str, value: Any, otherwise: float) -> Float64Array:
+    if isinstance(value, Mapping):
+        array = np.full((mech.n_links, 6), otherwise)
+        for link, deviations in value.items():
             row = real_numbers(f"{what} of {link!r}", deviations)
             if row.shape not in ((), (6,)):
                 raise MechanismError(f"{what} of {link!r} is a number or six, got shape {row.shape}")
-            found[mech.parameters.link_index(link)] = row
+            array[mech.parameters.link_index(link)] = row
     else:
-        found = real_numbers(what, given)
-        if found.shape[-2:] != (mech.n_links, 6):
+        array = real_numbers(what, value)
+        if array.shape[-2:] != (mech.n_links, 6):
             raise MechanismError(
-                f"{what} has shape {found.shape}, expected a dictionary from link to six numbers, or (..., "
+                f"{what} has shape {array.shape}, expected a dictionary from link to six numbers, or (..., "
                 f"{mech.n_links}, 6) for mechanism {mech.name!r}"
             )
-    return _not_negative(what, found)
+    return _not_negative(what, array)
 
 
-def _not_negative(what: str, found: Float64Array) -> Float64Array:
-    if not (found >= 0.0).all():
-        raise MechanismError(f"{what} has entries that are no standard deviations (negative or not a number): {found}")
-    return found
+def _not_negative(what: str, deviations: Float64Array) -> Float64Array:
+    if not (deviations >= 0.0).all():
+        raise MechanismError(
+            f"{what} has entries that are no standard deviations (negative or not a number): {deviations}"
+        )
+    return deviations

@@ -57,7 +57,7 @@ class PayloadEstimate:
 
     @property
     def mass(self) -> float:
-        return float(self._of("m"))
+        return float(self._parameter("m"))
 
     @property
     def mass_std(self) -> float:
@@ -67,16 +67,16 @@ class PayloadEstimate:
     @property
     def com(self) -> Float64Array:
         """(3,): centre of mass in the link's frame."""
-        return np.array([self._of(name) for name in POINT[1:]]) / self.mass
+        return np.array([self._parameter(name) for name in POINT[1:]]) / self.mass
 
     @property
     def com_std(self) -> Float64Array:
         """(3,)"""
-        own = [self.names.index(name) for name in POINT if name in self.names]
-        slopes = np.column_stack([-self.com, np.eye(3)])[:, [POINT.index(self.names[k]) for k in own]] / self.mass
-        return np.sqrt(np.diag(slopes @ self.covariance[np.ix_(own, own)] @ slopes.T))
+        indices = [self.names.index(name) for name in POINT if name in self.names]
+        slopes = np.column_stack([-self.com, np.eye(3)])[:, [POINT.index(self.names[k]) for k in indices]] / self.mass
+        return np.sqrt(np.diag(slopes @ self.covariance[np.ix_(indices, indices)] @ slopes.T))
 
-    def _of(self, name: str) -> float:
+    def _parameter(self, name: str) -> float:
         return self.parameters[self.names.index(name)] if name in self.names else 0.0
 
     def __str__(self) -> str:
@@ -136,12 +136,12 @@ def estimate_payload(
         raise MechanismError(
             f"{v.size} measured joint forces cannot tell {size} numbers of a payload: give more states"
         )
-    own = inertial_parameters(mech)
-    found, held = np.zeros(size), bare
+    parameters_of_mechanism = inertial_parameters(mech)
+    numbers, held = np.zeros(size), bare
     rates = weighting.started(bare, q, v, a)
     for _ in range(MOST_STEPS):
-        ten, slopes = _ten(found, columns_of)
-        held = _holding(bare, own, of_link, to_link @ ten)
+        ten, slopes = _ten(numbers, columns_of)
+        held = _holding(bare, parameters_of_mechanism, of_link, to_link @ ten)
         columns = regressor(mech, q, v, rates)[..., of_link] @ to_link @ slopes
         fit = weighting.fitted(held, q, v, a, tau, columns)
         information = np.einsum("nij,nik->jk", columns, fit.weighted)
@@ -150,7 +150,7 @@ def estimate_payload(
             raise MechanismError(_untold(link, [NAMES[k] for k in columns_of], vectors[:, 0]))
         covariance = np.linalg.inv(information)
         step = covariance @ np.einsum("nij,ni->j", columns, fit.residuals)
-        found, rates = found + step, fit.rates
+        numbers, rates = numbers + step, fit.rates
         if np.all(np.abs(step) <= SETTLED * np.sqrt(np.diag(covariance))):
             break
     else:
@@ -159,9 +159,9 @@ def estimate_payload(
         )
     free = fit.surplus - size
     names = tuple(NAMES[k] for k in columns_of)
-    holding = _holding(mech, own, of_link, to_link @ ten)
+    holding = _holding(mech, parameters_of_mechanism, of_link, to_link @ ten)
     return PayloadEstimate(
-        link, names, found, covariance, holding, rates.reshape(*batch, mech.nv), fit.chi_square, free
+        link, names, numbers, covariance, holding, rates.reshape(*batch, mech.nv), fit.chi_square, free
     )
 
 
@@ -214,10 +214,10 @@ class _Weighting:
     def _weighted(self, mech: Mechanism, q: Float64Array, columns: Float64Array) -> Float64Array:
         noises = certainty_and_spread(self.of_a), certainty_and_spread(self.of_tau)
         function = float64_function(mech, "weighted_residuals")
-        found = function(q[..., None, :], np.swapaxes(columns, -1, -2), *noises, self.variances)
-        if not np.isfinite(found).all():
+        weighted = function(q[..., None, :], np.swapaxes(columns, -1, -2), *noises, self.variances)
+        if not np.isfinite(weighted).all():
             raise MechanismError(CERTAIN)
-        return np.swapaxes(found, -1, -2)
+        return np.swapaxes(weighted, -1, -2)
 
 
 class _WholeWeighting(_Weighting):
@@ -237,9 +237,9 @@ class _WholeWeighting(_Weighting):
         nominal = inverse_dynamics(free, q, v, a)
         noise = self._deviations(held, len(q), np.inf if tau is None else self.of_tau)
         residuals = np.zeros(a.shape) if tau is None else np.where(np.isfinite(self.of_tau), tau - nominal, 0.0)
-        found = least_squares(held, q, v, a, nominal, residuals, noise, columns=columns, active=self.active)
-        fit = (found.weighted, found.weighted_residuals, a + found.rates)
-        return _Fit(*fit, float(found.chi_square.sum()), int(found.surplus.sum()))
+        solution = least_squares(held, q, v, a, nominal, residuals, noise, columns=columns, active=self.active)
+        fit = (solution.weighted, solution.weighted_residuals, a + solution.rates)
+        return _Fit(*fit, float(solution.chi_square.sum()), int(solution.surplus.sum()))
 
     def started(self, held: Mechanism, q: Any, v: Any, a: Any) -> Float64Array:
         return self.fitted(held, q, v, a, None).rates
@@ -251,8 +251,10 @@ class _WholeWeighting(_Weighting):
         return Deviations(rates, forces, wrenches, np.full(links, np.inf))
 
 
-def _holding(mech: Mechanism, own: Float64Array, of_link: slice, payload: Float64Array) -> Mechanism:
-    parameters = own.copy()
+def _holding(
+    mech: Mechanism, parameters_of_mechanism: Float64Array, of_link: slice, payload: Float64Array
+) -> Mechanism:
+    parameters = parameters_of_mechanism.copy()
     parameters[of_link] += payload
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # on the way, and from noise, it may be no body's
@@ -288,14 +290,14 @@ def _columns(parameters: Sequence[str]) -> list[int]:
     return places
 
 
-def _ten(found: Float64Array, places: list[int]) -> tuple[Float64Array, Float64Array]:
+def _ten(numbers: Float64Array, places: list[int]) -> tuple[Float64Array, Float64Array]:
     """The ten parameters of a payload, and their derivatives by those that are estimated."""
     ten = np.zeros(PER_LINK)
-    ten[places] = found
+    ten[places] = numbers
     if places[-1] >= len(POINT):
         return ten, np.eye(PER_LINK)[:, places]
-    whole, slopes = _point(ten[: len(POINT)])
-    return whole, slopes[:, places]
+    all_ten, slopes = _point(ten[: len(POINT)])
+    return all_ten, slopes[:, places]
 
 
 def _point(four: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -309,12 +311,12 @@ def _point(four: Float64Array) -> tuple[Float64Array, Float64Array]:
     def moment(u: Any, w: Any) -> Any:
         return np.dot(u, w) * np.eye(3) - np.outer(u, w)
 
-    whole = moment(first, first) / mass
-    slopes[4:, 0] = [-whole[at] / mass for at in MOMENTS]
+    second_moments = moment(first, first) / mass
+    slopes[4:, 0] = [-second_moments[at] / mass for at in MOMENTS]
     for k, unit in enumerate(np.eye(3)):
         change = (moment(first, unit) + moment(unit, first)) / mass
         slopes[4:, k + 1] = [change[at] for at in MOMENTS]
-    return np.concatenate([four, [whole[at] for at in MOMENTS]]), slopes
+    return np.concatenate([four, [second_moments[at] for at in MOMENTS]]), slopes
 
 
 def _scaled(information: Float64Array) -> Float64Array:

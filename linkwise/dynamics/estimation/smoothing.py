@@ -24,7 +24,7 @@ LOG_2_PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What measurements tell: most likely values and, as ``..._std`` and covariances, how far they may be off.
+    """Result of an estimation: most likely values and, as ``..._std`` and covariances, how far they may be off.
 
     a, a_std                   (..., nv) joint accelerations
     tau, tau_std               (..., nv) joint forces
@@ -150,8 +150,8 @@ class _Measured:
         of_a, of_tau = noise.of_accelerations(mech), noise.of_torques(mech)
         self.of_rates, self.of_forces = certainty_and_spread(of_a), certainty_and_spread(of_tau)
         self.variances = np.square(noise.of_wrenches(mech))
-        given = state_arrays(mech, {"q": q, "v": v})
-        self.q, self.v = given["q"], given["v"]
+        arrays = state_arrays(mech, {"q": q, "v": v})
+        self.q, self.v = arrays["q"], arrays["v"]
         self.a = _heeded(mech, "a", "acceleration", a, of_a)
         self.tau = _heeded(mech, "tau", "torque", tau, of_tau)
         self.wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else real_numbers("wrenches", wrenches)
@@ -231,7 +231,7 @@ class _Measured:
             return function(*arrays, *(self.sensed or ()))
 
     def require_answers(self, rows: Float64Array) -> None:
-        """Every joint has measurements that tell how it moves, and none without noise contradict each other."""
+        """Raise unless measurements determine every joint's motion, and exact ones do not contradict each other."""
         determinants = rows[..., 1]
         bad = np.flatnonzero(~(np.isfinite(determinants) & (determinants > 0.0)).reshape(-1, self.mech.nv).all(axis=0))
         if bad.size:
@@ -274,16 +274,16 @@ def forces_besides_motors(mech: Mechanism, q: Float64Array, v: Float64Array, pas
     return joint_forces(mech.with_acting(actuators=False), q, v, forces=forces)
 
 
-def _heeded(mech: Mechanism, name: str, field: str, given: Any, deviation: Float64Array) -> Float64Array:
+def _heeded(mech: Mechanism, name: str, field: str, measured: Any, deviation: Float64Array) -> Float64Array:
     """Measurements, with zeros where their noise is infinite."""
     unknown = np.isinf(deviation)
-    if given is None:
+    if measured is None:
         if not unknown.all():
             raise MechanismError(
                 f"{name} is missing: Noise.{field} says that it is measured (infinity: that it is not)"
             )
         return np.zeros(mech.nv)
-    values = np.where(unknown, 0.0, STATE[name].array(mech, given))
+    values = np.where(unknown, 0.0, STATE[name].array(mech, measured))
     if not np.isfinite(values).all():
         raise MechanismError(f"{name} has entries that are not finite, and Noise.{field} says that they are measured")
     return values

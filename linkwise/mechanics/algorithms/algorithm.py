@@ -168,7 +168,7 @@ class Requirements(NamedTuple):
 
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
-    constraints   whether mechanisms with constraints get a right answer, with or without a look at them
+    constraints   whether mechanisms with constraints get a right answer, whether they enter or not
     instead       what answers for these otherwise, in words
     constrained   the algorithm that gives the same of mechanisms with constraints: ``compile`` takes it in place
     """
@@ -179,11 +179,11 @@ class Requirements(NamedTuple):
     constrained: str = ""
 
     def or_use(self, instead: str) -> Requirements:
-        """The same, naming what answers for mechanisms with constraints."""
+        """A copy that names the function for mechanisms with constraints."""
         return self._replace(instead=instead)
 
     def or_algorithm(self, constrained: str) -> Requirements:
-        """The same, with the algorithm that answers for mechanisms with constraints."""
+        """A copy with the algorithm for mechanisms with constraints."""
         return self._replace(constrained=constrained)
 
 
@@ -244,7 +244,7 @@ class Algorithm:
 
     @property
     def about(self) -> str:
-        """What it computes, in the first paragraph of the docstring of its recursion or expression."""
+        """The first paragraph of the docstring of its recursion or expression."""
         for function in (self.recursion, self.expression):
             while isinstance(function, (partial, FromDerivatives)):
                 function = function.func if isinstance(function, partial) else function.recursion
@@ -258,12 +258,14 @@ class Algorithm:
         """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
         if self.expression is None:
             return None
-        found = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
-        if found is None:
+        written = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
+        if written is None:
             return None
-        expressions = [specialized(one, mechanism) for one in (found if isinstance(found, tuple) else (found,))]
-        for one in expressions:
-            self._check_expression(one, mechanism)
+        expressions = [
+            specialized(expression, mechanism) for expression in (written if isinstance(written, tuple) else (written,))
+        ]
+        for expression in expressions:
+            self._check_expression(expression, mechanism)
         forms = list(map(self.computed_as, expressions))
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
@@ -289,7 +291,7 @@ class Algorithm:
             return recursion(tree, *required, **optional, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
-        results = [applied(one.plan, one.expression, at, vectors) for one in computed]
+        results = [applied(computation.plan, computation.expression, at, vectors) for computation in computed]
         return results if len(results) > 1 else results[0]
 
     @property
@@ -307,7 +309,7 @@ class Algorithm:
 
     @property
     def constrained(self) -> str:
-        """The algorithm that gives the same of mechanisms with constraints; "" if there is none."""
+        """The algorithm for mechanisms with constraints; "" if there is none."""
         return self.requires.constrained
 
     @property
@@ -337,7 +339,7 @@ class Algorithm:
         """Whether the result depends on where the links' origins are."""
         if computed is None:
             return self.on_tree is at_user_origins
-        return any(depends_on_origins(one.expression) for one in computed)
+        return any(depends_on_origins(computation.expression) for computation in computed)
 
     def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
         """Refuse what an expression cannot be asked of."""
@@ -421,8 +423,7 @@ class Algorithm:
         computed: tuple[Computation, ...] | None = None,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> tuple[int, ...] | None:
-        """Shape of a result, which does not show in the result itself where that has no elements; None if only the
-        result tells."""
+        """Shape of a result, needed where the result has no elements; None if it follows from the result."""
         if output in self.sizes or output in SHAPES:
             return self._shape(output, mechanism, options)
         if computed is None or output != "result" or len(computed) > 1:
@@ -438,7 +439,7 @@ class Algorithm:
         return tuple(name for name in self.inputs if name in self.ports)
 
     def with_ports(self, *names: str) -> Algorithm:
-        """The same algorithm with these optional inputs too, after the others in the order of ``ports``."""
+        """A copy with these optional inputs too, after the others in the order of ``ports``."""
         for name in names:
             if name not in self.ports:
                 known = ", ".join(self.ports) or "none"

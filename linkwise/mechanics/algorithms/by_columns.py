@@ -28,13 +28,13 @@ REASON = "for every column two sweeps over the links, as their code does not gro
 
 
 def operations_of_inverse(mechanism: Mechanism) -> float:
-    """Of ``mass_matrix_inverse`` without loops, about: some for each pair of coordinates."""
+    """Approximate operations of ``mass_matrix_inverse`` without loops: some for each pair of coordinates."""
     return 33.0 * mechanism.nv**2
 
 
 def operations_of_derivatives(mechanism: Mechanism) -> float:
-    """Of ``forward_dynamics_derivatives`` without loops, about: some for each triple of coordinates on a path to the
-    base."""
+    """Approximate operations of ``forward_dynamics_derivatives`` without loops: some per triple of coordinates on a
+    path to the base."""
     total, paths = 0.0, list[int]()
     for body in mechanism.bodies:
         paths.append(body.nv + (paths[body.parent] if body.parent >= 0 else 0))

@@ -74,8 +74,8 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: Sequence[Scalar], v: Sequence
     poses, velocity = internal_poses(tree, at.joint_kinematics), at_ground.h * (1.0 / mass)
     columns = []
     for i, kinematics in enumerate(at.joint_kinematics):
-        own = kinematics.link.joint.motion_rate(at.coordinates[i], rates[i])
-        for h, dh in zip(kinematics.motion, own, strict=True):
+        rates_of_motion = kinematics.link.joint.motion_rate(at.coordinates[i], rates[i])
+        for h, dh in zip(kinematics.motion, rates_of_motion, strict=True):
             change = _moved(changes[i] @ h + at.composite(i) @ (moving[i].cross(h) + dh), poses[i], center)
             linear = poses[i][0] @ (at.composite(i) @ h).force
             columns.append(Force(change.moment - velocity.cross(linear), change.force))
@@ -96,7 +96,7 @@ def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
     """(3,): in world axes; the linear momentum, by mass."""
     at = Configuration(tree, q)
     (momentum,) = evaluate(ex.MOMENTUM, at, v=v)
-    return _by_mass(at, momentum)
+    return _divide_by_mass(at, momentum)
 
 
 @algorithm(("q", "v", "a"), "acceleration", reason=CENTRE_OF_MASS)
@@ -106,16 +106,16 @@ def center_of_mass_acceleration(
     """(3,): in world axes; the rate of the linear momentum, by mass."""
     at = Configuration(tree, q)
     (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
-    return _by_mass(at, rate)
+    return _divide_by_mass(at, rate)
 
 
-def _by_mass(at: Configuration, momentum: Force | None) -> list[Scalar]:
+def _divide_by_mass(at: Configuration, momentum: Force | None) -> list[Scalar]:
     mass, _ = _mass_and_center(at)
     return [x * (1.0 / mass) for x in (momentum.force if momentum is not None else ZERO)]
 
 
 def _mass_and_center(at: Configuration) -> tuple[Scalar, Vector3]:
-    """Of all links, from the composite bodies next to the ground."""
+    """Mass and centre of mass of all links, from the composite bodies next to the ground."""
     mass: Scalar = 0.0
     moment = ZERO
     for i, link in enumerate(at.tree.links):

@@ -105,13 +105,13 @@ def closed_motion_derivatives(
     still: Matrix = [[0.0] * len(near.v) for _ in near.v]
     moved = [[*row, *[0.0] * len(row)] for row in near.basis]
     changed = [[*a, *b] for a, b in zip(transposed(near.changes), near.basis, strict=True)]
-    state = _beside(projection.of(moved), still) + _beside(projection.of(changed), still)
-    accelerations = _beside(projection.of(near.accelerations), by_tau)
-    multipliers = _beside(projection.of(near.multiplier_changes), near.multipliers_by_tau(by_tau))
+    state = _join_columns(projection.of(moved), still) + _join_columns(projection.of(changed), still)
+    accelerations = _join_columns(projection.of(near.accelerations), by_tau)
+    multipliers = _join_columns(projection.of(near.multiplier_changes), near.multipliers_by_tau(by_tau))
     return near.acceleration, near.multipliers, state, accelerations, multipliers, near.reliability, near.consistency
 
 
-def _beside(halves: tuple[Matrix, Matrix], last: Matrix) -> Matrix:
+def _join_columns(halves: tuple[Matrix, Matrix], last: Matrix) -> Matrix:
     return [[*a, *b, *c] for a, b, c in zip(*halves, last, strict=True)]
 
 
@@ -129,16 +129,17 @@ def closed_linearization(
 def closed_linearization_by_pivoting(
     tree: Tree, q, v, tau, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
-    """The same in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their places."""
+    """The local form in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their
+    indices."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
     places = ascending(well_chosen_places(near.columns, fronts.units))
     return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
 
 
 def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
-    own, p = [list(row) for row in rows], len(near.columns)
-    seen, opening = product(own, near.basis), product(own, transposed(near.changes))
-    scale = Inverse(seen, units_of_rows(own, near.units))
+    selection, p = [list(row) for row in rows], len(near.columns)
+    seen, opening = product(selection, near.basis), product(selection, transposed(near.changes))
+    scale = Inverse(seen, units_of_rows(selection, near.units))
     basis = scale.after(near.basis)
 
     def in_rows(by_step: Matrix, by_velocity: Matrix) -> tuple[Matrix, Matrix]:
@@ -148,18 +149,18 @@ def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vect
 
     changes, _ = in_rows(transposed(near.changes), near.basis)
     # R a changes by R (K y - L c), and L c of a change of v is what R sees already but for what does not commute.
-    turned = total(opening, product(own, transposed(near.turned)))
-    by_step = difference(product(seen, transposed(near.answers[:p])), product(own, transposed(near.bent)))
+    turned = total(opening, product(selection, transposed(near.turned)))
+    by_step = difference(product(seen, transposed(near.answers[:p])), product(selection, transposed(near.bent)))
     by_velocity = total(product(seen, transposed(near.answers[p:])), [[2.0 * x for x in row] for row in turned])
-    lower, upper = in_rows(by_step, by_velocity), product(own, product(near.turning, basis))
+    lower, upper = in_rows(by_step, by_velocity), product(selection, product(near.turning, basis))
     unit = [[float(i == k) for k in range(p)] for i in range(p)]
     response = product([near.factor.solve(row) for row in seen], near.columns)
-    still: Matrix = [[0.0] * len(near.v) for _ in own]
+    still: Matrix = [[0.0] * len(near.v) for _ in selection]
     tangent = [[*row, *[0.0] * p] for row in basis] + [[*a, *b] for a, b in zip(changes, basis, strict=True)]
     return (
         [[*a, *b] for half in ((upper, unit), lower) for a, b in zip(*half, strict=True)],
         still + response,
-        times(own, near.v) + times(own, near.acceleration),
+        times(selection, near.v) + times(selection, near.acceleration),
         tangent,
         near.acceleration,
         least(near.consistency, scale.reliability),
@@ -201,11 +202,11 @@ class Neighbourhood:
         """The reliability, negative too if loops are open at all or the velocities open them, or if the motion is not
         finite."""
         closed = self._unless_open(OPEN)
-        found = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
-        return select(dot(self.acceleration, self.acceleration) < HUGE, found, -1.0)
+        status = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
+        return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
 
     def _unless_open(self, largest: float) -> Scalar:
-        reliability = reduce(least, [one.reliability for one in self.motions], 2.0)
+        reliability = reduce(least, [motion.reliability for motion in self.motions], 2.0)
         return unless_open(self.units, self.errors, reliability, largest)
 
     @property
@@ -230,8 +231,8 @@ class Neighbourhood:
         changes = [added(times(self.by_q, u), times(self.by_v, w)) for u, w in steps]
         changes += [times(self.by_v, column) for column in self.columns]
         accelerated = [times(self.mass, column) for column in transposed(self.accelerations)]
-        found = [self._multipliers([-x for x in added(*both)]) for both in zip(changes, accelerated, strict=True)]
-        return transposed(found)
+        columns = [self._multipliers([-x for x in added(*both)]) for both in zip(changes, accelerated, strict=True)]
+        return transposed(columns)
 
     def multipliers_by_tau(self, by_tau: Matrix) -> Matrix:
         """(m, nv): L* (1 - M da/dtau)."""
@@ -249,19 +250,19 @@ class Neighbourhood:
 
     def _closing(self, rates: Sequence[Scalar]) -> Vector:
         """L x."""
-        found: Vector = [0.0] * len(self.v)
-        for one in self.motions:
-            for c, x in one.closing({r: rates[r] for r in one.rows}).items():
-                found[c] = x
-        return found
+        change: Vector = [0.0] * len(self.v)
+        for motion in self.motions:
+            for c, x in motion.closing({r: rates[r] for r in motion.rows}).items():
+                change[c] = x
+        return change
 
     def _multipliers(self, forces: Sequence[Scalar]) -> Vector:
         """L* f."""
-        found: Vector = [0.0] * len(self.rows)
-        for one in self.motions:
-            for r, x in one.multipliers({c: forces[c] for c in one.basis}).items():
-                found[r] = x
-        return found
+        multipliers: Vector = [0.0] * len(self.rows)
+        for motion in self.motions:
+            for r, x in motion.multipliers({c: forces[c] for c in motion.basis}).items():
+                multipliers[r] = x
+        return multipliers
 
     # -- the motion, and how it changes -----------------------------------------------------------------------
 
@@ -295,8 +296,8 @@ class Neighbourhood:
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
             turned = times(self.turning, column)
-            change = [-x for x in self._closing(self._along("velocity", column))]
-            bending = zip(self._along("acceleration", column), self._bias_rate(change), strict=True)
+            change = [-x for x in self._closing(self._constraint_change("velocity", column))]
+            bending = zip(self._constraint_change("acceleration", column), self._bias_rate(change), strict=True)
             self.changes.append(change)
             self.bent.append(self._closing([x + y for x, y in bending]))
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
@@ -311,18 +312,18 @@ class Neighbourhood:
                 self.factor.solve([dot(m, back) - dot(f, column) for f, m in zip(by_v, self.inertia, strict=True)])
             )
 
-    def _along(self, what: str, step: Vector) -> Vector:
-        """What constraints change by along a step: their velocities G v or accelerations G a + dG/dt v."""
-        found: Vector = [0.0] * len(self.rows)
+    def _constraint_change(self, what: str, step: Vector) -> Vector:
+        """The change along a step of the constraints' velocities G v or accelerations G a + dG/dt v."""
+        rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
-            own = [step[c] for c in loop.coordinates]
-            found[loop.rows] = [dot(row, own) for row in getattr(loop, what)]
-        return found
+            local_step = [step[c] for c in loop.coordinates]
+            rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, what)]
+        return rates
 
     def _bias_rate(self, change: Vector) -> Vector:
         """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
         turned = times(self.turning, change)
-        pairs = zip(self._along("velocity", change), self.rows, strict=True)
+        pairs = zip(self._constraint_change("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
 
 

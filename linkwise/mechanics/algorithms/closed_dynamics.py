@@ -38,9 +38,9 @@ def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fro
     """(nv,): accelerations under joint forces, all loops kept closed; not numbers where a pivot vanishes that the order
     of elimination relies on."""
     motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    found = motion.under(tau)
+    accelerations = motion.under(tau)
     firm = motion.firm
-    return known(sum((select(0.0 < x, 0.0, 1.0) for x in firm), 0.0), found) if firm else found
+    return known(sum((select(0.0 < x, 0.0, 1.0) for x in firm), 0.0), accelerations) if firm else accelerations
 
 
 def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
@@ -135,14 +135,14 @@ class ClosedMotion:
             return behind + kinematics.relative_motion(unchanged[i])
 
         accelerations = base_to_tip(tree.links, "accelerations at constant velocities", step)
-        for i, own in resistances.items():
-            inertia = tree.links[i].user.inertia_back(own)
+        for i, resistance in resistances.items():
+            inertia = tree.links[i].user.inertia_back(resistance)
             self.loads[i] = self.loads[i].with_part(inertia, (inertia @ accelerations[i]) * -1.0)
 
     @cached_property
-    def _around(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
-        """Of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask for; rows are
-        empty in clusters that are not eliminated by coordinates."""
+    def _constraint_equations(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
+        """The equations of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask
+        for; rows are empty in clusters that are not eliminated by coordinates."""
         count = self.at.tree.mechanism.n_constraints
         rows, errors = [Row({}, 0.0)] * count, [0.0] * count
         rates, aims = list(errors), list(errors)
@@ -153,16 +153,16 @@ class ClosedMotion:
         loops = [k for cluster in self.clusters if cluster not in self.orders for k in cluster.loops]
         for k in sorted(loops):
             way = self.at.way(k)
-            own = constraints_of(self.at, way, self.v)
-            for r, row, error in zip(range(way.rows.start, way.rows.stop), *own, strict=True):
+            equations = constraints_of(self.at, way, self.v)
+            for r, row, error in zip(range(way.rows.start, way.rows.stop), *equations, strict=True):
                 rows[r], errors[r], aims[r] = row, error, way.aim.velocity
                 rates[r] = row.times(self.v) - way.aim.velocity
         return rows, errors, rates, aims
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Of constraints that are eliminated by coordinates."""
-        return self._around[0]
+        """Rows of the constraints that are eliminated by coordinates."""
+        return self._constraint_equations[0]
 
     @cached_property
     def closings(self) -> dict[Cluster, list[Closing]]:
@@ -172,21 +172,21 @@ class ClosedMotion:
     @cached_property
     def motions(self) -> dict[Cluster, Solution]:
         """The accelerations that loops allow, of clusters whose coordinates are eliminated."""
-        rows, found = dict(enumerate(self.rows)), {}
-        for cluster, own in zip(self.clusters, self.fronts.clusters, strict=True):
+        rows, solutions = dict(enumerate(self.rows)), {}
+        for cluster, cluster_fronts in zip(self.clusters, self.fronts.clusters, strict=True):
             if cluster in self.orders:
                 continue
             with within(f"elimination of loops: {self._names(cluster)}"):
-                found[cluster] = eliminate(rows, cluster.coordinates, own, self.fronts.units)
-        return found
+                solutions[cluster] = eliminate(rows, cluster.coordinates, cluster_fronts, self.fronts.units)
+        return solutions
 
     def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where loops are open by more, of their sizes."""
-        return unless_open(self.fronts.units, self._around[1], reliability, largest)
+        return unless_open(self.fronts.units, self._constraint_equations[1], reliability, largest)
 
     def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where velocities open loops faster, relative to velocities."""
-        _, _, rates, aims = self._around
+        _, _, rates, aims = self._constraint_equations
         moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
         return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
 
@@ -198,28 +198,32 @@ class ClosedMotion:
 
     @property
     def margins(self) -> list[Scalar]:
-        """Of all clusters: positive where they can be relied on.  What is left of implied constraints does not count,
-        as stages of integrators leave loops open."""
-        margins = [one.margin for one in self.motions.values()] + [one.margin for one in self.sweeps.values()]
+        """Margins of all clusters: positive where they can be relied on.  What is left of implied constraints does not
+        count, as stages of integrators leave loops open."""
+        margins = [solution.margin for solution in self.motions.values()] + [
+            solution.margin for solution in self.sweeps.values()
+        ]
         return [margin for margin in margins if not is_constant(margin)]
 
     @property
     def firm(self) -> list[Scalar]:
-        """Of all clusters: positive where no pivot vanishes that must not."""
-        firm = [one.firm for one in self.motions.values()] + [one.margin for one in self.sweeps.values()]
+        """Numbers of all clusters, positive where no pivot vanishes that must not."""
+        firm = [solution.firm for solution in self.motions.values()] + [
+            solution.margin for solution in self.sweeps.values()
+        ]
         return [margin for margin in firm if not is_constant(margin)]
 
     @property
     def reliability(self) -> Scalar:
         """The least of all clusters, see ``Solution``; of those that are swept once forces are known."""
-        own = [motion.reliability for motion in self.motions.values()]
-        own += [sweep.status for sweep in self.sweeps.values()]
-        return reduce(lambda a, b: select(b < a, b, a), own, 2.0)
+        statuses = [motion.reliability for motion in self.motions.values()]
+        statuses += [sweep.status for sweep in self.sweeps.values()]
+        return reduce(lambda a, b: select(b < a, b, a), statuses, 2.0)
 
     def steps_to_singular(self, v: Sequence[Scalar], dt: Scalar) -> Scalar:
         """The square of a number of steps of dt: about the fewest in which loops can come to a singular position with
         velocities of this size, the least of all clusters."""
-        found: Scalar = FAR**2
+        fewest: Scalar = FAR**2
         extremes = {cluster: motion.extremes for cluster, motion in self.motions.items()}
         extremes |= {cluster: tuple(sweep.pivots) for cluster, sweep in self.sweeps.items()}
         for cluster, pivots in extremes.items():
@@ -228,8 +232,8 @@ class ClosedMotion:
             square, factor = self.fronts.units.square_of_velocities({c: v[c] * dt for c in cluster.coordinates})
             for smallest, largest in pivots:
                 steps = smallest * factor**2 / (largest * (square + (factor / FAR) ** 2))
-                found = select(steps < found, steps, found)
-        return found
+                fewest = select(steps < fewest, steps, fewest)
+        return fewest
 
     def under(self, tau: Sequence[Scalar]) -> list[Scalar]:
         """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""
@@ -242,7 +246,7 @@ class ClosedMotion:
                     joints[cluster], innovations[cluster] = self._articulate(cluster, tau)
                 else:
                     joints[cluster] = self._articulate_cluster(cluster, tau)
-        found: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
+        accelerations: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         links = self.links = {-1: self.ground}
         at = sweep_over(BASE_TO_TIP, "accelerations")
         for cluster in self.clusters:
@@ -252,15 +256,15 @@ class ClosedMotion:
                     (i,) = cluster.bodies
                     behind = propagate_acceleration_with_biases(joint.kinematics, self.spins[i], parent)
                     answer = joint.factor.solve(innovations[cluster])
-                    own = [a - g.dot(behind) for a, g in zip(answer, joint.gain, strict=True)]
-                    links[i] = behind + joint.kinematics.relative_motion(own)
-                    found[cluster.coordinates[0] : cluster.coordinates[-1] + 1] = own
+                    joint_rates = [a - g.dot(behind) for a, g in zip(answer, joint.gain, strict=True)]
+                    links[i] = behind + joint.kinematics.relative_motion(joint_rates)
+                    accelerations[cluster.coordinates[0] : cluster.coordinates[-1] + 1] = joint_rates
                 else:
                     rates, moved = joint.respond(parent)
                     for place, rate in rates.items():
-                        found[place] = rate
+                        accelerations[place] = rate
                     links.update(moved)
-        return found
+        return accelerations
 
     def _names(self, cluster: Cluster) -> str:
         return " + ".join(self.at.tree.links[i].name for i in cluster.bodies)

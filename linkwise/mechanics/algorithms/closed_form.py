@@ -46,7 +46,7 @@ Three = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class ArmGeometry:
-    """Where the axes of six revolute joints are, from the base to the hand.
+    """The axes of six revolute joints, from the base to the hand.
 
     kind         which of ``SOLUTIONS``, read from the base or, ``backwards``, from the hand
     axes         (6, 3): unit vectors at zero angles, in axes of our own: ``base``, rows in the world
@@ -180,8 +180,8 @@ def _planar(
     seen from the third of them, is at ``place``, seen from the first."""
     p = axes.p
     pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], place - total.rotate(beyond_))
-    for one, two in pairs.both:
-        yield [one.angle, two.angle, within_half_rotations(total.angle - one.angle - two.angle)], pairs.room
+    for first, second in pairs.both:
+        yield [first.angle, second.angle, within_half_rotations(total.angle - first.angle - second.angle)], pairs.room
 
 
 def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
@@ -243,7 +243,7 @@ def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> 
 
 
 class Property(NamedTuple):
-    """What axes must have: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
+    """Conditions on axes: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
     from zero.  ``touching`` axes meet, too, in a point that is that of both."""
 
     solution: Callable[[Axes, Matrix3, Vector3], Branches]
@@ -286,8 +286,10 @@ def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
         g, t = g.T, -(g.T @ t)
     order = slice(None, None, -1 if geometry.backwards else 1)
     return [
-        Branch([sign * angle for sign, angle in zip(geometry.signs, found.angles[order], strict=True)], found.room)
-        for found in SOLUTIONS[geometry.kind].solution(axes, g, t)
+        Branch(
+            [sign * angle for sign, angle in zip(geometry.signs, solution.angles[order], strict=True)], solution.room
+        )
+        for solution in SOLUTIONS[geometry.kind].solution(axes, g, t)
     ]
 
 
@@ -303,9 +305,9 @@ def _axes(geometry: ArmGeometry) -> Axes:
 
 def inverse_kinematics_branches(tree: Tree, target: Matrix, *, geometry: ArmGeometry) -> Matrix:
     """(8, 6): all configurations of a pose, angles between -pi and pi; NaN where there is none."""
-    found = branches(geometry, target)
-    nan_where_none = [sqrt(select(branch.room < -geometry.slack, -1.0, 0.0)) for branch in found]
-    return [[angle + nan for angle in branch.angles] for branch, nan in zip(found, nan_where_none, strict=True)]
+    solutions = branches(geometry, target)
+    nan_where_none = [sqrt(select(branch.room < -geometry.slack, -1.0, 0.0)) for branch in solutions]
+    return [[angle + nan for angle in branch.angles] for branch, nan in zip(solutions, nan_where_none, strict=True)]
 
 
 def nearest_branch(
@@ -332,7 +334,7 @@ def nearest_branch(
     for branch in branches(geometry, target):
         angles, distance = [], select(branch.room < -geometry.slack, MISSING, 0.0)
         for angle, *numbers in zip(branch.angles, *limits, *windows, strict=True):
-            held, square = _within(angle, *numbers)
+            held, square = _clamp_to_limits(angle, *numbers)
             angles.append(held)
             distance = distance + square
         nearer = distance < least if best else True
@@ -341,13 +343,13 @@ def nearest_branch(
     return best, _distance(tree, best, target, frame, places, fixed)
 
 
-def _within(
-    angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, whole: Scalar, rest: Scalar
+def _clamp_to_limits(
+    angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, turns: Scalar, rest: Scalar
 ) -> tuple[Scalar, Scalar]:
     """An angle within the whole rotation about ``whole + rest``, or at the limit next to it; and the square of how far
     it is from the guess."""
     ahead = rest - angle
-    angle = whole + select(ahead > math.pi, angle + WHOLE, select(ahead < -math.pi, angle - WHOLE, angle))
+    angle = turns + select(ahead > math.pi, angle + WHOLE, select(ahead < -math.pi, angle - WHOLE, angle))
     above = select(angle < lower, lower, angle)
     held = select(upper < above, upper, above)
     away, cut = held - guess, angle - held
@@ -369,6 +371,8 @@ def _distance(
         q[at] = angle
     rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
     way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
-    off = [a - b for row, given in zip(rotation, target, strict=False) for a, b in zip(row, given, strict=False)]
+    off = [
+        a - b for row, target_row in zip(rotation, target, strict=False) for a, b in zip(row, target_row, strict=False)
+    ]
     last = [*target[3][:3], target[3][3] - 1.0]
     return [sqrt(dot(way, way)), sqrt(0.5 * dot(off, off) + dot(last, last))]

@@ -28,7 +28,7 @@ Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
 
 @dataclass(frozen=True)
 class Projected:
-    """Where a state was moved to, and whether that can be relied on.
+    """A projected state, and whether it can be relied on.
 
     firmness   positive where pivots are large enough
     closing    positive where nothing is left open
@@ -65,8 +65,8 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
     """(nq + nv,) and (): q with its loops closed and v without what opens them, both moved the least, lengths in units
     of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative
     to the largest, which is small near singular positions."""
-    found = project(tree, q, v, fronts, settled, PASSES)
-    return [*found.q, *found.v], if_positive(found.margins, RELIABLE + found.conditioning)
+    projected = project(tree, q, v, fronts, settled, PASSES)
+    return [*projected.q, *projected.v], if_positive(projected.margins, RELIABLE + projected.conditioning)
 
 
 @algorithm(
@@ -78,8 +78,8 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
 def closed_assembly_iteration(tree: Tree, q, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
     """(nq,) and (): one iteration of Gauss and Newton towards closed loops, by the shortest step that closes them to
     first order; and whether it can be relied on, as of ``closed_projection``."""
-    found = project(tree, q, [0.0] * tree.mechanism.nv, fronts, SETTLED, passes=1)
-    return found.q, if_positive(found.firmness, RELIABLE + found.conditioning)
+    projected = project(tree, q, [0.0] * tree.mechanism.nv, fronts, SETTLED, passes=1)
+    return projected.q, if_positive(projected.firmness, RELIABLE + projected.conditioning)
 
 
 def project(
@@ -106,7 +106,7 @@ def project(
     for number in range(passes):
         at, last = Configuration(tree, q), number == passes - 1
         change: list[Scalar] = [0.0] * tree.mechanism.nv
-        for place, (cluster, own) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
+        for place, (cluster, cluster_fronts) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
             order = fronts.sweep(place)
             if order is not None:
                 swept = LeastChanges(at, cluster, v, order, units)
@@ -118,7 +118,7 @@ def project(
                     firmness.append(swept.margin)
                     extremes += swept.extremes
                 continue
-            if not own:
+            if not cluster_fronts:
                 continue
             rows: dict[int, Row] = {}
             rates: dict[int, Scalar] = {}
@@ -127,7 +127,7 @@ def project(
                 known = None if nearby is None or number else [nearby[r] for r in places]
                 rows.update(zip(places, closures(at, way, known), strict=True))
                 rates.update(dict.fromkeys(places, way.aim.velocity))
-            motion = eliminate(rows, cluster.coordinates, own, units)
+            motion = eliminate(rows, cluster.coordinates, cluster_fronts, units)
             along, offset = _Tangent(motion), motion.plain_offset
             shortest = {c: offset[c] - x for c, x in along.part(offset).items()}
             for c, x in motion.gauge.coordinates(shortest).items():
@@ -203,7 +203,7 @@ class _Tangent:
         self._factor = Factor.of(gram)
 
     def part(self, vector: Mapping[int, Scalar]) -> Part:
-        """What a vector over the cluster's coordinates has along these velocities."""
+        """The component of a vector over the cluster's coordinates along these velocities."""
         y = self._factor.solve([_dot(column, vector) for column in self._columns])
         return {c: dot([column[c] for column in self._columns], y) for c in vector}
 

@@ -122,11 +122,11 @@ class Contacts:
         if not by_parts(b.shape):
             return [self._segments(law, a, b)]
         if b.shape.kind != PLANE:
-            return self._on_a_box(law, a, b)
+            return self._contacts_with_box(law, a, b)
         parts = bumps(a.shape, a.pose)
         if b.body < 0:
-            return [self._on_the_ground(law, a.body, part, b.pose) for part in parts]
-        return [self._on_a_plane(law, a.body, part, b.body, b.pose) for part in parts]
+            return [self._contact_with_ground(law, a.body, part, b.pose) for part in parts]
+        return [self._contact_with_plane(law, a.body, part, b.body, b.pose) for part in parts]
 
     def _law(self, pair: ContactPair) -> Law:
         """The numbers of a contact: the pair's own, but for those that differ from state to state."""
@@ -138,11 +138,11 @@ class Contacts:
     @cached_property
     def _varied(self) -> dict[str, Scalar]:
         """Coefficients of friction that are not the mechanism's own, by pair."""
-        given = self._tree.numbers_that_act
+        varied = self._tree.numbers_that_act
         names = ((pair.name, (CONTACT_FRICTION, k)) for k, pair in enumerate(self._mech.contact_pairs))
-        return {name: given[key] for name, key in names if key in given}
+        return {name: varied[key] for name, key in names if key in varied}
 
-    def _on_the_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
+    def _contact_with_ground(self, law: Law, body: int, part: Bump, plane: Pose) -> Touch:
         """A part of a link against a plane of the ground, in the link's own axes."""
         normal, height = self._plane_seen(plane)[body]
         centre = Vector3(*part.centre.tolist())
@@ -168,8 +168,8 @@ class Contacts:
             ]
         return self._seen_planes[key]
 
-    def _on_a_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
-        """The same where the plane moves, in the world's axes."""
+    def _contact_with_plane(self, law: Law, body_a: int, part: Bump, body_b: int, plane: Pose) -> Touch:
+        """A part of a link against a plane that moves, in the world's axes."""
         normal = self._direction(body_b, plane[0][:, 2])
         centre = self._point(body_a, part.centre)
         rotation, _ = self._pose(body_a)
@@ -178,7 +178,7 @@ class Contacts:
         depth = reach - normal.dot(centre - self._point(body_b, plane[1]))
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
-    def _on_a_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
+    def _contacts_with_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
         """Balls and corners at the points of a box that are closest to them, or, where they are inside, on the closest
         face; a capsule by either half.  A box also by its faces, in which corners of the other are."""
         size, parts = b.shape.size, [part.centre for part in bumps(a.shape, a.pose)]
@@ -187,11 +187,17 @@ class Contacts:
             half, middle, axis = a.shape.size[1], a.pose[1], a.pose[0][:, 2] * a.shape.size[1]
             seen, along = self._seen_by(b, self._point(a.body, middle)), self._direction_seen_by(b, a.body, axis)
             halves = segment_from_box(seen, along, half, size)
-            places = [Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * one.along for one in halves]
-            return [self._off_a_box(law, a, b, radius, *one) for one in zip(places, halves, strict=True)]
+            places = [
+                Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * nearest_point.along for nearest_point in halves
+            ]
+            return [
+                self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, halves, strict=True)
+            ]
         nearest = [point_from_box(self._seen_by(b, self._point(a.body, centre)), size) for centre in parts]
         places = [Vector3(*centre.tolist()) for centre in parts]
-        touches = [self._off_a_box(law, a, b, radius, *one) for one in zip(places, nearest, strict=True)]
+        touches = [
+            self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, nearest, strict=True)
+        ]
         return touches + (self._corners_within(law, a, b) if presses_back(a.shape, b.shape) else [])
 
     def _off_a_box(self, law: Law, a: Placed, b: Placed, radius: float, centre: Vector3, nearest: Nearest) -> Touch:
@@ -245,7 +251,7 @@ class Contacts:
 
     @cached_property
     def _poses(self) -> list[WorldPose]:
-        """Of the links' user frames."""
+        """Poses of the links' user frames."""
         internal = internal_poses(self._tree, self._at.joint_kinematics)
         return [beyond(pose, link.user) for pose, link in zip(internal, self._tree.links, strict=True)]
 
@@ -272,17 +278,17 @@ class Contacts:
         return None if self._reached is None else self._velocities_of_links(self._reached)
 
     def _velocities_of_links(self, v: Sequence[Scalar]) -> list[Motion]:
-        """In their user frames."""
-        own = self._tree.velocities(v)
+        """Velocities of links in their user frames."""
+        joint_velocities = self._tree.velocities(v)
 
         def step(i: int, parent: Motion | None) -> Motion:
-            return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, own[i])
+            return velocity_base_to_tip(self._at.joint_kinematics[i], parent or NO_MOTION, joint_velocities[i])
 
         internal = base_to_tip(self._tree.links, "velocities of what touches", step)
         return [link.user.motion_into(motion) for link, motion in zip(self._tree.links, internal, strict=True)]
 
     def _velocity_of(self, velocities: list[Motion], body: int, touch: Touch) -> Vector3:
-        """Of the point of a body that touches, along the axes of the contact."""
+        """Velocity of the touching point of a body, along the axes of the contact."""
         if body < 0:
             return ZERO
         omega, linear = velocities[body]
@@ -302,8 +308,8 @@ class Contacts:
 
         now = velocity(self._velocities)
         if touch.in_world and not is_zero(step):
-            one, other = self._sharing(touch.body_a), self._sharing(touch.body_b)
-            sharing = at_least(select(one < other, other, one), 1.0)
+            count_a, count_b = self._sharing(touch.body_a), self._sharing(touch.body_b)
+            sharing = at_least(select(count_a < count_b, count_b, count_a), 1.0)
             return explicit_response(touch.law, touch.normal, touch.pressed, now, step, touch.mass, sharing, touch.load)
         later = None if touch.in_world else self._reached_velocities
         reached = None if later is None else velocity(later)
@@ -313,34 +319,34 @@ class Contacts:
     def _sharing(self, body: int) -> Scalar:
         """How many contacts with other links push a link."""
         if body not in self._shared:
-            own = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
-            count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in own), 0.0)
+            touches = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
+            count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in touches), 0.0)
             self._shared[body] = count if body >= 0 else 0.0
         return self._shared[body]
 
     def wrenches(self, step: Scalar = 0.0) -> dict[int, Force]:
-        """On links, at their origins in their user frames."""
+        """Wrenches on links, at the origins of their user frames."""
         total: dict[int, Force] = {}
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             for body, push in ((touch.body_a, response.force), (touch.body_b, -response.force)):
                 if body >= 0:
-                    total[body] = total.get(body, NO_FORCE) + self._on_link(body, touch, push)
+                    total[body] = total.get(body, NO_FORCE) + self._force_on_link(body, touch, push)
         return total
 
     def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
-        """By how much contacts with the ground resist accelerations of links during a step h, as if it were inertia:
+        """The resistance of contacts with the ground to accelerations of links during a step h, as if it were inertia:
         h X* C X at the links' origins in their user frames, with X to the velocity of the touching point, and C its
         resistance.  Contacts between links, which tie two of them, are explicit (``explicit_response``)."""
         total: dict[int, ArticulatedInertia] = {}
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             if not touch.in_world:
                 resistance = Symmetric3(*(step * x for x in response.resistance(touch.normal)))
-                own = at_point(resistance, touch.point)
+                at_link = at_point(resistance, touch.point)
                 known = total.get(touch.body_a)
-                total[touch.body_a] = own if known is None else known + own
+                total[touch.body_a] = at_link if known is None else known + at_link
         return total
 
-    def _on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
+    def _force_on_link(self, body: int, touch: Touch, force: Vector3) -> Force:
         point = touch.point
         if touch.in_world:
             rotation, position = self._pose(body)
@@ -348,7 +354,7 @@ class Contacts:
         return Force(point.cross(force), force)
 
     def energy(self) -> Scalar:
-        """What the springs hold."""
+        """The energy of the contacts' springs."""
         return sum((elastic_energy(touch.law, touch.pressed, touch.bound, touch.load) for touch in self.touches), 0.0)
 
     def in_world(self, touch: Touch, vector: Vector3, is_point: bool = False) -> Vector3:
@@ -381,8 +387,8 @@ def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
 @algorithm(("q", "v"), "wrenches", options=("explicit",), reason=CONTACT)
 def contact_wrenches(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explicit: float = False) -> list[Six]:
     """(n_links, 6): what contact does to every link, in link frames."""
-    found = _all_of(tree, q, v, explicit).wrenches()
-    return [found.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
+    wrenches = _all_of(tree, q, v, explicit).wrenches()
+    return [wrenches.get(i, NO_FORCE).flat() for i in range(len(tree.links))]
 
 
 @algorithm(

@@ -52,7 +52,7 @@ class AllowedMotions:
         at = Configuration(tree, q)
         rows = constraints(at, [0.0] * tree.mechanism.nv)[0]
         asked = driven_rates(at) if rates is None else rates
-        own = [
+        cluster_rows = [
             Row({c: x for c, x in row.numbers.items() if c >= 0}, -rate) for row, rate in zip(rows, asked, strict=True)
         ]
         if fronts.pivots == tree.mechanism.nv:
@@ -60,7 +60,7 @@ class AllowedMotions:
                 f"the constraints of mechanism {tree.mechanism.name!r} leave no degree of freedom: it has no "
                 "quasi-velocities and no total rates"
             )
-        along = Tangents(tree, own, fronts, independent, orthonormal=False)
+        along = Tangents(tree, cluster_rows, fronts, independent, orthonormal=False)
         self.basis, self.offset = along.basis, along.offset
         self.doubt = select(along.reliability > RELIABLE, 0.0, 1.0)
 
@@ -77,7 +77,7 @@ class AllowedMotions:
     def reduced(self) -> Matrix:
         """(p, p): K* M K."""
         moved = [times(self.mass, column) for column in self.columns]
-        return [times(self.columns, one) for one in moved]
+        return [times(self.columns, vector) for vector in moved]
 
     def factors(self, normalized: bool) -> Factors:
         return Factors(self.reduced, normalized)
@@ -277,7 +277,7 @@ def _recursion(coupled: Ways, within: Ways, independent: Ways | None = None) -> 
     return chosen
 
 
-def _of_tree(expression: Ways) -> Ways:
+def _tree_expression(expression: Ways) -> Ways:
     """An expression for trees, which have no constraints to eliminate."""
 
     def plain(
@@ -325,7 +325,7 @@ for _name, _inputs, _output, _coupled, _within in (
         _inputs,
         _output,
         _recursion(_coupled, _within),
-        expression=where_independent(_of_tree(ex.DIAGONALIZING[_name])),
+        expression=where_independent(_tree_expression(ex.DIAGONALIZING[_name])),
         reason=COUPLED,
         on_tree=lambda tree: tree.regrouped,
     )

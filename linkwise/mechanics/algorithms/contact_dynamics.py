@@ -142,8 +142,8 @@ def joint_wrenches(
     on_tree=at_user_origins,
 )
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
-    """The same, from accelerations and multipliers: the forces of loops act on the links that carry their sides, those
-    of couplings in the joints themselves."""
+    """Joint wrenches from accelerations and multipliers: the forces of loops act on the links that carry their sides,
+    those of couplings in the joints themselves."""
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
@@ -255,11 +255,11 @@ def _shared(
         places = _places(mech, actuated)
         moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
         reach = orthogonalized(moved)
-        found, missing = reach.split(tau)
-        most = sum((dot(one, one) for one in moved), 0.0)  # of unit forces: next to nothing at a dead centre
+        components, missing = reach.split(tau)
+        most = sum((dot(vector, vector) for vector in moved), 0.0)  # of unit forces: next to nothing at a dead centre
         doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
-        for place, force in zip(places, reach.least_combination(found), strict=True):
+        for place, force in zip(places, reach.least_combination(components), strict=True):
             tau[place] = force
     return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
@@ -275,8 +275,8 @@ def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
         single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
-        own = mech.v_index(name) if single is None else slice(single, single + 1)
-        places.update(dict.fromkeys(range(own.start, own.stop)))
+        indices = mech.v_index(name) if single is None else slice(single, single + 1)
+        places.update(dict.fromkeys(range(indices.start, indices.stop)))
     return list(places)
 
 
@@ -326,9 +326,9 @@ class HeldMotion(ClosedMotion):
         active = [self.active[k] for k in cluster.loops for _ in range(loops[k].n_constraints)]
         units = self.fronts.units
         both = [units.row(r) for r in cluster.rows], [units.multiplier(r) for r in cluster.rows]
-        found = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, both, tau, self.ground)
-        self.held[cluster] = found[0]
-        return found
+        solution = hold_cluster(dynamics, [self.rows[r] for r in cluster.rows], active, both, tau, self.ground)
+        self.held[cluster] = solution[0]
+        return solution
 
     @property
     def doubt(self) -> Scalar:
@@ -459,4 +459,4 @@ def _wrenches(tree: Tree, q: Sequence[Scalar], forces: Sequence[Scalar]) -> Matr
     """Multipliers as wrenches at the loops' joints."""
     maps, loops = loop_motion_maps(tree, q), tree.mechanism.loops
     owned = [tree.mechanism.constraints.rows(loop.name) for loop in loops]
-    return [[-dot(column, forces[own]) for column in zip(*maps[own], strict=True)] for own in owned]
+    return [[-dot(column, forces[rows]) for column in zip(*maps[rows], strict=True)] for rows in owned]

@@ -76,8 +76,8 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
 
 
 def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
-    """At a mass centre, per unit of a joint's twist [s; u]: m s x v, which makes of the field's rate the rate at the
-    moving mass centre (in dB/dt of (25)), and the moment omega x I s of (8)."""
+    """Momentum rate at a mass centre per unit of a joint's twist [s; u]: m s x v, which makes of the field's rate the
+    rate at the moving mass centre (in dB/dt of (25)), and the moment omega x I s of (8)."""
     momentum = velocity.linear * inertia.mass
     turning = [Force(velocity.angular.cross(inertia.moment @ s), s.cross(momentum)) for s in IDENTITY]
     return [*turning, NO_FORCE, NO_FORCE, NO_FORCE]
@@ -88,10 +88,10 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
     """(nv,): tau_i = p_i* w~_i (30), of wrenches at the mass centres in world axes."""
     at = Configuration(at_mass_centres(tree), q)
     turns = [turn.T for turn, _ in internal_poses(at.tree, at.joint_kinematics)]
-    given = [
+    wrenches_in_frames = [
         Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
     ]
-    return tree.collect(plan_for(FORCES, tree.mechanism).run(at, {wrench.name: given}))
+    return tree.collect(plan_for(FORCES, tree.mechanism).run(at, {wrench.name: wrenches_in_frames}))
 
 
 @algorithm(("q", "tau"), name="denoc_accelerations", output="a", reason=BETWEEN_MASS_CENTRES, requires=SOLVES_TREE)
@@ -107,18 +107,18 @@ def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> lis
         return apply(ex.MASS_MATRIX_INVERSE @ ex.tau, centred, q, tau=phi)
     to_centres = [cast(ToMassCentre, link.joint) for link in centred.links]
     joints = [
-        own.before_the_shift(part, link.place)
-        for own, part, link in zip(to_centres, centred.coordinates(q), centred.links, strict=True)
+        rigid.before_the_shift(part, link.place)
+        for rigid, part, link in zip(to_centres, centred.coordinates(q), centred.links, strict=True)
     ]
-    given = tree.per_joint(phi)
+    joint_forces = tree.per_joint(phi)
 
     def eliminate(i: int, beyond: list[Any]) -> tuple[tuple[Articulation, list[Scalar]], Any]:
         """tau^_i and tau~_i = tau^_i / m^_i (34), and eta_{i-1,i} (35) with the articulated inertia, at C_{i-1}."""
         inertia, eta, shift = centred.links[i].inertia.articulated(), NO_FORCE, to_centres[i].shift
-        for own, force in beyond:
-            inertia, eta = inertia + own, eta + force
+        for rigid, force in beyond:
+            inertia, eta = inertia + rigid, eta + force
         joint, eta = articulate(joints[i], shift.inertia_back(inertia)), shift.force_back(eta)
-        innovation = joint.innovation(given[i], eta)
+        innovation = joint.innovation(joint_forces[i], eta)
         back = joints[i].transform
         passed = back.inertia_back(joint.remaining), back.force_back(joint.absorb(eta, innovation))
         return (joint, joint.factor.solve(innovation)), passed

@@ -50,8 +50,10 @@ def effective_inertia(
         columns = zip(*jacobian(tree, q, link, frame), strict=True)
         forces = [[dot(column, direction) for column in columns]]
         free = [0.0] * len(tree.mechanism.loops)
-        ((own,),), ((most,),) = (mobility_under(tree, q, forces, holds, units) for holds in (active, free))
-        return 1.0 / select(own < most * HELD_STILL, 0.0, own)
+        ((held_mobility,),), ((free_mobility,),) = (
+            mobility_under(tree, q, forces, holds, units) for holds in (active, free)
+        )
+        return 1.0 / select(held_mobility < free_mobility * HELD_STILL, 0.0, held_mobility)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
         way = way_to(at, link)
@@ -93,18 +95,18 @@ def operational_inertia(
         solved.factor = solved.factor.unknown_where_singular(most[::-1], HELD_STILL)
         return solved.inverse()
     at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
-    own: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
+    inertia: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
     if frame == "link":
-        return own
+        return inertia
     way, seen = way_to(at, link), []
     for k in range(6):
         motion = Motion.of([1.0 if i == k else 0.0 for i in range(6)])
         if frame == "world":
-            force = Force.of(_times(own, way.motion_into(motion).flat()))
+            force = Force.of(_times(inertia, way.motion_into(motion).flat()))
             seen.append(way.force_back(force).flat())
         else:
             turned = Motion(way.vector_into(motion.angular), way.vector_into(motion.linear))
-            force = Force.of(_times(own, turned.flat()))
+            force = Force.of(_times(inertia, turned.flat()))
             seen.append(Force(way.vector_back(force.moment), way.vector_back(force.force)).flat())
     return [[seen[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
 
@@ -134,7 +136,7 @@ def manipulability(
 
     J J* is not formed: its determinant has lost half of the digits where the volume is small.
     """
-    whole = jacobian(tree, q, link, frame)
+    columns = jacobian(tree, q, link, frame)
     path = tree.mechanism.tree.path(tree.mechanism.frame(link).body)
     moving = {k for i in path for k in range(tree.mechanism.nv)[tree.mechanism.v_index(tree.mechanism.bodies[i].joint)]}
     if len(rows) > len(moving):
@@ -142,16 +144,16 @@ def manipulability(
             f"link {link!r} moves with {len(moving)} degrees of freedom: the manipulability of {len(rows)} rows of its "
             "Jacobian is zero everywhere; choose fewer, such as rows=(3, 4, 5) for its linear velocity"
         )
-    remaining, volume, doubt = [[whole[r][k] for k in sorted(moving)] for r in rows], 1.0, 0.0
+    remaining, volume, doubt = [[columns[r][k] for k in sorted(moving)] for r in rows], 1.0, 0.0
     if tree.mechanism.loops:
         held = constraints_that_hold(tree, q, active, units)
-        remaining, doubt = [held.split(whole[r])[1] for r in rows], held.doubt
+        remaining, doubt = [held.split(columns[r])[1] for r in rows], held.doubt
     while remaining:
         first, *remaining = remaining
         square = dot(first, first)
         volume = volume * sqrt(square)
         inverse = select(square > 0.0, 1.0 / select(square > 0.0, square, 1.0), 0.0)
-        remaining = [_without(row, first, dot(row, first) * inverse) for row in remaining]
+        remaining = [_subtract_share(row, first, dot(row, first) * inverse) for row in remaining]
     return known(doubt, [volume])[0] if tree.mechanism.loops else volume
 
 
@@ -180,5 +182,5 @@ def delassus_matrix(
     return mobility_under(tree, q, forces, active, units)
 
 
-def _without(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:
+def _subtract_share(row: list[Scalar], other: list[Scalar], share: Scalar) -> list[Scalar]:
     return [x - share * y for x, y in zip(row, other, strict=True)]

@@ -62,7 +62,7 @@ def inverse_dynamics_derivatives(tree: Tree, q, v, a, wrenches: Any = None) -> l
 
 
 def inverse_dynamics_changes(tree: Tree, q, v, a, wrenches: Any = None) -> list[Any]:
-    """The same, as the tree has matrices over its joints."""
+    """Derivatives of inverse dynamics, as the tree's type of matrices over its joints."""
     return _changes(tree, q, v, a, wrenches)[0]
 
 
@@ -97,8 +97,8 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
         if wrenches is not None:
             force = force - link.user.force_back(Force.of(list(wrenches[i])))
         response, force = tree.neighbours.from_children(i, "subtrees", behind.__getitem__, [response, force])
-        own = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
-        entries.at_own_joint(i, own, force, fields)
+        starting = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
+        entries.at_own_joint(i, starting, force, fields)
         arrived = dict(beyond.arriving(i))
         entries.at_inner_joint(i, arrived, kinematics.kinematics, fields)
         if not tree.neighbours.has_parent(i):
@@ -106,7 +106,7 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
         back = kinematics.kinematics.transform.force_back
         propagated = {
             key: Felt(kinematics.covector_back(row), back(of_position), back(of_velocity))
-            for key, (row, of_position, of_velocity) in (arrived | own).items()
+            for key, (row, of_position, of_velocity) in (arrived | starting).items()
         }
         beyond.hand_on(i, propagated)
         behind[i] = [kinematics.response_back(response), back(force)]
@@ -130,11 +130,11 @@ class _Entries:
         self._links = tree.links
         self.matrices = [tree.matrix_of_dofs() for _ in range(3)]
 
-    def at_own_joint(self, i: int, own: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
+    def at_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
         """Position turns the joint's own H along, but for the part of it that depends on q."""
         d_q, d_v, d_a = self.matrices
-        for (_, m), felt in own.items():
-            for k in range(len(own)):
+        for (_, m), felt in felt_here.items():
+            for k in range(len(felt_here)):
                 d_q[(i, m), (i, k)] = felt.row.of(fields.position[k]) + force.dot(fields.columns[k][m])
                 d_v[(i, m), (i, k)] = felt.row.of(fields.velocity[k])
                 if k >= m:
@@ -193,11 +193,11 @@ class Accelerations:
 
     def pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
         """(3 nv,): minus a row times each of these derivatives, which need not be there for that."""
-        of_tau, found = self._times_inverse(row), []
+        of_tau, products = self._times_inverse(row), []
         for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True):
             for k, column in enumerate(zip(*matrix, strict=True)):
-                found.append(-dot(row, answered[k]) if k in answered else dot(of_tau, column))
-        return [*found, *(-x for x in of_tau)]
+                products.append(-dot(row, answered[k]) if k in answered else dot(of_tau, column))
+        return [*products, *(-x for x in of_tau)]
 
     def _times_inverse(self, row: Sequence[Scalar]) -> list[Scalar]:
         """M^-1 times a row; of a multiple of a unit vector a multiple of what ``_inverse`` has."""
@@ -215,25 +215,25 @@ def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> A
     at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
     a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
     (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
-    of_position = _answered_by_free_joints(tree, [one.fields.position for one in moving])
-    of_velocity = _answered_by_free_joints(tree, [one.fields.velocity for one in moving])
+    of_position = _answered_by_free_joints(tree, [moved.fields.position for moved in moving])
+    of_velocity = _answered_by_free_joints(tree, [moved.fields.velocity for moved in moving])
     return Accelerations(a, mass, d_q, d_v, (of_position, of_velocity))
 
 
 def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
     """Changes of the accelerations, by degree of freedom, that follow from invariance: where a free body is and how
     fast it is carried along matters to none of its joints, and to gravity's direction in its axes at most."""
-    found: dict[int, list[Scalar]] = {}
-    for link, start, own in zip(tree.links, tree.dof_starts, fields, strict=True):
+    answers: dict[int, list[Scalar]] = {}
+    for link, start, fields_of_joint in zip(tree.links, tree.dof_starts, fields, strict=True):
         is_free = link.parent < 0 and link.joint.span == tuple(range(6)) and all(map(is_zero, link.armature))
         if not is_free or tree.mechanism.coordinates.mimic_joints:
             continue
-        for k, field in enumerate(own):
+        for k, field in enumerate(fields_of_joint):
             if all(map(is_zero, field.turning)):
                 answer: list[Scalar] = [0.0] * tree.dofs
                 answer[start : start + 6] = [-x for x in (*field.angular, *field.linear)]
-                found[start + k] = answer
-    return found
+                answers[start + k] = answer
+    return answers
 
 
 def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:

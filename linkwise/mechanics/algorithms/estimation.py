@@ -62,7 +62,7 @@ class Filter:
         tip_to_base(tree.links, "what measurements say, filtered", lambda i, _: (self.joint(i), None))
 
     def own(self, i: int) -> Knowledge:
-        """Of link i alone."""
+        """Knowledge of link i alone."""
         link, user = self.tree.links[i], self.tree.links[i].user
         inertia = link.inertia.articulated()
         covariance = inertia
@@ -77,13 +77,15 @@ class Filter:
         return Knowledge(NOTHING if exact else columns_of(inertia), covariance, information, NO_FORCE, evidence)
 
     def link(self, i: int) -> Knowledge:
-        """Of link i and all it carries."""
+        """Knowledge of link i and all it carries."""
         if i not in self._joined:
-            self._joined[i] = self.at.neighbours.from_children(i, (self, "known"), self._behind, self.own(i))
+            self._joined[i] = self.at.neighbours.from_children(
+                i, (self, "known"), self._knowledge_at_parent, self.own(i)
+            )
         return self._joined[i]
 
     def joint(self, i: int) -> tuple[list[Elimination], Knowledge]:
-        """Of link i behind its joint, and how each degree of freedom was taken in."""
+        """Knowledge of link i behind its joint, and the elimination of each degree of freedom."""
         if i not in self._done:
             known, steps = self.link(i), []
             kinematics = self.at.joint_kinematics[i]
@@ -94,7 +96,7 @@ class Filter:
             self._done[i] = steps, known
         return self._done[i]
 
-    def _behind(self, i: int) -> Knowledge:
+    def _knowledge_at_parent(self, i: int) -> Knowledge:
         return self.joint(i)[1].behind(self.at.joint_kinematics[i].transform)
 
     def eliminations(self) -> list[Elimination]:
@@ -105,11 +107,11 @@ class Filter:
 
         def step(i: int, parent: Smoothed | None) -> Smoothed:
             estimate = (parent.estimate if parent else AT_GROUND).into(self.at.joint_kinematics[i].transform)
-            found = []
+            smoothed = []
             for done in reversed(self.joint(i)[0]):
-                estimate, *own = smooth(done, estimate)
-                found.append(own)
-            rates, misses, co_states = map(list, zip(*reversed(found), strict=True))
+                estimate, *of_joint = smooth(done, estimate)
+                smoothed.append(of_joint)
+            rates, misses, co_states = map(list, zip(*reversed(smoothed), strict=True))
             forces = [e + x for e, x in zip(self.residuals[i], misses, strict=True)]
             return Smoothed(estimate, rates, forces, co_states)
 
@@ -120,18 +122,18 @@ class Filter:
 
         def step(i: int, parent: SpreadOfLink | None) -> SpreadOfLink:
             spread = (parent.spread if parent else EXACT).into(self.at.joint_kinematics[i].transform)
-            found = []
+            collected = []
             for done in reversed(self.joint(i)[0]):
-                spread, *own = spread_beyond(done, spread)
-                found.append(own)
-            rates, forces = map(list, zip(*reversed(found), strict=True))
+                spread, *of_joint = spread_beyond(done, spread)
+                collected.append(of_joint)
+            rates, forces = map(list, zip(*reversed(collected), strict=True))
             return SpreadOfLink(spread, rates, forces)
 
         return base_to_tip(self.tree.links, "their covariances", step)
 
 
 class Smoothed(NamedTuple):
-    """Of one link and its joint."""
+    """Smoothed values of one link and its joint."""
 
     estimate: Estimate
     rates: list[Scalar]
@@ -140,7 +142,7 @@ class Smoothed(NamedTuple):
 
 
 class SpreadOfLink(NamedTuple):
-    """Of one link, and the variances at its joint."""
+    """Covariances of one link, and the variances at its joint."""
 
     spread: Spread
     rates: list[Scalar]
@@ -163,69 +165,69 @@ def innovations(tree: Tree, q, residuals, of_rates, of_forces, variances, *sense
     return _innovations(Filter(tree, q, residuals, of_rates, of_forces, variances, sensed or None))
 
 
-def _innovations(whole: Filter) -> Matrix:
+def _innovations(filtered: Filter) -> Matrix:
     names = ("innovation", "determinant", "rate_information", "quadratic")
-    return [[getattr(step, name) for name in names] for step in whole.eliminations()]
+    return [[getattr(step, name) for name in names] for step in filtered.eliminations()]
 
 
 def weighted_residuals(tree: Tree, q, residuals, of_rates, of_forces, variances) -> list[Scalar]:
     """(nv,): the residuals times the inverse of their covariance."""
-    found = Filter(tree, q, residuals, of_rates, of_forces, variances).smoothed()
-    return [x for one in found for x in one.co_states]
+    smoothed = Filter(tree, q, residuals, of_rates, of_forces, variances).smoothed()
+    return [x for joint in smoothed for x in joint.co_states]
 
 
 def estimate(tree: Tree, q, residuals, of_rates, of_forces, variances, *sensed) -> tuple[Any, ...]:
     """Joint accelerations, their variances, joint forces, their variances (nv, 4); wrenches on the links (n_links, 6)
     and their covariances (n_links, 6, 6): all as deviations from what was expected; and the ``innovations``."""
-    whole = Filter(tree, q, residuals, of_rates, of_forces, variances, sensed or None)
-    found, spreads = whole.smoothed(), whole.spreads()
+    filtered = Filter(tree, q, residuals, of_rates, of_forces, variances, sensed or None)
+    smoothed, spreads = filtered.smoothed(), filtered.spreads()
     joints = [
         list(row)
-        for one, other in zip(found, spreads, strict=True)
-        for row in zip(one.rates, other.rates, one.forces, other.forces, strict=True)
+        for joint, other in zip(smoothed, spreads, strict=True)
+        for row in zip(joint.rates, other.rates, joint.forces, other.forces, strict=True)
     ]
     wrenches, covariances = [], []
-    for i, (one, other) in enumerate(zip(found, spreads, strict=True)):
-        user, own = tree.links[i].user, list(variances[i])
-        co_state = user.motion_into(one.estimate.co_state).flat()
-        wrenches.append([-(x * w) for x, w in zip(co_state, own, strict=True)])
+    for i, (joint, other) in enumerate(zip(smoothed, spreads, strict=True)):
+        user, deviations = tree.links[i].user, list(variances[i])
+        co_state = user.motion_into(joint.estimate.co_state).flat()
+        wrenches.append([-(x * w) for x, w in zip(co_state, deviations, strict=True)])
         moments = propagate_mobility(user, other.spread.of_co_states)
-        covariances.append(_square(partial(_explained, own, moments)))
-    return joints, wrenches, covariances, _innovations(whole)
+        covariances.append(_square(partial(_explained, deviations, moments)))
+    return joints, wrenches, covariances, _innovations(filtered)
 
 
-def _explained(own: Sequence[Scalar], moments: Matrix6, r: int, c: int) -> Scalar:
-    """Of the covariance of a wrench."""
-    entry = own[r] * own[c] * moments[r][c]
-    return entry + own[r] if r == c else entry
+def _explained(deviations: Sequence[Scalar], moments: Matrix6, r: int, c: int) -> Scalar:
+    """An entry of the covariance of a wrench."""
+    entry = deviations[r] * deviations[c] * moments[r][c]
+    return entry + deviations[r] if r == c else entry
 
 
 def kalman(tree: Tree, q, innovations, of_forces) -> tuple[Any, ...]:
     """rodriguez1986, Section 9: covariances P-, P+, Lambda- and S (n_links, 4, 6, 6) in link frames; gains,
     innovations, determinants and joint accelerations (nv, 9); predicted forces and co-states (n_links, 2, 6)."""
     exact = [(1.0, 0.0)] * tree.dofs
-    whole = Filter(tree, q, innovations, exact, of_forces, "inertia")
-    found, spreads = whole.smoothed(), whole.spreads()
+    filtered = Filter(tree, q, innovations, exact, of_forces, "inertia")
+    estimates, spreads = filtered.smoothed(), filtered.spreads()
     matrices, rows, vectors = [], [], []
     for i, link in enumerate(tree.links):
-        known, (steps, kept), spread = whole.link(i), whole.joint(i), spreads[i].spread
+        known, (steps, kept), spread = filtered.link(i), filtered.joint(i), spreads[i].spread
         moments, smoothed = propagate_mobility(link.user, spread.of_co_states), force_covariance(known, spread)
         matrices.append(
             [
-                _to_user(link.user, known.covariance.entry),
-                _to_user(link.user, kept.covariance.entry),
+                _matrix_at_user_frame(link.user, known.covariance.entry),
+                _matrix_at_user_frame(link.user, kept.covariance.entry),
                 [[-x for x in row] for row in moments],
-                _to_user(link.user, partial(_entry, smoothed)),
+                _matrix_at_user_frame(link.user, partial(_entry, smoothed)),
             ]
         )
-        for step, rate in zip(steps, found[i].co_states, strict=True):
+        for step, rate in zip(steps, estimates[i].co_states, strict=True):
             rows.append([*link.user.force_into(step.gain).flat(), step.innovation, step.determinant, rate])
-        co_state = link.user.motion_into(found[i].estimate.co_state)
+        co_state = link.user.motion_into(estimates[i].estimate.co_state)
         vectors.append([link.user.force_into(known.force).flat(), co_state.flat()])
     return matrices, rows, vectors
 
 
-def _to_user(user, entry: Callable[[int, int], Scalar]) -> Matrix:
+def _matrix_at_user_frame(user, entry: Callable[[int, int], Scalar]) -> Matrix:
     moved = user.inverse().inertia_back(ArticulatedInertia.from_entries(entry))
     return _square(moved.entry)
 

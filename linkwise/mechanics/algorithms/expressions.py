@@ -100,7 +100,7 @@ def inverse_dynamics(forces: Expression) -> Expression:
 
 
 def forces_on_links(pushed: bool) -> Expression:
-    """What the links' own accelerations do not explain: gyroscopic forces, and external wrenches if there are any."""
+    """Forces on links besides those of acceleration: gyroscopic forces, and external wrenches if there are any."""
     return b - wrenches if pushed else b
 
 
@@ -199,8 +199,8 @@ def biased(forces: Expression) -> Expression:
     """Three sweeps from the biased equations of motion (rodriguez1992 Algorithm 3, 60-62), of what is to be added to
     the accelerations r, for which the bias forces cost less than for none."""
     zeta = M @ phi.T @ (a + H.T @ r + g) + forces
-    own = T - R @ r  # rotors accelerate too
-    innovations = own - H @ psi @ (zeta + K @ own)  # (61) with H Psi tau_bar + H = H psi
+    net = T - R @ r  # rotors accelerate too
+    innovations = net - H @ psi @ (zeta + K @ net)  # (61) with H Psi tau_bar + H = H psi
     return WHITENING.T @ D.inv @ innovations + r
 
 
@@ -344,8 +344,8 @@ def operational_inertia(mechanism: Mechanism, link: str) -> Expression:
     """The inverse of J M^-1 J* = B* psi* H* D^-1 H psi B: force per acceleration of a frame."""
     _require_six_dofs(mechanism, link)
     if mechanism.coordinates.mimic_joints:
-        own = jacobian(mechanism, link)
-        return (own @ MASS_MATRIX_INVERSE @ own.T).inv
+        frame_jacobian = jacobian(mechanism, link)
+        return (frame_jacobian @ MASS_MATRIX_INVERSE @ frame_jacobian.T).inv
     return (B(link).T @ psi.T @ H.T @ D.inv @ H @ psi @ B(link)).inv
 
 

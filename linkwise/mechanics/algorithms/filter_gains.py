@@ -28,12 +28,14 @@ def filter_gains(tree: Tree, q, deviations) -> Matrix:
     at, noises = Configuration(tree, q), tree.per_joint(deviations)
 
     def step(i: int, outer: list[Root]) -> tuple[list[list[Scalar]], Root]:
-        root = triangular([*square_root(tree.links[i].inertia), *(column for one in outer for column in one)])
-        found, kinematics = [], at.joint_kinematics[i]
+        root = triangular(
+            [*square_root(tree.links[i].inertia), *(column for root_columns in outer for column in root_columns)]
+        )
+        gains, kinematics = [], at.joint_kinematics[i]
         for h, deviation in zip(kinematics.motion, noises[i], strict=True):
             gain, variance, root = update(root, [column.dot(h) for column in root], deviation)
-            found.append([*tree.links[i].user.force_into(gain).flat(), variance])
-        return found, [kinematics.transform.force_back(column) for column in root]
+            gains.append([*tree.links[i].user.force_into(gain).flat(), variance])
+        return gains, [kinematics.transform.force_back(column) for column in root]
 
     rows, _ = tip_to_base(tree.links, "gains, by square roots", step)
     return [row for joint in rows for row in joint]
@@ -56,14 +58,14 @@ def require_independent_joints(tree: Tree) -> None:
 def update(root: Root, row: Sequence[Scalar], deviation: Scalar) -> tuple[Force, Scalar, Root]:
     """Gain, innovation variance and the root behind a degree of freedom with the row A* h."""
     variance = deviation * deviation
-    whole = None
+    weighted = None
     for column, x in zip(root, row, strict=True):
         variance = variance + x * x
-        whole = column * x if whole is None else whole + column * x
-    assert whole is not None
+        weighted = column * x if weighted is None else weighted + column * x
+    assert weighted is not None
     length = sqrt(variance)
-    gain = whole * (1.0 / variance)
-    scaled = whole * (1.0 / (variance + length * deviation))
+    gain = weighted * (1.0 / variance)
+    scaled = weighted * (1.0 / (variance + length * deviation))
     return gain, variance, [column - scaled * x for column, x in zip(root, row, strict=True)]
 
 

@@ -34,7 +34,7 @@ Six = tuple[Scalar, ...]
 def frame_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link") -> Six:
     """(6,): [omega; v] as an observer sees it (``jacobians.py``)."""
     at = Configuration(tree, q)
-    return _seen(at, link, frame, _at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
+    return _seen(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
 
 
 @algorithm(
@@ -58,11 +58,11 @@ def frame_acceleration(
     """(6,): spatial, or classical: with omega x v of the velocity that the same observer sees."""
     at, vectors = Configuration(tree, q), {"v": v, "a": a}
     if classical and frame != "world":
-        return _seen(at, link, frame, _of_the_point(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
-    acceleration = _at_frame(at, ex.frame_acceleration(tree.mechanism, link), **vectors)
+        return _seen(at, link, frame, _point_acceleration(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
+    acceleration = _value_at_frame(at, ex.frame_acceleration(tree.mechanism, link), **vectors)
     seen = _seen(at, link, frame, acceleration)
     if classical:
-        velocity = _seen(at, link, frame, _at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v))
+        velocity = _seen(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v))
         seen = Motion(seen.angular, seen.linear + velocity.angular.cross(velocity.linear))
     return seen.flat()
 
@@ -82,17 +82,21 @@ def jacobian_rate_times_velocity(
     """(6,): dJ/dt v.  An observer who moves with the frame's origin but does not rotate sees the point's."""
     at = Configuration(tree, q)
     if frame == "world_aligned":
-        return _seen(at, link, frame, _of_the_point(at, link, ex.phi.T @ ex.a, v=v)).flat()
-    return _seen(at, link, frame, _at_frame(at, ex.jacobian_rate_times_velocity(tree.mechanism, link), v=v)).flat()
+        return _seen(at, link, frame, _point_acceleration(at, link, ex.phi.T @ ex.a, v=v)).flat()
+    return _seen(
+        at, link, frame, _value_at_frame(at, ex.jacobian_rate_times_velocity(tree.mechanism, link), v=v)
+    ).flat()
 
 
-def _at_frame(at: Configuration, expression: Expression, **vectors: Any) -> Motion:
+def _value_at_frame(at: Configuration, expression: Expression, **vectors: Any) -> Motion:
     """The value of an expression B* x; the ground has none."""
     (motion,) = evaluate(expression, at, **vectors)
     return NO_MOTION if motion is None else motion
 
 
-def _of_the_point(at: Configuration, link: str, accelerations: Expression, v: Sequence[Scalar], **more: Any) -> Motion:
+def _point_acceleration(
+    at: Configuration, link: str, accelerations: Expression, v: Sequence[Scalar], **more: Any
+) -> Motion:
     """The classical acceleration of a frame, in its axes: that of the origin of the link's internal frame, and what the
     lever arm p between them adds, omega x (omega x p)."""
     body, way = at.to_frame(link)

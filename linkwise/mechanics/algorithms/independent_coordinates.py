@@ -58,7 +58,7 @@ def closed_independent_terms(
     columns, inertia = transposed(along.basis), mass_matrix(tree, q)
     moved = [times(inertia, column) for column in columns]
     held = inverse_dynamics(tree, q, v, along.offset, wrenches)
-    mass = [times(columns, one) for one in moved]
+    mass = [times(columns, vector) for vector in moved]
     return mass, times(columns, held), along.basis, along.offset, along.reliability
 
 
@@ -76,19 +76,19 @@ class Tangents:
     ):
         motions = eliminated(tree, rows, fronts)
         columns, offset = columns_of(motions), offset_of(motions)
-        self.reliability = reduce(least, [one.reliability for one in motions], 2.0)
+        self.reliability = reduce(least, [motion.reliability for motion in motions], 2.0)
         if independent is None and not orthonormal:
             self.basis, self.offset = transposed(columns) if columns else [[] for _ in offset], offset
             return
         if independent is None:
-            own = _orthonormalized(columns, fronts.units)
-            self.basis = transposed(own) if own else [[] for _ in offset]
+            chosen = _orthonormalized(columns, fronts.units)
+            self.basis = transposed(chosen) if chosen else [[] for _ in offset]
         else:
-            own = _rows_of(tree.mechanism, independent, len(columns))
-            scale = Inverse([times(columns, row) for row in own], units_of_rows(own, fronts.units))
+            chosen = _rows_of(tree.mechanism, independent, len(columns))
+            scale = Inverse([times(columns, row) for row in chosen], units_of_rows(chosen, fronts.units))
             self.basis = scale.after(transposed(columns))
             self.reliability = least(self.reliability, scale.reliability)
-        seen = times(own, offset)
+        seen = times(chosen, offset)
         self.offset = [x - dot(row, seen) for x, row in zip(offset, self.basis, strict=True)]
 
 
@@ -98,38 +98,39 @@ def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
     if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
         root = Factor.of([times(columns, column) for column in columns])
         return transposed([root.half_inverse(row) for row in transposed(columns)])
-    found: Matrix = []
+    orthonormal: Matrix = []
     for column in columns:
         rest = list(column)
-        for part in found:
+        for part in orthonormal:
             share = dot(part, rest)
             rest = [x - share * y for x, y in zip(rest, part, strict=True)]
         size = 1.0 / sqrt(dot(rest, rest))
-        found.append([x * size for x in rest])
-    return found
+        orthonormal.append([x * size for x in rest])
+    return orthonormal
 
 
 def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
     """(p, nv): velocities of joints, of single coordinates of these or at places of v, from v; that of a mimic joint
     has its ratio."""
-    found: Matrix = []
+    rows: Matrix = []
     for name in (joints,) if isinstance(joints, str) else joints:
         single = name if isinstance(name, int) else None
         if isinstance(name, str) and name not in mech.joint_names:
             single = mech.coordinates.index("v", name)
         if single is None:
-            own = mech.coordinates.place(str(name))
-            found += [
-                [own.ratio * float(c == k) for c in range(mech.nv)] for k in range(own.v_index.start, own.v_index.stop)
+            place = mech.coordinates.place(str(name))
+            rows += [
+                [place.ratio * float(c == k) for c in range(mech.nv)]
+                for k in range(place.v_index.start, place.v_index.stop)
             ]
         else:
-            found.append([float(c == single) for c in range(mech.nv)])
-    if len(found) != count:
+            rows.append([float(c == single) for c in range(mech.nv)])
+    if len(rows) != count:
         raise MechanismError(
-            f"independent names {len(found)} coordinates ({', '.join(map(repr, joints))}), but mechanism {mech.name!r} "
+            f"independent names {len(rows)} coordinates ({', '.join(map(repr, joints))}), but mechanism {mech.name!r} "
             f"has {count} degrees of freedom: name joints that have {count} coordinates together"
         )
-    return found
+    return rows
 
 
 def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
@@ -138,7 +139,7 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = eliminated(tree, rows, fronts)
     places = well_chosen_places(columns_of(motions), fronts.units)
-    return places, reduce(least, [one.reliability for one in motions], 2.0)
+    return places, reduce(least, [motion.reliability for motion in motions], 2.0)
 
 
 def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
@@ -165,12 +166,12 @@ def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
 
 def ascending(numbers: Vector) -> Vector:
     """Sorted, by exchanging neighbours."""
-    found = list(numbers)
-    for end in range(len(found) - 1, 0, -1):
+    ordered = list(numbers)
+    for end in range(len(ordered) - 1, 0, -1):
         for i in range(end):
-            a, b = found[i : i + 2]
-            found[i], found[i + 1] = least(a, b), select(b < a, a, b)
-    return found
+            a, b = ordered[i : i + 2]
+            ordered[i], ordered[i + 1] = least(a, b), select(b < a, a, b)
+    return ordered
 
 
 def unit_vector(place: Scalar, length: int) -> Vector:
@@ -184,15 +185,24 @@ def unit_vector(place: Scalar, length: int) -> Vector:
 def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
     """The loops of every cluster; pivots that vanish at singular positions are not provided for."""
     return [
-        eliminate(dict(enumerate(rows)), cluster.coordinates, [replace(front, spare=0) for front in own], fronts.units)
-        for cluster, own in zip(clusters(tree.mechanism), fronts.clusters, strict=True)
+        eliminate(
+            dict(enumerate(rows)),
+            cluster.coordinates,
+            [replace(front, spare=0) for front in cluster_fronts],
+            fronts.units,
+        )
+        for cluster, cluster_fronts in zip(clusters(tree.mechanism), fronts.clusters, strict=True)
     ]
 
 
 def columns_of(motions: Sequence[Solution]) -> Matrix:
     """K by columns, over all coordinates."""
-    places = range(sum(len(one.basis) for one in motions))
-    return [[one.basis[c][k] if c in one.basis else 0.0 for c in places] for one in motions for k in range(one.free)]
+    places = range(sum(len(motion.basis) for motion in motions))
+    return [
+        [motion.basis[c][k] if c in motion.basis else 0.0 for c in places]
+        for motion in motions
+        for k in range(motion.free)
+    ]
 
 
 def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
@@ -205,7 +215,7 @@ def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
 
 def offset_of(motions: Sequence[Solution]) -> Vector:
     """k, over all coordinates."""
-    return [x for _, x in sorted(item for one in motions for item in one.offset.items())]
+    return [x for _, x in sorted(item for motion in motions for item in motion.offset.items())]
 
 
 def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
@@ -217,7 +227,7 @@ def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
 
 
 class Inverse:
-    """Of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
+    """The inverse of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
 
     def __init__(self, matrix: Matrix, units: Vector):
         places = range(len(matrix))
@@ -256,8 +266,8 @@ def product(a: Matrix, b: Matrix) -> Matrix:
 
 
 def total(a: Matrix, b: Matrix) -> Matrix:
-    return [[x + y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
+    return [[x + y for x, y in zip(left, right, strict=True)] for left, right in zip(a, b, strict=True)]
 
 
 def difference(a: Matrix, b: Matrix) -> Matrix:
-    return [[x - y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True)]
+    return [[x - y for x, y in zip(left, right, strict=True)] for left, right in zip(a, b, strict=True)]

@@ -50,7 +50,7 @@ class InertiaRates:
         return self._inertias[i]
 
     def _rate_behind(self, i: int) -> ArticulatedInertia | None:
-        """What dP/dt of the parent of link i gets from it."""
+        """The contribution of link i to dP/dt of its parent."""
         joint = self.joint(i)
         return None if joint is None else rate_to_parent(joint, self.moving[i])
 
@@ -77,7 +77,7 @@ def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
             yield j, k, joint_motion(at.joint_kinematics[j], at.coordinates[j], unit)
 
 
-def _by_directions(slices: Sequence[Matrix]) -> Cube:
+def _stack_directions(slices: Sequence[Matrix]) -> Cube:
     """[i][j][k] from one matrix per direction."""
     n = len(slices[0]) if slices else 0
     return [[[matrix[i][j] for matrix in slices] for j in range(n)] for i in range(n)]
@@ -96,20 +96,22 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     slices = []
     for j, _, moving in _directions(at):
         swept = {a: moving.relative.cross(y) for a, y in motions[j].items() if a[0] != j}
-        own = {(j, m): change for m, change in enumerate(moving.columns) if any(not is_zero(x) for x in change.flat())}
-        changes = {a: y * -1.0 for a, y in swept.items()} | own
+        starting = {
+            (j, m): change for m, change in enumerate(moving.columns) if any(not is_zero(x) for x in change.flat())
+        }
+        changes = {a: y * -1.0 for a, y in swept.items()} | starting
 
         def entry(a: Column, b: Column, changes=changes, force=forces[j]) -> Scalar:
             total: Scalar = 0.0
-            for one, other in ((a, b), (b, a)):
-                if one in changes and other in force:
-                    total = total + force[other].dot(changes[one])
+            for first, second in ((a, b), (b, a)):
+                if first in changes and second in force:
+                    total = total + force[second].dot(changes[first])
             return total
 
         slices.append(_symmetric(at, entry))
     # Mimic joints move with the joints they mimic, on all three sides.
     reduced = [tree.independent_block(matrix) for matrix in slices]
-    cube = _by_directions(reduced)
+    cube = _stack_directions(reduced)
     return [[tree.collect(tree.per_joint(along)) for along in row] for row in cube]
 
 
@@ -120,11 +122,11 @@ def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube
     mechanism = tree.mechanism
     slices = []
     for body in (b for b in mechanism.bodies if not b.mimic):
-        own = mechanism.q_index(body.joint)
+        coordinates = mechanism.q_index(body.joint)
         for k in range(body.nv):
-            slopes = body.kind.q_rate(list(q[own]), [1.0 if m == k else 0.0 for m in range(body.nv)])
+            slopes = body.kind.q_rate(list(q[coordinates]), [1.0 if m == k else 0.0 for m in range(body.nv)])
             moved = list(q)
-            moved[own] = [jet(x, slope) for x, slope in zip(q[own], slopes, strict=True)]
+            moved[coordinates] = [jet(x, slope) for x, slope in zip(q[coordinates], slopes, strict=True)]
             along = mass_matrix_derivatives(tree, moved)
             slices.append([[[parts(x)[1] for x in row] for row in matrix] for matrix in along])
     n = range(mechanism.nv)
@@ -138,15 +140,15 @@ def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[C
 
     def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:
         inertia = at.composite(i)
-        own = {a: inertia @ y for a, y in motions[i].items()}
+        forces_here = {a: inertia @ y for a, y in motions[i].items()}
         for message in outer:
-            own |= message
+            forces_here |= message
         beyond = {
             b: at.joint_kinematics[i].transform.force_back(f)
-            for b, f in own.items()
+            for b, f in forces_here.items()
             if b[0] == i or b not in motions[i]
         }
-        return own, beyond
+        return forces_here, beyond
 
     forces, _ = tip_to_base(at.tree.links, "composite inertias, forces of unit motions", inward)
     return motions, forces
@@ -162,7 +164,7 @@ def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True)
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or that of I + H phi K."""
     at = _articulated(tree, q)
     links = range(len(tree.links))
-    return _by_directions(
+    return _stack_directions(
         [_factor_rate(at, [moving if i == j else None for i in links], normalized) for j, _, moving in _directions(at)]
     )
 

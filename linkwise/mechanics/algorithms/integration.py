@@ -83,14 +83,16 @@ class Tableau:
 
     def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
         """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
-        if x.dtype == object and (reached := self._by_a_loop(x, h, rates)) is not None:
+        if x.dtype == object and (reached := self._advance_in_loop(x, h, rates)) is not None:
             return reached
         slopes: list[np.ndarray] = []
         for coefficients in self.stages:
             slopes.append(rates(sum(coefficients), moved(x, h, coefficients, slopes)))
         return moved(x, h, self.weights, slopes)
 
-    def _by_a_loop(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray | None:
+    def _advance_in_loop(
+        self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]
+    ) -> np.ndarray | None:
         """``advance`` as a loop over the stages where all are alike and the trace under way wants one.  Each takes the
         slope of the stage before, and the start plus weighted slopes of all stages before."""
         rows, n = self.rows, len(x)

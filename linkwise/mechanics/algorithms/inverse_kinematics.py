@@ -50,7 +50,7 @@ TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of one frame: weights of its position and of its rotation or direction; zero where none is.
+    """Goal of one frame: weights of its position and of its rotation or direction; zero where none is.
 
     axis   of the frame, a unit vector along its own axes, that is to point along a direction; None for rotations
     """
@@ -68,7 +68,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class CenterOfMassGoal:
-    """What is asked of the centre of mass: coordinates along ``axes`` of the world (0, 1, 2: x, y, z), and a weight."""
+    """Goal of the centre of mass: coordinates along ``axes`` of the world (0, 1, 2: x, y, z), and a weight."""
 
     axes: tuple[int, ...] = (0, 1, 2)
     weight: float = 1.0
@@ -102,24 +102,25 @@ class Residuals:
 def residuals(
     tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal | CenterOfMassGoal], target: Sequence[Scalar]
 ) -> Residuals:
-    """Of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each goal."""
-    found, numbers = Residuals(scales(tree.mechanism)), iter(target)
+    """Residuals of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each
+    goal."""
+    residuals_of_targets, numbers = Residuals(scales(tree.mechanism)), iter(target)
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):
-            _add_center_of_mass(found, tree, q, goal, numbers)
+            _add_center_of_mass(residuals_of_targets, tree, q, goal, numbers)
         else:
-            _add_frame(found, tree, q, goal, numbers)
+            _add_frame(residuals_of_targets, tree, q, goal, numbers)
     if tree.mechanism.loops:
         there = Configuration(tree, q)
         asked = [row for way in there.ways for row in closures(there, way)]
         rows = zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True)
         for row, is_length in rows:
             numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
-            found.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
-    return found
+            residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
+    return residuals_of_targets
 
 
-def _add_frame(found: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal, numbers: Iterator[Scalar]) -> None:
+def _add_frame(residuals: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal, numbers: Iterator[Scalar]) -> None:
     def three() -> Vector3:
         return Vector3(next(numbers), next(numbers), next(numbers))
 
@@ -127,26 +128,26 @@ def _add_frame(found: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal, nu
     jacobian = observer.matrix(observer.columns())
     rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
     if goal.position > 0.0:
-        found.add(goal.position, jacobian[3:], three() - position, True)
+        residuals.add(goal.position, jacobian[3:], three() - position, True)
     if goal.rotation > 0.0 and goal.axis is None:
         wanted = Matrix3(three(), three(), three())
         way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
-        found.add(goal.rotation, jacobian[:3], way, False)
+        residuals.add(goal.rotation, jacobian[:3], way, False)
     elif goal.rotation > 0.0 and goal.axis is not None:
-        across = [rotation @ Vector3(*column) for column in _across(goal.axis)]
-        rows = [[one.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for one in across]
+        across = [rotation @ Vector3(*column) for column in _normals(goal.axis)]
+        rows = [[direction.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for direction in across]
         way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
-        found.add(goal.rotation, rows, [one.dot(way) for one in across], False)
+        residuals.add(goal.rotation, rows, [direction.dot(way) for direction in across], False)
 
 
 def _add_center_of_mass(
-    found: Residuals, tree: Tree, q: Sequence[Scalar], goal: CenterOfMassGoal, numbers: Iterator[Scalar]
+    residuals: Residuals, tree: Tree, q: Sequence[Scalar], goal: CenterOfMassGoal, numbers: Iterator[Scalar]
 ) -> None:
     center, jacobian = center_of_mass(tree, q), center_of_mass_jacobian(tree, q)
-    found.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes], True)
+    residuals.add(goal.weight, [jacobian[k] for k in goal.axes], [next(numbers) - center[k] for k in goal.axes], True)
 
 
-def _across(axis: Sequence[float]) -> list[list[float]]:
+def _normals(axis: Sequence[float]) -> list[list[float]]:
     """Two unit vectors across an axis and each other."""
     first = np.eye(3)[int(np.argmin(np.abs(axis)))]
     second = np.cross(axis, first)
@@ -168,12 +169,12 @@ def _way_of_axis(axis: Vector3, wanted: Vector3, across: Sequence[Vector3]) -> V
 
 def limited_coordinates(mech: Mechanism) -> dict[int, int]:
     """The velocity coordinates that are rates of a coordinate of q, and that coordinate: those that limits hold."""
-    found: dict[int, int] = {}
+    indices: dict[int, int] = {}
     for body in mech.bodies:
         if not body.mimic and body.kind.rates_are_velocities:
             q, v = mech.q_index(body.joint), mech.v_index(body.joint)
-            found.update(zip(range(mech.nv)[v], range(mech.nq)[q], strict=True))
-    return found
+            indices.update(zip(range(mech.nv)[v], range(mech.nq)[q], strict=True))
+    return indices
 
 
 def inverse_kinematics_step(
@@ -201,25 +202,25 @@ def inverse_kinematics_step(
     run        not used: programs over time have an input per run
     """
     tolerance, mu, longest, calm, tolerance_of_angles = settings
-    found = residuals(tree, q, goals, target)
+    misses = residuals(tree, q, goals, target)
     mech = tree.mechanism
     place = limited_coordinates(mech)
-    cost = 0.5 * dot(found.errors, found.errors)
+    cost = 0.5 * dot(misses.errors, misses.errors)
     boost = _boost(cost, progress[3], progress[4])
-    units = found.units.of_v.tolist()
+    units = misses.units.of_v.tolist()
     step0 = [0.0] * mech.nv
     if redundant:
         way = difference(tree, q, posture)
         step0 = _pulled([x * (1.0 / unit) for x, unit in zip(way, units, strict=True)], cost, boost)
-    pushes = {k: dot((row[k] for row in found.rows), found.errors) for k in limited}
+    pushes = {k: dot((row[k] for row in misses.rows), misses.errors) for k in limited}
     free = _free([1.0] * mech.nv, pushes, place, q, limits)
-    step = _step(found, free, step0, mu * boost * cost)
+    step = _step(misses, free, step0, mu * boost * cost)
     if redundant:  # the posture moves what targets do not hold: what would leave its limits by that stays, too
         free = _free(free, {k: step[k] for k in limited}, place, q, limits)
-        step = _step(found, free, step0, mu * boost * cost)
+        step = _step(misses, free, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
     shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
-    distance, angle = (_largest(squares) for squares in (found.distances, found.angles))
+    distance, angle = (_largest(squares) for squares in (misses.distances, misses.angles))
     unrest = length * boost if redundant else 0.0
     done = select(tolerance < distance, 0.0, select(tolerance_of_angles < angle, 0.0, 1.0))
     done = done * select(calm < unrest, 0.0, 1.0) if redundant else done
@@ -254,7 +255,7 @@ def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
 
 
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
-    """By what mu is raised: more where the cost has grown, less where it has not; once if there was none before."""
+    """The factor of mu: larger where the cost has grown, less where it has not; once if there was none before."""
     less = select(before < 2.0, 1.0, 0.5 * before)
     return select(cost_before > 0.0, select(cost_before + NOISE < cost, RAISE * before, less), 1.0)
 
@@ -263,21 +264,21 @@ def _free(
     free: Sequence[Scalar], pushes: dict[int, Scalar], place: dict[int, int], q: Sequence[Scalar], limits: Matrix
 ) -> list[Scalar]:
     """(nv,): zero for coordinates at a limit that they are pushed beyond, as before for others."""
-    found = list(free)
+    share = list(free)
     for k, push in pushes.items():
         if is_zero(push):
             continue
         x, lower, upper = q[place[k]], limits[0][k], limits[1][k]
         down = select(lower < x, free[k], select(push < 0.0, 0.0, free[k]))
-        found[k] = select(x < upper, down, select(push > 0.0, 0.0, free[k]))
-    return found
+        share[k] = select(x < upper, down, select(push > 0.0, 0.0, free[k]))
+    return share
 
 
-def _step(found: Residuals, free: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
+def _step(misses: Residuals, free: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
     """u0 + J* (J J* + lambda)^-1 (e - J u0) of the coordinates that are free, by the smaller of J J* and J* J."""
-    rows = [[x * f for x, f in zip(row, free, strict=True)] for row in found.rows]
+    rows = [[x * f for x, f in zip(row, free, strict=True)] for row in misses.rows]
     step0 = [x * f for x, f in zip(step0, free, strict=True)]
-    errors = found.errors
+    errors = misses.errors
     m, n = len(rows), len(rows[0])
     missing = [e - dot(row, step0) for e, row in zip(errors, rows, strict=True)]
     columns = [list(column) for column in zip(*rows, strict=True)]

@@ -74,13 +74,13 @@ def jacobian_second_rate(
     """(6, nv): d2J/dt2 while the mechanism moves with v and v changes by a."""
     observer = observe(tree, q, link, frame)
     columns, rates, accelerations = observer.columns(), tree.velocities(v), tree.velocities(a)
-    own, own_second = observer.own_rates(rates), observer.own_second_rates(rates, accelerations)
+    own_rates, own_second = observer.own_rates(rates), observer.own_second_rates(rates, accelerations)
     relative = observer.relative({i: combine(columns[i], rates[i]) for i in columns})
-    first = _propagated(relative, columns, own)
+    first = _propagated(relative, columns, own_rates)
     relative_rate = observer.relative(
         {i: combine(columns[i], accelerations[i]) + combine(first[i], rates[i]) for i in columns}
     )
-    own_rate = _propagated(relative, own, own_second)
+    own_rate = _propagated(relative, own_rates, own_second)
     second = {i: [relative[i].cross(x) + y for x, y in zip(first[i], own_rate[i], strict=True)] for i in first}
     return observer.matrix(_propagated(relative_rate, columns, second))
 
@@ -104,9 +104,9 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str 
     return [[tree.collect(tree.per_joint(along)) for along in row] for row in cells]
 
 
-def _propagated(relative: dict[int, Motion], columns: Columns, own: Columns) -> Columns:
+def _propagated(relative: dict[int, Motion], columns: Columns, own_rates: Columns) -> Columns:
     """W x J and what the columns change by themselves."""
-    return {i: [relative[i].cross(x) + y for x, y in zip(columns[i], own[i], strict=True)] for i in columns}
+    return {i: [relative[i].cross(x) + y for x, y in zip(columns[i], own_rates[i], strict=True)] for i in columns}
 
 
 @dataclass(frozen=True)

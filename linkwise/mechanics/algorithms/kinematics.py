@@ -57,9 +57,9 @@ def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
 
 
 def way_to(at: Configuration, name: str) -> Transform:
-    """From the world to a named frame."""
+    """The transform from the world to a named frame."""
     body, last = at.to_frame(name)
-    whole = Transform()
+    transform = Transform()
     for i in at.tree.mechanism.tree.path(body):
-        whole = whole.then(at.joint_kinematics[i].transform)
-    return whole.then(last)
+        transform = transform.then(at.joint_kinematics[i].transform)
+    return transform.then(last)

@@ -20,7 +20,7 @@ class LoopChanges:
     """Derivatives along the coordinates of one loop or coupling.
 
     rows           of the loop among all constraints
-    coordinates    those that it knows
+    coordinates   those that enter it
     velocity       (rows, coordinates): of G v
     acceleration   (rows, coordinates): of G a + dG/dt v
     forces         (coordinates, coordinates): of G* lambda
@@ -41,7 +41,8 @@ def loop_changes(
     a: Sequence[Scalar],
     multipliers: Sequence[Scalar],
 ) -> LoopChanges:
-    """At q, for a motion with velocity v and acceleration a, and multipliers of all constraints."""
+    """Changes of all loops at q, for a motion with velocity v and acceleration a, and multipliers of all
+    constraints."""
     rows, coordinates = tree.mechanism.constraints.rows(loop.name), _coordinates(tree, loop)
     units = [[float(c == k) for k in range(tree.mechanism.nv)] for c in coordinates]
     rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)
@@ -58,7 +59,7 @@ def loop_changes(
 
 
 def _coordinates(tree: Tree, loop: Constraint) -> list[int]:
-    """Those of the joints on the way around a loop, or that a coupling ties together."""
+    """Coordinates of the joints around a loop, or of those that a coupling ties together."""
     mechanism = tree.mechanism
     places = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
     return sorted({c for place in places for c in range(place.start, place.stop)})

@@ -54,13 +54,13 @@ def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 
 def constraints(at: Configuration, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
-    """What all loops and couplings ask of accelerations, G a + dG/dt v = 0; and their errors g."""
-    found = [constraints_of(at, way, v) for way in at.ways]
-    return [row for rows, _ in found for row in rows], [x for _, errors in found for x in errors]
+    """Equations of all loops and couplings for accelerations, G a + dG/dt v = 0; and their errors g."""
+    equations = [constraints_of(at, way, v) for way in at.ways]
+    return [row for rows, _ in equations for row in rows], [x for _, errors in equations for x in errors]
 
 
 def constraints_of(at: Configuration, way: Walk | Tie, v: Sequence[Scalar]) -> tuple[list[Row], list[Scalar]]:
-    """What one loop or coupling asks of accelerations, and its errors."""
+    """Equations of one loop or coupling for accelerations, and its errors."""
     return list(map(Row, _rows(at, way), _bias(at, way, at.tree.velocities(v)))), way.closure()
 
 
@@ -75,7 +75,7 @@ def driven_accelerations(at: Configuration) -> list[Scalar]:
 
 
 def closures(at: Configuration, way: Walk | Tie, rows: Sequence[Row] | None = None) -> list[Row]:
-    """What a loop or coupling asks of a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
+    """The equation of a loop or coupling for a small step u that closes it, G u + g = 0; with its ``rows`` of G from a
     configuration nearby."""
     known = _rows(at, way) if rows is None else [row.numbers for row in rows]
     return [Row(numbers, error) for numbers, error in zip(known, way.closure(), strict=True)]
@@ -96,10 +96,10 @@ def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
 def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     """dG/dt v of a loop or coupling, less the acceleration that a drive asks for."""
     if isinstance(way, Tie):
-        found = [way.turning([rates[i][0] for i, _ in way.bodies])]
+        curvature = [way.turning([rates[i][0] for i, _ in way.bodies])]
     else:
-        found = way.curvature(*_motion_along(at, way, rates))
-    return [x - way.aim.acceleration for x in found]
+        curvature = way.curvature(*_motion_along(at, way, rates))
+    return [x - way.aim.acceleration for x in curvature]
 
 
 def second_rates(
@@ -122,12 +122,12 @@ def first_rates(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Sca
 
 def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): G* lambda of one loop or coupling."""
-    found: list[list[Scalar]] = [[0.0] * link.joint.nv for link in at.tree.links]
+    joint_components: list[list[Scalar]] = [[0.0] * link.joint.nv for link in at.tree.links]
     for i in way.links(by_joints=True):
         force = way.force_on(i, multipliers, by_joints=True)
         if force is not None:
-            found[i] = [force.dot(motion) for motion in at.joint_kinematics[i].motion]
-    return at.tree.collect(found)
+            joint_components[i] = [force.dot(motion) for motion in at.joint_kinematics[i].motion]
+    return at.tree.collect(joint_components)
 
 
 def _motion_along(
@@ -140,9 +140,9 @@ def _motion_along(
     along by those before it on the way, and changes by itself where H depends on coordinates."""
     velocity, acceleration = NO_MOTION, NO_MOTION
     for station in way.stations:
-        joint, own = at.joint_kinematics[station.link], rates[station.link]
-        moved = way.relative_motion(station, joint.relative_motion(own))
-        change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], own), own)
+        joint, joint_rates = at.joint_kinematics[station.link], rates[station.link]
+        moved = way.relative_motion(station, joint.relative_motion(joint_rates))
+        change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], joint_rates), joint_rates)
         if accelerations is not None:
             change = change + joint.relative_motion(accelerations[station.link])
         acceleration = acceleration + velocity.cross(moved) + way.relative_motion(station, change)

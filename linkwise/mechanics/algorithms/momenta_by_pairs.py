@@ -52,12 +52,12 @@ class FlowByPairs(Flow):
 
     def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
         spins, weights = self._solved.velocities, [self._weight(*seen) for seen in self._seen]
-        found = list(weights)
+        driving = list(weights)
         for j, _ in self._children_first():
-            found[j] = spins[j] * dot(self._across[j], (spins[a] for a in self._paired[j])) + found[j]
+            driving[j] = spins[j] * dot(self._across[j], (spins[a] for a in self._paired[j])) + driving[j]
         for j, a in self._children_first():
-            found[a], weights[a] = found[a] + found[j], weights[a] + weights[j]
-        carried = [x if a >= 0 else w for x, w, a in zip(found, weights, self._parents, strict=True)]
+            driving[a], weights[a] = driving[a] + driving[j], weights[a] + weights[j]
+        carried = [x if a >= 0 else w for x, w, a in zip(driving, weights, self._parents, strict=True)]
         motions = (kinematics.motion[0] for kinematics in self.at.joint_kinematics)
         return [[x + push.dot(h)] for x, push, h in zip(carried, pushes, motions, strict=True)]
 
@@ -72,26 +72,26 @@ class FlowByPairs(Flow):
     def _mass_matrix(self, coordinates: Sequence[Sequence[Scalar]]) -> Matrix:
         """Its elements, and on the way what else depends on where first moments point."""
         n, moments = len(self._parents), self._moments_about_joints()
-        found = [[0.0] * n for _ in range(n)]
+        matrix = [[0.0] * n for _ in range(n)]
         for j, (first, second) in enumerate(moments):
             (rotor,) = self._links[j].armature
-            found[j][j] = found[j][j] + second + rotor
+            matrix[j][j] = matrix[j][j] + second + rotor
             on, h = j, first
             while (a := self._parents[on]) >= 0:
                 transform = self._links[on].joint_kinematics(coordinates[on]).transform
                 r, h = transform.position(), transform.vector_back(h)
-                found[a][j] = h.x * r.x + h.y * r.y
+                matrix[a][j] = h.x * r.x + h.y * r.y
                 self._pair(a, j, r.x * h.y - r.y * h.x)
                 on = a
             self._seen.append((on, h))
             if (a := self._parents[j]) >= 0:  # a rotor rotates with the joint, not with the link
-                found[a][a], found[a][j] = found[a][a] + rotor, found[a][j] - rotor
-        return [[found[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+                matrix[a][a], matrix[a][j] = matrix[a][a] + rotor, matrix[a][j] - rotor
+        return [[matrix[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
 
     def _pair(self, a: int, j: int, across: Scalar) -> None:
-        for one, other, sign in ((a, j, 1.0), (j, a, -1.0)):
-            self._paired[one].append(other)
-            self._across[one].append(across * sign)
+        for near, far, sign in ((a, j, 1.0), (j, a, -1.0)):
+            self._paired[near].append(far)
+            self._across[near].append(across * sign)
 
     def _moments_about_joints(self) -> list[tuple[Vector3, Scalar]]:
         """h and J of every link."""
@@ -105,11 +105,11 @@ class FlowByPairs(Flow):
 
     def _differences(self) -> list[Scalar]:
         """The momenta that belong to velocities against the base."""
-        found = list(self._given)
+        differences = list(self._given)
         for j, a in enumerate(self._parents):
             if a >= 0:
-                found[a] = found[a] - self._given[j]
-        return found
+                differences[a] = differences[a] - self._given[j]
+        return differences
 
     def _children_first(self) -> Iterator[tuple[int, int]]:
         """Each link that another carries, and that one."""

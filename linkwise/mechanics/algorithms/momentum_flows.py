@@ -72,15 +72,15 @@ class Flow(ABC):
 
     def _pushes(self, wrenches: Any) -> list[Force]:
         """phi w: what wrenches on the links, given in user frames, are at every joint together."""
-        found: dict[int, Force] = {}
+        pushes: dict[int, Force] = {}
 
         def behind(i: int) -> Force:
-            return self.at.joint_kinematics[i].transform.force_back(found[i])
+            return self.at.joint_kinematics[i].transform.force_back(pushes[i])
 
         def step(i: int, _: list[Any]) -> tuple[Force, None]:
-            own = from_user(self.at, FORCE, i, wrenches[i])
-            found[i] = self.at.neighbours.from_children(i, (self, "wrenches"), behind, own)
-            return found[i], None
+            on_link = from_user(self.at, FORCE, i, wrenches[i])
+            pushes[i] = self.at.neighbours.from_children(i, (self, "wrenches"), behind, on_link)
+            return pushes[i], None
 
         return tip_to_base(self.tree.links, "wrenches", step)[0]
 
@@ -117,20 +117,20 @@ class FlowOfLinks(Flow):
         relative = kinematics.relative_motion(moving.rates)
         changes = joint.motion_rate(self.at.coordinates[i], moving.rates)
         carried = self.carried(i)
-        found = []
+        driving = []
         for h, change in zip(kinematics.motion, changes, strict=True):
             direction = moving.behind.cross(h) + relative.cross(h) + change
-            found.append(dot(carried.flat(), direction.flat(), push.dot(h)))  # products that are all fused with sums
-        return found
+            driving.append(dot(carried.flat(), direction.flat(), push.dot(h)))  # products that are all fused with sums
+        return driving
 
     # -- parts of the sweeps ---------------------------------------------------------------------------------
 
     def _first_moment(self, i: int) -> None:
-        """Mass and first moment of what joint i carries; with regrouped inertias, as no joint can tell."""
+        """Mass and first moment of what joint i carries; regrouped inertias give the same result."""
         if i in self._first_moments:
             return
-        own = self.tree.links[i].regrouped
-        start = [own.mass, *own.h]
+        inertia = self.tree.links[i].regrouped
+        start = [inertia.mass, *inertia.h]
         self._first_moments[i] = self.at.neighbours.from_children(i, (self, "mass"), self._first_moment_behind, start)
 
     def _first_moment_behind(self, i: int) -> list[Scalar]:
@@ -143,8 +143,8 @@ class FlowOfLinks(Flow):
     def _weigh(self, i: int, _: list[Any]) -> tuple[Vector3, None]:
         """The moment about joint i of the weight of what it carries, upwards."""
         start = [*ZERO, *self.tree.links[i].regrouped.h]
-        found = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, start)
-        self._weights[i] = Vector3(*found[:3]) + Vector3(*found[3:]).cross(self.moving[i].lift)
+        weight = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, start)
+        self._weights[i] = Vector3(*weight[:3]) + Vector3(*weight[3:]).cross(self.moving[i].lift)
         return self._weights[i], None
 
     def _weight_behind(self, i: int) -> list[Scalar]:
@@ -158,13 +158,13 @@ class FlowOfLinks(Flow):
         return [*moment, *first]
 
     def _momenta_tip_to_base(self) -> None:
-        """h = phi M V; with regrouped inertias, as no joint can tell."""
+        """h = phi M V; regrouped inertias give the same result."""
         tip_to_base(self.tree.links, "momenta", self._carry)
 
     def _carry(self, i: int, _: list[Any]) -> tuple[Force, None]:
         self._first_moment(i)
-        own = self.tree.links[i].regrouped @ self.moving[i].velocity
-        self._carried[i] = self.at.neighbours.from_children(i, (self, "h"), self._carried_behind, own)
+        momentum = self.tree.links[i].regrouped @ self.moving[i].velocity
+        self._carried[i] = self.at.neighbours.from_children(i, (self, "h"), self._carried_behind, momentum)
         return self._carried[i], None
 
     def _carried_behind(self, i: int) -> Force:
@@ -199,7 +199,7 @@ def _is_planar(at: Configuration) -> bool:
 
 
 class FlowOfVelocities(FlowOfLinks):
-    """From v: velocities base to tip, momenta tip to base."""
+    """The flow from v: velocities base to tip, momenta tip to base."""
 
     def __init__(self, at: Configuration, v: Sequence[Scalar]):
         super().__init__(at)
@@ -213,11 +213,11 @@ class FlowOfVelocities(FlowOfLinks):
 
     @property
     def variables(self) -> list[Scalar]:
-        own = []
+        momenta = []
         for i, kinematics in enumerate(self.at.joint_kinematics):
             rotors = (a * x for a, x in zip(self.tree.links[i].armature, self._own[i], strict=True))
-            own.append([self._carried[i].dot(h) + r for h, r in zip(kinematics.motion, rotors, strict=True)])
-        return self.tree.collect(own)
+            momenta.append([self._carried[i].dot(h) + r for h, r in zip(kinematics.motion, rotors, strict=True)])
+        return self.tree.collect(momenta)
 
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
         return self._own[i]
@@ -253,14 +253,15 @@ class FlowWithinConstraints(FlowOfVelocities):
 
 
 class FlowOfMomenta(FlowOfLinks):
-    """From p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a sweep."""
+    """The flow from p: the filter, tip to base, and the smoother, base to tip; then momenta from P and z, or by a
+    sweep."""
 
     def __init__(self, at: Configuration, p: Sequence[Scalar], swept: bool):
         super().__init__(at)
         self._given, self._filtered = list(p), dict[int, Filtered]()
-        own = self.tree.per_joint(p)
+        joint_momenta = self.tree.per_joint(p)
         sweep = "articulated inertias, filtered momenta"
-        tip_to_base(self.tree.links, sweep, lambda i, _: (self._filter(i, own[i]), None))
+        tip_to_base(self.tree.links, sweep, lambda i, _: (self._filter(i, joint_momenta[i]), None))
         self.moving = self._velocities_base_to_tip()
         self._swept = swept
         if swept:
@@ -276,11 +277,11 @@ class FlowOfMomenta(FlowOfLinks):
 
     def total_rates(self, normalized: bool) -> list[Scalar]:
         """(nv,): nu = D^(-1/2) (p - H z), or xi = D^-1 (p - H z) (jain1995 5.1)."""
-        found: list[Scalar] = []
+        rates: list[Scalar] = []
         for i in range(len(self.tree.links)):
             innovation, xi, _ = self._filtered[i]
-            found += self.at.articulation(i).factor.half_inverse(innovation) if normalized else xi
-        return found
+            rates += self.at.articulation(i).factor.half_inverse(innovation) if normalized else xi
+        return rates
 
     def carried(self, i: int) -> Force:
         if self._swept:

@@ -41,7 +41,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[
     columns = []
     for i, (velocity, acceleration) in enumerate(zip(velocities, accelerations, strict=True)):
         user = tree.links[i].user
-        forces = _forces(*_at_frame(user, velocity.angular, acceleration))
+        forces = _forces(*_rotation_at_frame(user, velocity.angular, acceleration))
         felt = {dof: user.motion_into(motion) for dof, motion in motions[i].items()}
         for force in forces:
             parts = [
@@ -52,7 +52,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[
     return [[column[r] for column in columns] for r in range(tree.mechanism.nv)]
 
 
-def _at_frame(step: Transform, omega: Vector3, acceleration: Motion) -> tuple[Vector3, Motion]:
+def _rotation_at_frame(step: Transform, omega: Vector3, acceleration: Motion) -> tuple[Vector3, Motion]:
     """Angular velocity and acceleration of a link, from its internal frame to another frame fixed to it."""
     alpha, linear = acceleration
     for factor in step.factors:

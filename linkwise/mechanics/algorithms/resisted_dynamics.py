@@ -49,8 +49,8 @@ class Resisted(Configuration):
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i, its resistance and those beyond it included."""
         if i not in self._inertias:
-            own = super().articulated(i)
-            self._inertias[i] = own + self._resistances[i] if i in self._resistances else own
+            inertia = super().articulated(i)
+            self._inertias[i] = inertia + self._resistances[i] if i in self._resistances else inertia
         return self._inertias[i]
 
 
@@ -59,8 +59,8 @@ def with_resisting_joints(tree: Tree, resistances: Resistances) -> Tree:
     if not resistances.joints:
         return tree
     links = list(tree.links)
-    for i, own in resistances.joints.items():
-        armature = tuple(x + y for x, y in zip(links[i].armature, own, strict=True))
+    for i, resistance in resistances.joints.items():
+        armature = tuple(x + y for x, y in zip(links[i].armature, resistance, strict=True))
         links[i] = dataclasses.replace(links[i], armature=armature)
     return dataclasses.replace(tree, links=tuple(links))
 
@@ -82,9 +82,9 @@ def resisted_forward_dynamics(
         tau = [x + y for x, y in zip(tau, kicked, strict=True)]
     if resistances.links:
         expression = specialized(ex.forward_dynamics(mechanism, "biased", wrenches is not None), mechanism)
-        internal = {i: tree.links[i].user.inertia_back(own) for i, own in resistances.links.items()}
+        internal = {i: tree.links[i].user.inertia_back(resistance) for i, resistance in resistances.links.items()}
         vectors = {"v": v, "tau": tau, "wrenches": wrenches}
-        found = applied(plan_for(expression, mechanism), expression, Resisted(resisting, q, internal), vectors)
+        accelerations = applied(plan_for(expression, mechanism), expression, Resisted(resisting, q, internal), vectors)
     else:
-        found = forward_dynamics(resisting, q, v, tau, wrenches)
-    return [x - k for x, k in zip(found, bias, strict=True)]
+        accelerations = forward_dynamics(resisting, q, v, tau, wrenches)
+    return [x - k for x, k in zip(accelerations, bias, strict=True)]

@@ -44,8 +44,8 @@ def step_derivatives(method: Method, tree: Tree, q, v, tau, dt, wrenches: Any = 
     h, n = dt.item() if hasattr(dt, "item") else dt, len(v)
     motion = _Motion(tree, tau, wrenches)
     reached = _split(method, motion, q, v, h) if isinstance(method, Splitting) else _staged(method, motion, q, v, h)
-    whole = np.concatenate(reached)
-    return whole[:, : 2 * n], whole[:, 2 * n :]
+    derivatives = np.concatenate(reached)
+    return derivatives[:, : 2 * n], derivatives[:, 2 * n :]
 
 
 class _Motion:
@@ -171,14 +171,14 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
     backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
     rows = []
     for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
-        by_q, by_u = _before_moving(turns, unit[:, :n])
+        by_q, by_u = _pull_back_move(turns, unit[:, :n])
         nothing = np.full((n, n), 0.0, dtype=object)
         felt = [nothing] * 2 * len(stages)
         starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
         # The length of the step goes along: rows of constants alone would tell nobody that they are traced.
         rows += each([[*row, h] for row in starts.tolist()], *backwards, alike=True)
-    whole = np.array(rows, dtype=object)[:, : 3 * n]
-    return whole[:n], whole[n:]
+    matrix = np.array(rows, dtype=object)[:, : 3 * n]
+    return matrix[:n], matrix[n:]
 
 
 class _Backwards:
@@ -196,17 +196,17 @@ class _Backwards:
         of_rates, of_slopes = felt[:count], felt[count:]
         slopes = of_slopes[number] + _scaled(of_speed, -weight, h)
         of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, slopes)
-        by_speed, by_u = _before_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
+        by_speed, by_u = _pull_back_rates(self.motion, stage, of_rates[number] + _scaled(of_u, weight, h))
         by_speed = by_speed + of_velocity
         if number:
-            of_position, further = _before_moving(stage.turns, of_position)
+            of_position, further = _pull_back_move(stage.turns, of_position)
             by_u = by_u + further
         for earlier, coefficient in enumerate(self.method.stages[number]):
             if coefficient:
                 of_rates[earlier] = of_rates[earlier] + _scaled(by_u, coefficient, h)
                 of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
-        found = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
-        return [*np.concatenate(found, axis=1)[0].tolist(), h]
+        blocks = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
+        return [*np.concatenate(blocks, axis=1)[0].tolist(), h]
 
 
 def _sum(start: np.ndarray, terms: Iterable[tuple[float, np.ndarray]], h: Scalar) -> np.ndarray:
@@ -226,7 +226,7 @@ def _pulled_back(accelerations: Accelerations, row: np.ndarray) -> list[np.ndarr
     return np.split(_array(accelerations.pulled_back(row[0].tolist()))[None], 3, axis=1)
 
 
-def _before_moving(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pull_back_move(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows times E and F of a step: F and, as E = 1 - F ad, what is left of the rows without F ad."""
     of_q, of_u = rows.copy(), rows.copy()
     for at, ad, ends in turns:
@@ -235,7 +235,7 @@ def _before_moving(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray
     return of_q, of_u
 
 
-def _before_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _pull_back_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows times the derivatives by v and u of du/dt = v + [u, v] / 2 + [u, [u, v]] / 12 (``Joint.step_rate``)."""
     of_v, of_u = rows.copy(), np.full_like(rows, 0.0)
     for kind, at in motion.free:
@@ -248,7 +248,7 @@ def _before_rates(motion: _Motion, stage: _Stage, rows: np.ndarray) -> tuple[np.
 
 
 def _split(method: Splitting, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
-    """The same of a method that takes velocities and positions in turn."""
+    """Derivatives of a step of a splitting method, which takes velocities and positions in turn."""
     v, d_q, d_v = _array(v), motion.d_q, motion.d_v
     for kick, forth in zip(method.kicks, method.drifts, strict=False):
         if kick:
@@ -297,15 +297,15 @@ def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:
         (2.0 - t * s - 2.0 * c) / (2.0 * apart * apart),
         (2.0 * t - 3.0 * s + t * c) / (2.0 * apart * apart * t),
     )
-    found = np.eye(kind.nv).astype(object)
+    product = np.eye(kind.nv).astype(object)
     power = ad
     for k, (exact, series) in enumerate(zip(closed, _SERIES, strict=True), 1):
         nearby: Scalar = 0.0
         for coefficient in reversed(series):
             nearby = nearby * t2 + coefficient
-        found = found + power * _array([select(near, nearby, exact) * (-1.0) ** k])
+        product = product + power * _array([select(near, nearby, exact) * (-1.0) ** k])
         power = _product(power, ad)
-    return found
+    return product
 
 
 def _rotations(kind: Joint) -> float:
@@ -320,15 +320,15 @@ def _series() -> tuple[tuple[float, ...], ...]:
     """Coefficients of the powers of t^2 in the four functions of ``_ends``: what the terms ad^5, ad^6, ... of the
     series add to them, as these are multiples of ad, ..., ad^4."""
     terms = 9
-    found = np.zeros((4, terms))
+    coefficients = np.zeros((4, terms))
     powers = {k: np.eye(4)[k - 1][:, None] * np.eye(1, terms) for k in range(1, 5)}  # ad^k by ad .. ad^4 and by t^2
     factor = 1.0
     for k in range(1, 2 * terms + 3):
         factor /= k + 1
         if k > 4:  # ad^k = -2 t^2 ad^(k-2) - t^4 ad^(k-4)
             powers[k] = -2.0 * _shifted(powers[k - 2], 1) - _shifted(powers[k - 4], 2)
-        found += factor * powers[k]
-    return tuple(tuple(row) for row in found.tolist())
+        coefficients += factor * powers[k]
+    return tuple(tuple(row) for row in coefficients.tolist())
 
 
 def _shifted(series: np.ndarray, by: int) -> np.ndarray:

@@ -114,7 +114,7 @@ class Flow(Protocol):
 
 
 class Variables(Protocol):
-    """What takes the place of v."""
+    """Variables that take the place of v."""
 
     def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         """The motion with joint velocities v."""
@@ -153,7 +153,7 @@ class TotalRates:
 
 
 class _TotalRatesOfTree:
-    """By rates of articulated inertias."""
+    """Total rates of a tree, by rates of articulated inertias."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
         self.variables, self._tree = x, tree
@@ -169,7 +169,7 @@ class _TotalRatesOfTree:
 
 
 class _CoupledTotalRates:
-    """Where joints mimic others: by elimination."""
+    """Total rates where joints mimic others, by elimination."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], x: Vector, normalized: bool):
         self.variables, self._tree, self._q, self._normalized = x, tree, q, normalized
@@ -179,8 +179,8 @@ class _CoupledTotalRates:
         return by_elimination.velocities(self._tree, self._q, self.variables, self._normalized)
 
     def rates(self, tau: Sequence[Scalar], wrenches: Any = None) -> Vector:
-        found = by_elimination.motion(self._tree, self._q, self.variables, tau, wrenches, self._normalized)
-        return found[0]
+        motion = by_elimination.motion(self._tree, self._q, self.variables, tau, wrenches, self._normalized)
+        return motion[0]
 
 
 #: By the names that ``rollout`` and ``simulate`` take as ``coordinates``; takes what the variables leave open.
@@ -299,9 +299,9 @@ def _runge_kutta(
     start = scalars([*[0.0] * n, *x])
 
     def slopes(_: float, y: np.ndarray) -> np.ndarray:
-        u, own, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
+        u, moved, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
         there = q if y is start else integrate(tree, q, u, 1.0)
-        v, changes = _rates(first if y is start else variables.flow(tree, there, own), there, more, forces)
+        v, changes = _rates(first if y is start else variables.flow(tree, there, moved), there, more, forces)
         return scalars([*step_rates(tree, u, v), *changes])
 
     reached = method.advance(start, h, slopes)

@@ -64,10 +64,10 @@ def within_half_rotations(angle: Scalar) -> Scalar:
 
 
 def least(*rooms: Scalar) -> Scalar:
-    found = rooms[0]
+    smallest = rooms[0]
     for room in rooms[1:]:
-        found = select(room < found, room, found)
-    return found
+        smallest = select(room < smallest, room, smallest)
+    return smallest
 
 
 def across(axis: Vector3, v: Vector3) -> Vector3:
@@ -80,7 +80,7 @@ def _tidy(x: Scalar) -> Scalar:
     return 0.0 if is_constant(x) and abs(x) < ROUND_OFF else x
 
 
-def _of_unit_length(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
+def _renormalize(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
     """Freed of round-off, which is large where they were divided by a small number: by steps of Newton's method for
     the root of their length."""
     for _ in range(2):
@@ -95,7 +95,7 @@ def rotation_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> Ax
     nowhere = square < NOTHING
     x, y = select(nowhere, 1.0, across(axis, p).dot(q)), select(nowhere, 0.0, axis.cross(p).dot(q))
     scale = 1.0 / select(nowhere, 1.0, square)
-    return AxisRotation(axis, *_of_unit_length(x * scale, y * scale), atan2(y, x))
+    return AxisRotation(axis, *_renormalize(x * scale, y * scale), atan2(y, x))
 
 
 def rotations_meeting(
@@ -124,7 +124,7 @@ def rotations_meeting(
             both.append(AxisRotation(axis, c * scale, s * scale, angle))
         else:
             c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
-            both.append(AxisRotation(axis, *_of_unit_length(c * scale, s * scale), atan2(s, c)))
+            both.append(AxisRotation(axis, *_renormalize(c * scale, s * scale), atan2(s, c)))
     return Rotations((both[0], both[1]), room * scale)
 
 
@@ -151,10 +151,10 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
         moved = rotation.rotate(p)
         return rotation_taking(first, moved if between is None else between.rotate(moved), q, aside_square)
 
-    one, other = rotations.both
-    outer = leading(one)
+    near, far = rotations.both
+    outer = leading(near)
     mirrored = is_zero(a) and is_zero(b) and between is None
-    return Pairs(((outer, one), (outer.opposite if mirrored else leading(other), other)), rotations.room, mirrored)
+    return Pairs(((outer, near), (outer.opposite if mirrored else leading(far), far)), rotations.room, mirrored)
 
 
 def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs:
@@ -162,7 +162,7 @@ def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs
     a, b, place = across(axis, a), across(axis, b), across(axis, place)
     square = place.dot(place)
     rotations = rotations_reaching(axis, a, b, square)
-    one, other = (
+    first, second = (
         (rotation_taking(axis, a + rotation.rotate(b), place, square), rotation) for rotation in rotations.both
     )
-    return Pairs((one, other), rotations.room)
+    return Pairs((first, second), rotations.room)

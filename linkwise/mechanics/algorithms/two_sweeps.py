@@ -72,7 +72,7 @@ def _monomials(w: Vector3) -> dict[Monomial, Scalar]:
     return products | {(i, j): w[i] * w[j] for i, j in combinations_with_replacement(range(3), 2)}
 
 
-def _at(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
+def _evaluate(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
     """A polynomial with a vector, or polynomials of another one, put in."""
     total: Any = 0.0
     for monomial, c in _coefficients(x).items():
@@ -113,16 +113,16 @@ def forward_dynamics(
 
     def filtered(i: int, outer: list[Force]) -> tuple[list[Any], Force]:
         """The innovations of joint i, and the force on its parent, as functions of the parent's angular velocity."""
-        own = gyroscopic_force(links[i].inertia, unknown)
+        total = gyroscopic_force(links[i].inertia, unknown)
         for force in outer:
-            own = own + force
+            total = total + force
         if pushed[i] is not None:
-            own = own - pushed[i]  # type: ignore[operator]
+            total = total - pushed[i]  # type: ignore[operator]
         joint, crossed = at.articulation(i), at.joint_kinematics[i]
         parent = unknown if links[i].parent >= 0 else ZERO
         spin = angular_velocity_base_to_tip(crossed, parent, at.coordinates[i], rates[i])
         monomials = _monomials(spin.omega)
-        force = Force.of([_at(x, monomials) for x in own.flat()])
+        force = Force.of([_evaluate(x, monomials) for x in total.flat()])
         innovation = joint.innovation(moments[i], force)
         return innovation, force_to_parent(crossed, spin, joint.remaining, joint.absorb(force, innovation))
 
@@ -133,9 +133,9 @@ def forward_dynamics(
         joint, crossed = at.articulation(i), at.joint_kinematics[i]
         spin = angular_velocity_base_to_tip(crossed, omega, at.coordinates[i], rates[i])
         monomials = _monomials(omega)
-        nu = joint.factor.solve([_at(x, monomials) for x in innovations[i]])
+        nu = joint.factor.solve([_evaluate(x, monomials) for x in innovations[i]])
         before = propagate_acceleration(crossed, spin, alpha)
         accelerations = joint.rates(nu, before)
         return spin.omega, before + crossed.relative_motion(accelerations), accelerations
 
-    return [x for _, _, own in base_to_tip(links, "velocities and accelerations", smoothed) for x in own]
+    return [x for *_, rates in base_to_tip(links, "velocities and accelerations", smoothed) for x in rates]

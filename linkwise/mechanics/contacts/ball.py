@@ -34,4 +34,7 @@ class Ball(Contact):
 
     def sliding(self, rotation: Matrix3, position: Vector3) -> list[Force]:
         touching = Vector3(0.0, 0.0, -self.radius)
-        return [Force(touching.cross(one), one) for one in (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0))]
+        return [
+            Force(touching.cross(direction), direction)
+            for direction in (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0))
+        ]

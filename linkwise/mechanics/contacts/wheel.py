@@ -63,8 +63,8 @@ class Wheel(Contact):
         across = Vector3(axis.x / upright, axis.y / upright, 0.0)
         touching = across * (ring * axis.z) + Vector3(0.0, 0.0, -(ring * upright) - self.crown)
         forward = Vector3(across.y, -across.x, 0.0)
-        along = (one for one, grips in zip((forward, across), GRIPS[self.grip], strict=True) if grips)
-        return [Force(touching.cross(one), one) for one in along]
+        along = (direction for direction, grips in zip((forward, across), GRIPS[self.grip], strict=True) if grips)
+        return [Force(touching.cross(direction), direction) for direction in along]
 
 
 def _upright(axis: Vector3) -> Scalar:

@@ -32,7 +32,7 @@ class Cylinder(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Of three half sides, the last along the axis; along the axes of the moving side where there is none."""
+    """A box of three half sides, the last along the axis; along the axes of the moving side where there is none."""
 
     axis: Direction | None
     half: tuple[float, float, float]
@@ -76,7 +76,7 @@ class Rail(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """Of a screw: three turns about an axis, right-handed or not, from -half to half."""
+    """A screw thread: three turns about an axis, right-handed or not, from -half to half."""
 
     axis: Direction
     radius: float
@@ -85,7 +85,7 @@ class Thread(NamedTuple):
 
 
 class CentreLine(NamedTuple):
-    """Of an axis, ``half`` to either side."""
+    """The centre line of an axis, ``half`` to either side."""
 
     axis: Direction
     half: float

@@ -114,11 +114,11 @@ def kinds_of_format(name: str) -> dict[str, type[Joint]]:
         if name in vars(kind).get("formats", {})
     ]
     entries.sort(key=lambda pair: (not pair[0].axes, pair[1].nv, pair[1].rotation_coordinate is None))
-    found: dict[str, type[Joint]] = {}
+    kinds: dict[str, type[Joint]] = {}
     for entry, kind in entries:
         for word in entry.words:
-            found.setdefault(word, kind)
-    return found
+            kinds.setdefault(word, kind)
+    return kinds
 
 
 #: Every kind of joint there is, by ``Joint.kind_name``; one that is defined again takes the place of the former.
@@ -139,9 +139,9 @@ class LoopKind(ABC):
 
     @classmethod
     def kind_name(cls) -> str:
-        """What files call this kind: by its name those of linkwise, with their module's all others."""
-        own = cls.__module__.startswith("linkwise.mechanics.")
-        return cls.__name__ if own else f"{cls.__module__}.{cls.__qualname__}"
+        """The name of this kind in files: its class name in linkwise, with the module's name elsewhere."""
+        is_built_in = cls.__module__.startswith("linkwise.mechanics.")
+        return cls.__name__ if is_built_in else f"{cls.__module__}.{cls.__qualname__}"
 
     @property
     @abstractmethod
@@ -167,7 +167,8 @@ class LoopKind(ABC):
         return []
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        """Where ``closure`` vanishes: positive at poses that are meant, negative at mirror images, back to back."""
+        """A number that is, where ``closure`` vanishes, positive at poses that are meant, negative at mirror images,
+        back to back."""
         return 1.0
 
 
@@ -225,7 +226,7 @@ class Joint(LoopKind):
 
     @property
     def only_step(self) -> Step | None:
-        """Of a hinge or a slide, the step that is its coordinate; None for all others."""
+        """The step that is the coordinate of a hinge or a slide; None for other kinds."""
         return self.steps[0] if len(self.steps) == 1 and self.steps[0].ratio == 1.0 else None
 
     @property
@@ -270,7 +271,7 @@ class Joint(LoopKind):
         return drawn_by_steps(self.steps)
 
     def measures(self, quantity: str) -> tuple[Measure, ...]:
-        """What the numbers of "q" or "v" are, one entry each."""
+        """Measures (angle, length, ...) of the numbers of "q" or "v", one entry each."""
         count = self.nq if quantity == "q" else self.nv
         said = self.position_measures if quantity == "q" else self.velocity_measures or self.position_measures
         return said if len(said) == count else tuple(Measure(str(k + 1), OTHER) for k in range(count))
@@ -290,12 +291,14 @@ class Joint(LoopKind):
             return constants
         motions = self.motion(self.neutral())
         basis = np.array([m.flat() for m in motions], dtype=float).T
-        for i, one in enumerate(motions):
+        for i, motion in enumerate(motions):
             for j, other in enumerate(motions):
-                bracket = np.array(one.cross(other).flat(), dtype=float)
+                bracket = np.array(motion.cross(other).flat(), dtype=float)
                 constants[i, j] = np.linalg.lstsq(basis, bracket, rcond=None)[0]
-        whole = np.round(constants)
-        constants = np.where(np.abs(constants - whole) < 1e-12, whole, constants)  # without the noise of the solution
+        integers = np.round(constants)
+        constants = np.where(
+            np.abs(constants - integers) < 1e-12, integers, constants
+        )  # without the noise of the solution
         constants.flags.writeable = False
         return constants
 
@@ -317,7 +320,7 @@ class Joint(LoopKind):
 
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
-        """From the parent side of the joint to the child side."""
+        """The transform from the parent side of the joint to the child side."""
 
     @abstractmethod
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:

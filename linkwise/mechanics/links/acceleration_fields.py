@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
 
 class Covector(NamedTuple):
-    """What a virtual motion of a joint feels of a field over the subtree beyond it."""
+    """The force along a joint's virtual motion of a field over the subtree beyond it."""
 
     force: Force  # on (w, l): the mass matrix's own column of wrenches
     turning: Vector3  # on u

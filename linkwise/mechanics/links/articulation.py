@@ -33,7 +33,7 @@ class Articulation:
     def rates(self, y: Sequence[Scalar] | None, motion: Motion) -> list[Scalar]:
         """y - G* z.  What is known of G is one along the joint's own axes, and comes last: then z + H* (y - G* z) is
         without it."""
-        found = []
+        rates = []
         for k, column in enumerate(self.gain):
             rate = y[k] if y is not None else 0.0
             known: Scalar = 0.0
@@ -42,8 +42,8 @@ class Articulation:
                     known = known + g * x
                 else:
                     rate = rate - g * x
-            found.append(rate - known)
-        return found
+            rates.append(rate - known)
+        return rates
 
     def absorb(self, force: Force, innovation: Sequence[Scalar]) -> Force:
         """z+ = z + G epsilon."""

@@ -25,7 +25,7 @@ class Nearest(NamedTuple):
 
 
 def point_from_box(point: Vector3, half: Sequence[float]) -> Nearest:
-    """Of a point, in the axes of the box from its middle."""
+    """The point of a box nearest to a point, in the axes of the box from its middle."""
     outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
     square = outside.dot(outside)
     none = CENTRED * max(half) ** 2
@@ -44,8 +44,8 @@ def _nearest_face(point: Vector3, half: Sequence[float]) -> tuple[Scalar, list[S
     for k in (1, 2):
         closer = below[k] < nearest
         nearest = select(closer, below[k], nearest)
-        own = [sides[k] if i == k else 0.0 for i in range(3)]
-        face = [select(closer, x, y) for x, y in zip(own, face, strict=True)]
+        candidate = [sides[k] if i == k else 0.0 for i in range(3)]
+        face = [select(closer, x, y) for x, y in zip(candidate, face, strict=True)]
     return nearest, face
 
 
@@ -59,11 +59,11 @@ def segment_from_box(middle: Vector3, axis: Vector3, length: float, half: Sequen
     if it did not slide.  A corner counts on both sides, as edges that meet there may be on different ones.
     """
     ends = (-1.0, 1.0)
-    passed = [_closest([_beside_an_edge(middle, axis, length, end, k, half) for k in range(3)]) for end in ends]
-    found = []
-    for end, own, other in zip(ends, passed, reversed(passed), strict=True):
+    passed = [_closest([_segment_to_edge(middle, axis, length, end, k, half) for k in range(3)]) for end in ends]
+    points = []
+    for end, parameter, other in zip(ends, passed, reversed(passed), strict=True):
         corner = Vector3(*(select(x < 0.0, -h, h) for x, h in zip(_edge_point(middle, axis, other), half, strict=True)))
-        along, between = _closest([own, _beside(middle, axis, length, corner)])
+        along, between = _closest([parameter, _segment_to_point(middle, axis, length, corner)])
         distance = sqrt(between.dot(between) + CENTRED * max(half) ** 2)
         outwards: Scalar = -1.0  # if the point is inside of the box, else 1
         for x, h in zip(middle + axis * along, half, strict=True):
@@ -71,15 +71,15 @@ def segment_from_box(middle: Vector3, axis: Vector3, length: float, half: Sequen
         tip = point_from_box(middle + axis * end, half)
         closer = distance < tip.distance
         normal = _chosen(closer, between * (outwards / distance), tip.normal)
-        found.append(Nearest(select(closer, outwards * distance, tip.distance), normal, select(closer, along, end)))
-    return found
+        points.append(Nearest(select(closer, outwards * distance, tip.distance), normal, select(closer, along, end)))
+    return points
 
 
 Beside = tuple[Scalar, Vector3]  # where on a segment, and the way there from the closest point of something else
 
 
 def _closest(candidates: Sequence[Beside]) -> Beside:
-    """That with the shortest way."""
+    """The candidate with the shortest distance."""
     along, between = candidates[0]
     for other, apart in candidates[1:]:
         closer = apart.dot(apart) < between.dot(between)
@@ -93,13 +93,15 @@ def _edge_point(middle: Vector3, axis: Vector3, beside: Beside) -> Vector3:
     return middle + axis * along - between
 
 
-def _beside(middle: Vector3, axis: Vector3, length: float, point: Vector3) -> Beside:
+def _segment_to_point(middle: Vector3, axis: Vector3, length: float, point: Vector3) -> Beside:
     """A segment beside a point."""
-    along = _within((point - middle).dot(axis) * (1.0 / length**2))
+    along = _clamp_to_unit((point - middle).dot(axis) * (1.0 / length**2))
     return along, middle + axis * along - point
 
 
-def _beside_an_edge(middle: Vector3, axis: Vector3, length: float, end: float, k: int, half: Sequence[float]) -> Beside:
+def _segment_to_edge(
+    middle: Vector3, axis: Vector3, length: float, end: float, k: int, half: Sequence[float]
+) -> Beside:
     """A segment beside an edge of a box along its axis k: of the four that one which the segment passes on the side of
     its ``end``."""
     i, j = CYCLE[k]
@@ -116,9 +118,9 @@ def _beside_an_edge(middle: Vector3, axis: Vector3, length: float, end: float, k
     edge[i], edge[j] = select(steeper, at_i, swapped_i), select(steeper, at_j, swapped_j)
     square = axis[i] * axis[i] + axis[j] * axis[j]
     along = (edge[i] - middle[i]) * axis[i] + (edge[j] - middle[j]) * axis[j]
-    t = _within(along / at_least(square, PARALLEL * length**2))
+    t = _clamp_to_unit(along / at_least(square, PARALLEL * length**2))
     edge[k] = at_most(at_least(middle[k] + axis[k] * t, -half[k]), half[k])
-    return _beside(middle, axis, length, Vector3(*edge))
+    return _segment_to_point(middle, axis, length, Vector3(*edge))
 
 
 def closest_of_segments(
@@ -127,26 +129,26 @@ def closest_of_segments(
     """The points of two segments centre + s axis, -1 <= s <= 1, that are closest to each other (C. Ericson, Real-Time
     Collision Detection, 5.1.9); a ball has no axis, the half length of an axis is known."""
     between = centres[0] - centres[1]
-    one, other = axes
-    if one is None and other is None:
+    first, other = axes
+    if first is None and other is None:
         return list(centres)
-    if one is None or other is None:
+    if first is None or other is None:
         k = 0 if other is None else 1
         axis = axes[k]
         assert axis is not None
         along = axis.dot(between) * ((-1.0 if k == 0 else 1.0) / halves[k] ** 2)
         points = list(centres)
-        points[k] = centres[k] + axis * _within(along)
+        points[k] = centres[k] + axis * _clamp_to_unit(along)
         return points
     a, e = halves[0] ** 2, halves[1] ** 2
-    b, c, f = one.dot(other), one.dot(between), other.dot(between)
-    s = _within((b * f - c * e) / at_least(a * e - b * b, PARALLEL * a * e))
-    t = _within((b * s + f) * (1.0 / e))
-    s = _within((b * t - c) * (1.0 / a))
-    return [centres[0] + one * s, centres[1] + other * t]
+    b, c, f = first.dot(other), first.dot(between), other.dot(between)
+    s = _clamp_to_unit((b * f - c * e) / at_least(a * e - b * b, PARALLEL * a * e))
+    t = _clamp_to_unit((b * s + f) * (1.0 / e))
+    s = _clamp_to_unit((b * t - c) * (1.0 / a))
+    return [centres[0] + first * s, centres[1] + other * t]
 
 
-def _within(x: Scalar) -> Scalar:
+def _clamp_to_unit(x: Scalar) -> Scalar:
     return at_most(at_least(x, -1.0), 1.0)
 
 

@@ -46,7 +46,7 @@ class ConstraintUnits:
         return _sum_of_squares(values, [self.row(r) for r in range(len(values))])
 
     def square_of_velocities(self, values: Mapping[int, Scalar]) -> tuple[Scalar, float]:
-        """The same of numbers by coordinate, such as velocities."""
+        """Sum of squares of numbers by coordinate, such as velocities, in their units."""
         return _sum_of_squares(list(values.values()), [1.0 / self.column(c) for c in values])
 
 
@@ -56,8 +56,8 @@ def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[S
     usual = most_common(present)
     total: Scalar = 0.0
     for unit in dict.fromkeys(present):
-        own = [x for x, other in zip(values, units, strict=True) if other == unit]
-        square = dot(own, own)
+        alike = [x for x, other in zip(values, units, strict=True) if other == unit]
+        square = dot(alike, alike)
         total = total + scaled(square, (unit / usual) ** 2)
     return total, 1.0 / usual
 
@@ -73,11 +73,11 @@ class Gauge:
     def __init__(self, units: ConstraintUnits, rows: Mapping[int, Mapping[int, Scalar]], columns: Sequence[int]):
         """``rows`` have entries by coordinate; what is below 0 is none."""
         entries = [(r, c) for r, row in rows.items() for c, x in row.items() if c >= 0 and not is_constant(x)]
-        own = most_common(units.row(r) for r, _ in entries)
+        common = most_common(units.row(r) for r, _ in entries)
         usual = most_common(units.column(c) for _, c in entries)
-        self.rows = {r: units.row(r) / own for r in rows}
+        self.rows = {r: units.row(r) / common for r in rows}
         self.columns = {c: units.column(c) / usual for c in columns}
-        self.pivot = 1.0 / (own * usual)
+        self.pivot = 1.0 / (common * usual)
 
     def coordinates(self, numbers: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """Numbers by coordinate, as accelerations are."""

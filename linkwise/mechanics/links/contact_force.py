@@ -76,7 +76,7 @@ class Response(NamedTuple):
         """(3, 3): across 1 + (along - across) n n*."""
         x, y, z = normal
         more = self.along - self.across
-        xx, yy, zz = (self.across + more * (one * one) for one in normal)
+        xx, yy, zz = (self.across + more * (component * component) for component in normal)
         return Symmetric3(xx, yy, zz, more * (x * y), more * (x * z), more * (y * z))
 
 

@@ -48,9 +48,9 @@ class Factor:
         return Factor(lower, scaled, pivots, reciprocal)
 
     def unknown_where_singular(self, diagonal: Sequence[Scalar], least: float = SINGULAR) -> Factor:
-        """The same, with a last pivot whose reciprocal is no number where no more than round-off, ``least``, is left of
-        an entry of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no
-        number on every machine."""
+        """A copy whose last pivot has no finite reciprocal where no more than round-off, ``least``, is left of an entry
+        of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no number on
+        every machine."""
         known: Scalar = 0.0
         smallest = sum(diagonal) * ROUND_OFF
         for pivot, entry in zip(self.pivots, diagonal, strict=True):
@@ -127,7 +127,7 @@ class Elimination:
     """
 
     def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
-        """Of a matrix that may be singular, the inverse is no number there."""
+        """Factor a matrix; where it is singular, the inverse is no number."""
         self.factor = Factor.of([row[::-1] for row in matrix[::-1]])
         if unknown_where_singular:
             self.factor = self.factor.unknown_where_singular([row[i] for i, row in enumerate(matrix)][::-1])
@@ -145,11 +145,11 @@ class Elimination:
 
     def solve_each(self, columns: Sequence[list[Scalar]]) -> list[list[Scalar]]:
         """M^-1 times each column, through W, which meets the zeros of a column before any of them is filled."""
-        return each(columns, self._through_rows)
+        return each(columns, self._solve_by_rows)
 
-    def _through_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
-        n, given = len(x), list(x)[::-1]
-        halfway = [dot(row, given[: i + 1]) * self.factor.reciprocal[i] for i, row in enumerate(self.rows)]
+    def _solve_by_rows(self, x: Sequence[Scalar]) -> list[Scalar]:
+        n, reversed_x = len(x), list(x)[::-1]
+        halfway = [dot(row, reversed_x[: i + 1]) * self.factor.reciprocal[i] for i, row in enumerate(self.rows)]
         return [dot([self.rows[k][i] for k in range(i, n)], halfway[i:]) for i in reversed(range(n))]
 
     def inverse(self) -> Matrix:
@@ -196,7 +196,7 @@ def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
     branchings = {k for k, children in Counter(parents).items() if children > 1}
     ancestors: list[list[int]] = [[] for _ in range(n)]  # from the base on
     by_trunk: list[dict[int, Scalar]] = [{} for _ in range(n)]  # motion by that of each coordinate of the trunk
-    found: dict[tuple[int, int], Scalar] = {}
+    inverse: dict[tuple[int, int], Scalar] = {}
     for j in reversed(range(n)):
         parent = parents[j]
         ancestors[j] = [] if parent is None else [*ancestors[parent], parent]
@@ -209,9 +209,9 @@ def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
                 by_trunk[j][b] = by_trunk[j][b] - lower[k][j] * by_trunk[k][b]
         for i in reversed(range(j, n)):
             if trunk and i != j and i not in limb:
-                found[i, j] = dot(by_trunk[j].values(), [found[max(i, b), min(i, b)] for b in trunk])
+                inverse[i, j] = dot(by_trunk[j].values(), [inverse[max(i, b), min(i, b)] for b in trunk])
             else:
-                found[i, j] = factor.reciprocal[j] if i == j else 0.0
+                inverse[i, j] = factor.reciprocal[j] if i == j else 0.0
                 for k in ancestors[j]:
-                    found[i, j] = found[i, j] - lower[k][j] * found[max(i, k), min(i, k)]
-    return found
+                    inverse[i, j] = inverse[i, j] - lower[k][j] * inverse[max(i, k), min(i, k)]
+    return inverse

@@ -22,14 +22,14 @@ def inertial_force(inertia: RigidInertia, omega: Vector3, acceleration: Motion) 
     sx, sy, sz = (_clean(half - moment, half) for moment in (j.xx, j.yy, j.zz))
     xx, yy, zz = omega.x * omega.x, omega.y * omega.y, omega.z * omega.z
     dual = Vector3(
-        _around(c.yz, alpha.x, sy, sz) + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
-        _around(c.xz, alpha.y, sz, sx) + (k.z.y * j.xy - k.x.y * j.yz) + (zz - xx) * j.xz,
-        _around(c.xy, alpha.z, sx, sy) + (k.x.z * j.yz - k.y.z * j.xz) + (xx - yy) * j.xy,
+        _skewed_difference(c.yz, alpha.x, sy, sz) + (k.y.x * j.xz - k.z.x * j.xy) + (yy - zz) * j.yz,
+        _skewed_difference(c.xz, alpha.y, sz, sx) + (k.z.y * j.xy - k.x.y * j.yz) + (zz - xx) * j.xz,
+        _skewed_difference(c.xy, alpha.z, sx, sy) + (k.x.z * j.yz - k.y.z * j.xz) + (xx - yy) * j.xy,
     )
     return Force(dual + inertia.h.cross(a), a * inertia.mass + k @ inertia.h)
 
 
-def _around(product: Scalar, alpha: Scalar, s: Scalar, other: Scalar) -> Scalar:
+def _skewed_difference(product: Scalar, alpha: Scalar, s: Scalar, other: Scalar) -> Scalar:
     """(product + alpha) s - (product - alpha) other, from entries of K on both sides of its diagonal."""
     if is_zero(alpha):
         return product * (s - other)

@@ -61,8 +61,8 @@ def articulation_rate(
     d = [[columns[j].dot(motions[i]) for j in range(n)] for i in range(n)]
     if moving is not None and moving.turns_its_columns:
         images = [inertia @ change for change in moving.columns]
-        own = [[image.dot(h) for image in images] for h in motions]  # H P dH*/dt
-        d = [[d[i][j] + own[i][j] + own[j][i] for j in range(n)] for i in range(n)]
+        image_rates = [[image.dot(h) for image in images] for h in motions]  # H P dH*/dt
+        d = [[d[i][j] + image_rates[i][j] + image_rates[j][i] for j in range(n)] for i in range(n)]
         columns = [column + image for column, image in zip(columns, images, strict=True)]
     y = [_less(columns[j], joint.gain, [0.5 * d[m][j] for m in range(n)]).flat() for j in range(n)]
     gain = [g.flat() for g in joint.gain]
@@ -71,8 +71,8 @@ def articulation_rate(
         if i not in joint.held or j not in joint.held:
             return 0.0
         entry = rate.entry(i, j)
-        for own, g in zip(y, gain, strict=True):
-            entry = entry - own[i] * g[j] - g[i] * own[j]
+        for image_rates, g in zip(y, gain, strict=True):
+            entry = entry - image_rates[i] * g[j] - g[i] * image_rates[j]
         return entry
 
     return ArticulationRate(joint, tuple(columns), d, ArticulatedInertia.from_entries(remaining))
@@ -80,10 +80,10 @@ def articulation_rate(
 
 def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> ArticulatedInertia:
     """The rate of phi P+ phi*: of P+ itself, and because the link moves against its parent."""
-    whole = rate.remaining
+    total = rate.remaining
     if moving is not None:
-        whole = whole + rate.joint.remaining.carried_by(moving.relative)
-    return rate.joint.kinematics.transform.inertia_back(whole)
+        total = total + rate.joint.remaining.carried_by(moving.relative)
+    return rate.joint.kinematics.transform.inertia_back(total)
 
 
 def half_rate(factor: Factor, d: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

@@ -105,7 +105,7 @@ def propagate_acceleration(kinematics: JointKinematics, spin: AngularVelocity, p
 
 
 def propagate_acceleration_with_biases(kinematics: JointKinematics, spin: AngularVelocity, parent: Motion) -> Motion:
-    """The same where the biases of the shifts are wanted anyway: they are added as they are."""
+    """``propagate_acceleration`` with biases of the shifts that are computed already."""
     motion = parent
     for factor, omega in zip(kinematics.transform.factors, spin.propagated, strict=True):
         motion = factor.motion_into(motion)

@@ -1,4 +1,4 @@
-"""What measurements beyond a joint say of the force through it and of the acceleration behind it.
+"""Information of measurements beyond a joint, on the force through it and the acceleration behind it.
 
 Of a link that accelerates with alpha, the force that its joint transmits onto it is
 
@@ -57,7 +57,7 @@ class Knowledge(NamedTuple):
         )
 
     def behind(self, change: Transform) -> Knowledge:
-        """The same, of the parent's acceleration and the force onto the parent."""
+        """This knowledge, moved to the parent's acceleration and the force on the parent."""
         return Knowledge(
             columns_back(change, self.response),
             change.inertia_back(self.covariance),
@@ -193,9 +193,9 @@ EXACT = Spread(IMMOBILE, IMMOBILE, IMMOBILE)
 
 def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Scalar]:
     """Beyond a degree of freedom; the variances of its acceleration and of its force."""
-    own, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
-    seen_own, seen_other = _seen(behind, *own), _seen(behind, *other)
-    g11, g12, g22 = _product(own, seen_own), _product(own, seen_other), _product(other, seen_other)
+    force_columns, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
+    seen_own, seen_other = _seen(behind, *force_columns), _seen(behind, *other)
+    g11, g12, g22 = _product(force_columns, seen_own), _product(force_columns, seen_other), _product(other, seen_other)
     a, c, d = done.mu_mu, done.mu_a, done.a_a
     t1, t2, t3, t4 = a * g11 + c * g12, a * g12 + c * g22, c * g11 - d * g12, c * g12 - d * g22
     co_state, mixed, rate = t1 * a + t2 * c - a, t1 * c - t2 * d - c, t3 * c - t4 * d + d
@@ -206,9 +206,9 @@ def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Sc
     h, (mu_l, mu_b), (rate_l, rate_b) = done.h.flat(), (x.flat() for x in mu), (x.flat() for x in own_rate)
 
     def corrected(
-        given: Matrix6, left: Sequence[Scalar], right: Sequence[Scalar], core: Scalar, i: int, j: int
+        known: Matrix6, left: Sequence[Scalar], right: Sequence[Scalar], core: Scalar, i: int, j: int
     ) -> Scalar:
-        return given[i][j] - h[i] * right[j] - left[i] * h[j] + core * (h[i] * h[j])
+        return known[i][j] - h[i] * right[j] - left[i] * h[j] + core * (h[i] * h[j])
 
     return (
         Spread(

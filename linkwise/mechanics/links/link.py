@@ -33,7 +33,7 @@ class Link:
     user: Transform
 
     def with_inertias(self, inertia: RigidInertia, regrouped: RigidInertia) -> Link:
-        """The same link of other inertia; as quick as can be, for long chains."""
+        """A copy of the link with another inertia, made quickly, for long chains."""
         return Link(
             self.name,
             self.parent,

@@ -1,9 +1,9 @@
 """Elimination of the coordinates that loops determine: a = K y + k solves G a + bias = 0 for every y.
 
 Constraints and coordinates are eliminated in fronts (the multifrontal method of sparse direct solvers): a front takes
-its own constraints and what its children left over, eliminates coordinates that no later constraint knows, and leaves
-the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots is
-decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
+its own constraints and what its children left over, eliminates coordinates that no later constraint contains, and
+leaves the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots
+is decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
 ``select``, so the code has no branches.
 
 Constraints that are left over in the end are implied by the others, if not exactly where loops are not exactly closed.
@@ -37,7 +37,7 @@ class Front:
     """Constraints and coordinates that are eliminated together.
 
     rows       constraints that enter here
-    columns    coordinates that may be eliminated here: no constraint outside this front and its children knows them
+    columns    coordinates that may be eliminated here: no constraint outside this front and its children contains them
     pivots     how many are eliminated
     children   places of fronts before this one that leave their remaining constraints and coordinates to it
     spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
@@ -87,20 +87,20 @@ class Fronts:
     sweeps: tuple[SweepOrder | None, ...] = ()
 
     def sweep(self, number: int) -> SweepOrder | None:
-        """Of a cluster, by its number."""
+        """The sweep of a cluster, by its number."""
         return self.sweeps[number] if self.sweeps else None
 
     @property
     def pivots(self) -> int:
         """The number of constraints that are independent away from singular positions."""
-        return sum(front.pivots for own in self.clusters for front in own)
+        return sum(front.pivots for cluster_fronts in self.clusters for front in cluster_fronts)
 
     def by_rank(self, coordinates: Sequence[Sequence[int]]) -> Fronts | None:
-        """The same constraints for singular positions, with the ``coordinates`` of every cluster: one front for each of
-        the small clusters, its rank decided by the state.  None without small clusters."""
+        """Fronts of these constraints for singular positions, with the ``coordinates`` of every cluster: one front for
+        each of the small clusters, its rank decided by the state.  None without small clusters."""
         merged = tuple(
-            (_merged(own, columns),) if own and len(columns) <= SMALL else own
-            for own, columns in zip(self.clusters, coordinates, strict=True)
+            (_merged(cluster_fronts, columns),) if cluster_fronts and len(columns) <= SMALL else cluster_fronts
+            for cluster_fronts, columns in zip(self.clusters, coordinates, strict=True)
         )
         return None if merged == self.clusters else replace(self, clusters=merged)
 
@@ -167,7 +167,7 @@ class RowStep:
     condition: Scalar = None
 
     def apply(self, numbers: dict[Row, Scalar]) -> None:
-        """The same, done to one number per row."""
+        """Apply the recorded elimination to one number per row."""
         a, b = numbers.get(self.row, 0.0), numbers.get(self.source, 0.0)
         if self.condition is None:
             numbers[self.row] = a - self.factor * b
@@ -232,28 +232,28 @@ class Solution:
         numbers = {row: scaled(-rates[r], self.gauge.rows[r]) for r, row in self.rows.items()}
         for step in self.steps:
             step.apply(numbers)
-        found: dict[int, Scalar] = dict.fromkeys(self.basis, 0.0)
+        changes: dict[int, Scalar] = dict.fromkeys(self.basis, 0.0)
         for pivot in reversed(self.pivots):
             constant = numbers.get(pivot.row, 0.0)
-            found[pivot.slot] = -((constant + pivot.row.times(found, without=pivot.slot)) * pivot.reciprocal)
+            changes[pivot.slot] = -((constant + pivot.row.times(changes, without=pivot.slot)) * pivot.reciprocal)
             for first, other, condition in reversed(pivot.exchanges):
-                (found[first],), (found[other],) = _choose(condition, [found[first]], [found[other]])
-        return self.gauge.coordinates(found)
+                (changes[first],), (changes[other],) = _choose(condition, [changes[first]], [changes[other]])
+        return self.gauge.coordinates(changes)
 
     def multipliers(self, forces: Mapping[int, Scalar]) -> dict[int, Scalar]:
         """L* f by constraint: the multipliers with G* lambda = f, for forces on coordinates that do no work along K."""
         left = self.gauge.coordinates(forces)
-        found: dict[Row, Scalar] = {}
+        multipliers: dict[Row, Scalar] = {}
         for pivot in self.pivots:
             for first, other, condition in pivot.exchanges:
                 (left[first],), (left[other],) = _choose(condition, [left[first]], [left[other]])
-            found[pivot.row] = multiplier = left[pivot.slot] * pivot.reciprocal
+            multipliers[pivot.row] = multiplier = left[pivot.slot] * pivot.reciprocal
             for c, x in pivot.row.numbers.items():
                 if c >= 0 and c != pivot.slot and not is_zero(x):
                     left[c] = left[c] - multiplier * x
         for step in reversed(self.steps):
-            step.apply_adjoint(found)
-        return {r: scaled(found.get(row, 0.0), self.gauge.rows[r]) for r, row in self.rows.items()}
+            step.apply_adjoint(multipliers)
+        return {r: scaled(multipliers.get(row, 0.0), self.gauge.rows[r]) for r, row in self.rows.items()}
 
 
 class _Progress:
@@ -333,13 +333,13 @@ class _Progress:
     def reliability(self) -> list[Scalar]:
         """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
         if self.by_rank:
-            found = []
+            ratios = []
         elif self.smallest is self.largest:  # nothing to compare with but the size of the loop
-            found = [self.smallest * (1.0 / self.vanishing**2)]
+            ratios = [self.smallest * (1.0 / self.vanishing**2)]
         else:
-            found = [self.smallest / (self.sufficient**2 * self.largest)]
+            ratios = [self.smallest / (self.sufficient**2 * self.largest)]
         limit = self.implied**2 * self.largest
-        return [*found, *(select(x < limit, 2.0, 0.0) for x in self.remaining if not is_zero(x))]
+        return [*ratios, *(select(x < limit, 2.0, 0.0) for x in self.remaining if not is_zero(x))]
 
     def margin(self) -> Scalar:
         """Positive if pivots are large."""
@@ -391,8 +391,8 @@ class _Progress:
             better = key < square
             key = select(better, square, key)
             exchanges.append((first, c, better))
-            for one in (row, *self.rows):
-                one.exchange(better, first, c)
+            for candidate in (row, *self.rows):
+                candidate.exchange(better, first, c)
         return first
 
     # -- constraints that are implied ---------------------------------------------------------------------
@@ -408,7 +408,7 @@ class _Progress:
             self.pivots[0].exchanges.extend(pivot.exchanges)
             pivot.exchanges = []
         for pivot in self.pivots if self.by_rank else ():
-            others = (*(one.row for one in self.pivots if one is not pivot), *self.rows)
+            others = (*(other_pivot.row for other_pivot in self.pivots if other_pivot is not pivot), *self.rows)
             self._spread(pivot.row.beside_coordinates(), pivot.row, others, pivot.indicator)
         for k, rest in enumerate(self.rows):
             self.remaining.append(self._largest_square(rest))
@@ -430,7 +430,7 @@ def _least(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _least_of(values: Iterable[Scalar], most: float) -> Scalar:
-    """Of those that states decide."""
+    """The least of the numbers that depend on the state."""
     return reduce(_least, (x for x in values if not is_constant(x)), most)
 
 
@@ -453,33 +453,33 @@ def eliminate(
     entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}
     steps: list[RowStep] = []
     progress = _progress(entered, fronts, threshold, vanishing * gauge.pivot, steps)
-    pivots = [pivot for one in progress for pivot in one.pivots]
+    pivots = [pivot for block in progress for pivot in block.pivots]
     free = [c for c in columns if c not in {pivot.slot for pivot in pivots}]
     spares = [pivot for pivot in pivots if not is_zero(pivot.indicator)]
     size = len(free) + len(spares)
     basis: dict[int, list[Scalar]] = {c: [float(i == k) for i in range(size)] for k, c in enumerate(free)}
     offset: dict[int, Scalar] = dict.fromkeys(free, 0.0)
     for pivot in reversed(pivots):
-        own, constant = _substituted(pivot, basis, offset, size)
+        coefficients, constant = _substituted(pivot, basis, offset, size)
         if pivot in spares:
-            own[len(free) + spares.index(pivot)] = pivot.indicator
-        basis[pivot.slot], offset[pivot.slot] = own, constant
+            coefficients[len(free) + spares.index(pivot)] = pivot.indicator
+        basis[pivot.slot], offset[pivot.slot] = coefficients, constant
         for first, other, condition in reversed(pivot.exchanges):
             basis[first], basis[other] = _choose(condition, basis[first], basis[other])
             (offset[first],), (offset[other],) = _choose(condition, [offset[first]], [offset[other]])
     inner = {child for front in fronts for child in front.children}
-    made = [one for one in progress if one.pivots]
-    last = [one for k, one in enumerate(progress) if one.pivots and k not in inner]
+    made = [block for block in progress if block.pivots]
+    last = [block for k, block in enumerate(progress) if block.pivots and k not in inner]
     return Solution(
         {c: [scaled(x, gauge.columns[c]) for x in row] for c, row in basis.items()},
         gauge.coordinates(offset),
         len(free),
         tuple(pivot.indicator for pivot in spares),
-        _least_of((x for one in made for x in one.reliability()), 2.0),
-        _least_of((one.margin() for one in made), 1.0),
-        _least_of((x for one in made for x in one.firm()), 1.0),
-        _least_of((x for one in made for x in one.margins_of_implied()), 1.0),
-        tuple((one.smallest, one.largest) for one in last if one.smallest is not one.largest),
+        _least_of((x for block in made for x in block.reliability()), 2.0),
+        _least_of((block.margin() for block in made), 1.0),
+        _least_of((x for block in made for x in block.firm()), 1.0),
+        _least_of((x for block in made for x in block.margins_of_implied()), 1.0),
+        tuple((block.smallest, block.largest) for block in last if block.smallest is not block.largest),
         entered,
         steps,
         pivots,
@@ -498,11 +498,11 @@ def _progress(
     tracked, gone = _implied(fronts), set[int]()
     for number, front in enumerate(fronts):
         children = [progress[child] for child in front.children]
-        own = [rows[r] for r in front.rows]
-        for r, row in zip(front.rows, own, strict=True):
+        front_rows = [rows[r] for r in front.rows]
+        for r, row in zip(front.rows, front_rows, strict=True):
             if r in tracked:
                 row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
-        entering = [*own, *(row for child in children for row in child.rows)]
+        entering = [*front_rows, *(row for child in children for row in child.rows)]
         slots = [*front.columns, *(slot for child in children for slot in child.slots)]
         # Constraints do not know coordinates of fronts before that were not left to this one, but for round-off.
         unknown = gone.difference(slots)
@@ -527,8 +527,8 @@ def _implied(fronts: Sequence[Front]) -> dict[int, int]:
         while pending:
             below.append(pending.pop())
             pending += (fronts[child] for child in below[-1].children)
-        rows = [row for one in below for row in one.rows]
-        if front.by_rank or len(rows) > sum(one.pivots for one in below):
+        rows = [row for part in below for row in part.rows]
+        if front.by_rank or len(rows) > sum(part.pivots for part in below):
             numbers.update({row: len(numbers) + k for k, row in enumerate(rows)})
     return numbers
 
@@ -537,14 +537,14 @@ def _substituted(
     pivot: _Pivot, basis: Mapping[int, Sequence[Scalar]], offset: Mapping[int, Scalar], size: int
 ) -> tuple[list[Scalar], Scalar]:
     """The pivot's coordinate in terms of the independent ones, and its constant part."""
-    own: list[Scalar] = [0.0] * size
+    coefficients: list[Scalar] = [0.0] * size
     constant: Scalar = -(pivot.row.at(BIAS) * pivot.reciprocal)
     for c, x in pivot.row.numbers.items():
         if c >= 0 and c != pivot.slot and not is_zero(x):
             factor = x * pivot.reciprocal
-            own = [a - factor * b for a, b in zip(own, basis[c], strict=True)]
+            coefficients = [a - factor * b for a, b in zip(coefficients, basis[c], strict=True)]
             constant = constant - factor * offset[c]
-    return own, constant
+    return coefficients, constant
 
 
 def _choose(condition: Scalar, a: Iterable[Scalar], b: Iterable[Scalar]) -> tuple[list[Scalar], list[Scalar]]:

@@ -35,11 +35,11 @@ class Orthogonal:
 
     def split(self, x: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """Coefficients y and the rest of x = U y + rest, orthogonal to U."""
-        rest, found = list(x), []
+        rest, components = list(x), []
         for part, reciprocal in zip(self.parts, self.reciprocal, strict=True):
-            found.append(dot(part, rest) * reciprocal)
-            rest = _minus(rest, found[-1], part)
-        return found, rest
+            components.append(dot(part, rest) * reciprocal)
+            rest = _minus(rest, components[-1], part)
+        return components, rest
 
     def within(self, y: Sequence[Scalar]) -> list[Scalar]:
         """U y."""
@@ -56,7 +56,7 @@ class Orthogonal:
         """The x such that V x = U y of which x over ``units`` is the shortest: in the space of the rows of T, which are
         made orthogonal in turn, from the last to the first, as that keeps their zeros."""
         order = range(len(self.parts))[::-1]
-        weights = _without_the_usual([1.0] * len(order) if units is None else units)
+        weights = _relative_weights([1.0] * len(order) if units is None else units)
         rows = [
             [
                 *[0.0] * k,
@@ -66,8 +66,8 @@ class Orthogonal:
             for k in order
         ]
         turned = orthogonalized(rows)
-        found = turned.within(turned.with_products([scaled(y[k], 1.0 / weights[k]) for k in order]))
-        return [scaled(x, weight) for x, weight in zip(found, weights, strict=True)]
+        combination = turned.within(turned.with_products([scaled(y[k], 1.0 / weights[k]) for k in order]))
+        return [scaled(x, weight) for x, weight in zip(combination, weights, strict=True)]
 
 
 def orthogonalized(
@@ -78,7 +78,7 @@ def orthogonalized(
     """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
     depend on others is decided by vectors times ``weights``."""
     active = [1.0] * len(vectors) if active is None else active
-    weights = _without_the_usual([1.0] * len(vectors) if weights is None else weights)
+    weights = _relative_weights([1.0] * len(vectors) if weights is None else weights)
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
@@ -87,13 +87,13 @@ def orthogonalized(
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0
     for j, vector in enumerate(vectors):
-        rest, own = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
+        rest, nonzero = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
         for k, part in enumerate(parts):
-            if places[k].isdisjoint(own):  # loops without a common joint
+            if places[k].isdisjoint(nonzero):  # loops without a common joint
                 continue
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
-            own |= places[k]
+            nonzero |= places[k]
         left = dot(rest, rest)
         weighed = scaled(left, weights[j] ** 2)
         counts = largest * DEPENDENT**2 < weighed * active[j]
@@ -104,7 +104,7 @@ def orthogonalized(
     return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 
-def _without_the_usual(weights: Sequence[float]) -> list[float]:
+def _relative_weights(weights: Sequence[float]) -> list[float]:
     """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
     usual = most_common(weights)
     return [weight / usual for weight in weights]

@@ -208,7 +208,7 @@ def _back(at: Configuration, c: int, force: Force | None) -> Force | None:
     return None if force is None else at.joint_kinematics[c].transform.force_back(force)
 
 
-def _from_children(run: Evaluation, step: Step, i: int) -> Force | None:
+def _gathered_force(run: Evaluation, step: Step, i: int) -> Force | None:
     return run.from_children(step, i, lambda c: _back(run.at, c, run.input(step, "x", c)))
 
 
@@ -235,7 +235,7 @@ def _psi(run: Evaluation, step: Step, i: int) -> Force | None:
     return run.from_children(step, i, behind, run.input(step, "x", i))
 
 
-def _from_parent(run: Evaluation, step: Step, i: int, role: str = "x") -> Motion | None:
+def _incoming_motion(run: Evaluation, step: Step, i: int, role: str = "x") -> Motion | None:
     """z+: what reaches link i from its parent, biases included, before its own joint adds anything."""
 
     def of_parent(p: int) -> Motion | None:
@@ -254,15 +254,15 @@ def _from_parent(run: Evaluation, step: Step, i: int, role: str = "x") -> Motion
 
 
 def _phi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
-    return plus(_from_parent(run, step, i, "w"), run.input(step, "x", i))
+    return plus(_incoming_motion(run, step, i, "w"), run.input(step, "x", i))
 
 
 def _psi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
-    behind = _from_parent(run, step, i, "w")
+    behind = _incoming_motion(run, step, i, "w")
     y = run.input(step, "y", i)
     rates = y if behind is None else run.at.articulation(i).rates(y, behind)
-    own = None if rates is None else run.at.joint_kinematics[i].relative_motion(rates)
-    return plus(plus(behind, own), run.input(step, "x", i))
+    joint_motion = None if rates is None else run.at.joint_kinematics[i].relative_motion(rates)
+    return plus(plus(behind, joint_motion), run.input(step, "x", i))
 
 
 # What is joined into recursions ------------------------------------------------------------------------
@@ -315,15 +315,15 @@ def _is_just(value: Combination, action: Action) -> bool:
 
 def _biases(value: Combination) -> tuple[Combination, tuple[Step, ...], frozenset[Action]]:
     """Split off a and g where they stand with weight one."""
-    found = [step for step, weight in value if step.action in (BIAS_ACCELERATION, GRAVITY) and weight == 1.0]
-    uses = tuple(use for step in found for use in step.uses)
-    return tuple((s, w) for s, w in value if s not in found), uses, frozenset(step.action for step in found)
+    bias_steps = [step for step, weight in value if step.action in (BIAS_ACCELERATION, GRAVITY) and weight == 1.0]
+    uses = tuple(use for step in bias_steps for use in step.uses)
+    return tuple((s, w) for s, w in value if s not in bias_steps), uses, frozenset(step.action for step in bias_steps)
 
 
-E_PHI = Action("E_phi", _from_children, TIP_TO_BASE, "z_i = sum over children c of X_c* x_c")
-E_PHI_ADJOINT = Action("E_phi.T", _from_parent, BASE_TO_TIP, "z_i = X_i x_parent")
+E_PHI = Action("E_phi", _gathered_force, TIP_TO_BASE, "z_i = sum over children c of X_c* x_c")
+E_PHI_ADJOINT = Action("E_phi.T", _incoming_motion, BASE_TO_TIP, "z_i = X_i x_parent")
 PROPAGATION = Action(  # E_phi* x + a
-    "propagation", _from_parent, BASE_TO_TIP, "z_i = X_i x_parent + a_i", label="accelerations across the joints"
+    "propagation", _incoming_motion, BASE_TO_TIP, "z_i = X_i x_parent + a_i", label="accelerations across the joints"
 )
 PHI = Action(
     "phi",
@@ -383,10 +383,10 @@ def _gain_adjoint_omega(run: Evaluation, step: Step, i: int) -> list[Scalar] | N
         force = run.input(step, "u", p)
         return force if force is not None and run.reaches(step, p) else run.input(step, "omega", p)
 
-    found = run.from_parent(step, i, of_parent)
-    if isinstance(found, Force):
-        return [found.dot(response) for response in at.response_to_gain(i)]
-    return None if found is None else _gain_adjoint(at, i, at.joint_kinematics[i].transform.motion_into(found))
+    arriving = run.from_parent(step, i, of_parent)
+    if isinstance(arriving, Force):
+        return [arriving.dot(response) for response in at.response_to_gain(i)]
+    return None if arriving is None else _gain_adjoint(at, i, at.joint_kinematics[i].transform.motion_into(arriving))
 
 
 def _join_omega(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:

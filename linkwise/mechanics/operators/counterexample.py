@@ -48,7 +48,7 @@ class Counterexample:
 
     def __str__(self) -> str:
         row, column = np.unravel_index(np.abs(self.left - self.right).argmax(), self.left.shape)
-        named = "".join(f", {own} for {name}" for name, own in self.links.items())
+        named = "".join(f", {link} for {name}" for name, link in self.links.items())
         place = f"entry [{row}, {column}]" if self.left.shape[1] > 1 else f"entry [{row}]"
         state = np.array2string(self.q, precision=3, separator=", ", max_line_width=10_000)
         return (
@@ -73,7 +73,7 @@ def search(left: Expression, right: Expression, armature: bool) -> tuple[Counter
                 continue
             compared = True
             if np.abs(sides[0] - sides[1]).max(initial=0.0) > DIFFERENT * size:
-                renamed = {name: own for name, own in links.items() if name != own}
+                renamed = {name: link for name, link in links.items() if name != link}
                 return Counterexample(mech, q, vectors, sides[0], sides[1], renamed), True
     return None, compared
 
@@ -82,12 +82,17 @@ def _mechanisms(left: Expression, right: Expression, armature: bool) -> Iterator
     """Trees with joints of all kinds; mechanisms with loops or mimic joints where that matters."""
     parts = [part for side in (left, right) for part in side.walk()]
     if L in parts or L.T in parts:
-        found = [mechanisms.four_bar(), mechanisms.five_bar(), mechanisms.slider_crank(), mechanisms.stewart_platform()]
+        candidates = [
+            mechanisms.four_bar(),
+            mechanisms.five_bar(),
+            mechanisms.slider_crank(),
+            mechanisms.stewart_platform(),
+        ]
     elif S in parts or S.T in parts:
-        found = [_with_mimic_joint(), mechanisms.chain(4)]
+        candidates = [_arm_with_mimic_joint(), mechanisms.chain(4)]
     else:
-        found = [mechanisms.random_tree(4 + seed % 3, seed) for seed in range(SEEDS)]
-    for mech in found:
+        candidates = [mechanisms.random_tree(4 + seed % 3, seed) for seed in range(SEEDS)]
+    for mech in candidates:
         yield (
             mech
             if armature
@@ -95,7 +100,7 @@ def _mechanisms(left: Expression, right: Expression, armature: bool) -> Iterator
         )
 
 
-def _with_mimic_joint() -> Mechanism:
+def _arm_with_mimic_joint() -> Mechanism:
     builder = Builder()
     for number, (axis, parent) in enumerate((((0, 0, 1), "ground"), ((0, 1, 0), "link1"), ((1, 0, 0), "link2")), 1):
         builder.link(f"link{number}", 1.0 + number, (0.1, 0.2, 0.05 * number), np.diag((0.3, 0.2, 0.25)))
@@ -106,7 +111,7 @@ def _with_mimic_joint() -> Mechanism:
 
 
 def _renamed(expression: Expression, links: Mapping[str, str]) -> Expression:
-    """With the mechanism's links for those that it names."""
+    """The expression with links of the mechanism in place of the links that it names."""
 
     def change(part: Expression) -> Expression | None:
         match part:
@@ -127,9 +132,9 @@ def _compared(
     biases = {part for side in sides for part in side.walk() if isinstance(part, Bias)}
     known = dict(values)
     for bias in biases:
-        own = {name: values[name] for name in input_vectors(bias)}
+        vectors = {name: values[name] for name in input_vectors(bias)}
         at_user_origins = build_tree(mech, {}, True)
-        known[str(bias)] = np.asarray(apply(bias, at_user_origins, list(q), **own), np.float64).reshape(-1)
+        known[str(bias)] = np.asarray(apply(bias, at_user_origins, list(q), **vectors), np.float64).reshape(-1)
     at = StackedOperators(mech, q, known)
     plain = [rebuilt(side, _bias_as_vector) for side in sides]
     return values, [at.matrix(side) for side in plain], max(_bound(side, at) for side in plain)

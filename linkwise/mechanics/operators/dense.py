@@ -158,7 +158,7 @@ def rotation_about(axis: Any, angle: float) -> np.ndarray:
 
 
 def rotation_of_quaternion(q: np.ndarray) -> np.ndarray:
-    """Of [w, x, y, z], whatever its length."""
+    """The rotation matrix of a quaternion [w, x, y, z] of any length but zero."""
     w, xyz = q[0] / np.linalg.norm(q), cross_matrix(q[1:] / np.linalg.norm(q))
     return np.eye(3) + 2.0 * w * xyz + 2.0 * xyz @ xyz
 
@@ -182,9 +182,9 @@ class StackedOperators:
         self.vectors = vectors or {}
         self.joint_kinematics = []
         for body in mech.bodies:
-            own = q[mech.q_index(body.joint)]
-            own = own * body.mimic.ratio + body.mimic.offset if body.mimic else own
-            self.joint_kinematics.append(kinematics(body.kind, own))
+            coordinates = q[mech.q_index(body.joint)]
+            coordinates = coordinates * body.mimic.ratio + body.mimic.offset if body.mimic else coordinates
+            self.joint_kinematics.append(kinematics(body.kind, coordinates))
         ends = np.cumsum([at.motion.shape[1] for at in self.joint_kinematics], dtype=int)
         self.of_joint = [
             slice(end - at.motion.shape[1], end) for end, at in zip(ends, self.joint_kinematics, strict=True)
@@ -263,14 +263,14 @@ class StackedOperators:
     @cached_property
     def E_phi(self) -> np.ndarray:
         """jain1995 (4.7): the transfers, each in the block [parent, link]."""
-        return self._to_parents(self.transfers)
+        return self._stacked_transfers(self.transfers)
 
     @cached_property
     def phi(self) -> np.ndarray:
         """jain1995 (4.6), rodriguez1992 (17): block [i, j] is the product of transfers from j in to i."""
         return self._propagation(self.transfers)
 
-    def _to_parents(self, transfers: list[np.ndarray]) -> np.ndarray:
+    def _stacked_transfers(self, transfers: list[np.ndarray]) -> np.ndarray:
         total = np.zeros((6 * len(transfers),) * 2)
         for link, parent in enumerate(self.mech.tree.parents):
             if parent >= 0:
@@ -334,17 +334,17 @@ class StackedOperators:
     def H(self) -> np.ndarray:
         """Each joint's rows project the link's force on the joint's motions."""
         rows = np.zeros((self.n_joint, 6 * self.mech.n_links))
-        for link, (own, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
-            rows[own, _six(link)] = at.motion.T
+        for link, (columns, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
+            rows[columns, _six(link)] = at.motion.T
         return rows
 
     @cached_property
     def S(self) -> np.ndarray:
         """Joints from coordinates: a joint moves with its own coordinate, or ``ratio`` times as the one it mimics."""
         rows = np.zeros((self.n_joint, self.mech.nv))
-        for own, body in zip(self.of_joint, self.mech.bodies, strict=True):
-            size = own.stop - own.start
-            rows[own, self.mech.v_index(body.joint)] = np.eye(size) * (body.mimic.ratio if body.mimic else 1.0)
+        for columns, body in zip(self.of_joint, self.mech.bodies, strict=True):
+            size = columns.stop - columns.start
+            rows[columns, self.mech.v_index(body.joint)] = np.eye(size) * (body.mimic.ratio if body.mimic else 1.0)
         return rows
 
     @cached_property

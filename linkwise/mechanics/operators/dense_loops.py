@@ -107,13 +107,13 @@ def _(kind: Wheel, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     down = axis * axis[2] - normal
     touching = (kind.radius - kind.crown) * down / np.linalg.norm(down) - kind.crown * normal
     forward = np.cross(axis, normal) / np.linalg.norm(np.cross(axis, normal))
-    rows = _at_point(touching, (normal, forward, np.cross(normal, forward)))
+    rows = _point_velocity_rows(touching, (normal, forward, np.cross(normal, forward)))
     return rows[[kind.contact, kind.grip in ("full", "forward"), kind.grip in ("full", "lateral")]]
 
 
 @closure_gradient.register
 def _(kind: Ball, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    return _at_point(np.array([0.0, 0.0, -kind.radius]), np.eye(3)[[2, 0, 1]])[0 if kind.contact else 1 :]
+    return _point_velocity_rows(np.array([0.0, 0.0, -kind.radius]), np.eye(3)[[2, 0, 1]])[0 if kind.contact else 1 :]
 
 
 @closure_gradient.register
@@ -125,10 +125,10 @@ def _(kind: Distance, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 def _(kind: KnifeEdge, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     normal = np.eye(3)[2]
     across = np.cross(normal, rotation @ kind.direction)
-    return _at_point(np.zeros(3), (normal, across / np.linalg.norm(across)))[0 if kind.contact else 1 :]
+    return _point_velocity_rows(np.zeros(3), (normal, across / np.linalg.norm(across)))[0 if kind.contact else 1 :]
 
 
-def _at_point(point: np.ndarray, directions: Any) -> np.ndarray:
+def _point_velocity_rows(point: np.ndarray, directions: Any) -> np.ndarray:
     """(k, 6): components of the velocity of a point of B, given from B's origin."""
     return np.hstack([np.cross(point, np.array(directions)), np.array(directions)])
 

@@ -114,7 +114,7 @@ class ColumnOnItsWay(Evaluation):
         return plus(start, self._arrived.get(step))
 
     def handed_on(self, i: int) -> list[Any]:
-        """What link i passes to its parent."""
+        """The value that link i passes to its parent."""
         for step in self._passing:
             self.value(step, i)
         return [self._messages[step](i) for step in self._passing]

@@ -24,7 +24,7 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Computation:
-    """What was asked for, for the mechanism at hand, the equal form in which it is computed, and how."""
+    """An expression for one mechanism, the equal form in which it is computed, and its plan."""
 
     expression: Expression
     form: Expression
@@ -44,17 +44,21 @@ def explain(
     operations   the scalar operations of each sweep, by its label
     saved        by simplifying, in words
     """
-    sweeps = [sweep for one in computed for sweep in one.plan.sweeps]
+    sweeps = [sweep for computation in computed for sweep in computation.plan.sweeps]
     labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
-    walks = _unique(step for one in computed for step in one.plan.walks)
+    walks = _unique(step for computation in computed for step in computation.plan.walks)
     actions = list(dict.fromkeys([*(step.action for _, step in tasks), *(step.action for step in walks)]))
-    shown = [form for one in computed for form in (one.expression, written_out(one.form), *_forms(one.plan))]
+    shown = [
+        form
+        for computation in computed
+        for form in (computation.expression, written_out(computation.form), *_forms(computation.plan))
+    ]
     levels = {
-        "expression": [line for one in computed for line in _written(one, saved)],
+        "expression": [line for computation in computed for line in _written(computation, saved)],
         "operators": list(_meanings(shown)),
         "sweeps": [f"{number}. {line}" for number, line in enumerate(_priced(labels, operations or {}), 1)]
-        + _around_loops(walks, operations or {}),
+        + _loop_lines(walks, operations or {}),
         "recursions": [f"{number}. {step.action.shown}: {step.action.recursion}" for number, step in tasks]
         + [f"{AROUND_THE_LOOPS}, {step.action.shown}: {step.action.recursion}" for step in walks],
         "link transitions": [action.transition for action in actions if action.transition],
@@ -69,18 +73,18 @@ def explain(
     return "\n".join(text)
 
 
-def _written(one: Computation, saved: str) -> Iterable[str]:
+def _written(computation: Computation, saved: str) -> Iterable[str]:
     """The expression as given, simplified, written out, and as it is computed, where these differ."""
-    yield str(one.expression)
+    yield str(computation.expression)
     if saved:
-        yield f"simplified to {one.form}: {saved}"
-    plan, plain = one.plan, written_out(one.form)
-    if str(plain) not in (str(one.expression), str(one.form) if saved else ""):
+        yield f"simplified to {computation.form}: {saved}"
+    plan, plain = computation.plan, written_out(computation.form)
+    if str(plain) not in (str(computation.expression), str(computation.form) if saved else ""):
         yield f"= {plain}"
-    *inside, whole = _computed(plan)
+    *inside, last = _computed(plan)
     yield from (f"inside the inverse, {line}, then eliminated" for line in inside)
     if plan.parts and not plan.own_sweeps or plan.computed != plain:
-        yield whole
+        yield last
 
 
 def _computed(plan: Plan) -> list[str]:
@@ -116,8 +120,8 @@ def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) ->
         yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
 
 
-def _around_loops(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
-    """What is done around loops, and its operations."""
+def _loop_lines(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
+    """Lines on the steps around loops and their operations."""
     cost = operations.get(AROUND_THE_LOOPS)
     what = ", ".join(step.action.shown for step in walks)
     return [f"{AROUND_THE_LOOPS}: {what}" + (f" ({cost} operations)" if cost else "")] if walks else []

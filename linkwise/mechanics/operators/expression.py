@@ -321,7 +321,7 @@ class Sum(Expression):
 
 
 def _digits(number: float) -> str:
-    """As few digits as give the number back."""
+    """The number with the fewest digits that read back exactly."""
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 

@@ -145,14 +145,14 @@ def inverse_of(expression: Expression) -> Expression:
     """The inverse in terms of known operators, or UnknownInverse."""
     if expression.domain != _dual_of_inverse(expression):
         raise UnknownInverse(f"{expression} maps {expression.domain} to {expression.codomain}: it has no inverse")
-    found = _known_inverse(expression)
-    if found is None:
+    inverse = _known_inverse(expression)
+    if inverse is None:
         raise UnknownInverse(
             f"no identity gives the inverse of {expression}; known are those of phi, psi, D, M, P, I + H phi K, "
             "H phi M phi* H* + R, their adjoints, products and multiples, and of symmetric expressions at one link, "
             "over the coordinates or over the loops"
         )
-    return found
+    return inverse
 
 
 Inverse.known = staticmethod(inverse_of)
@@ -163,8 +163,8 @@ def _known_inverse(expression: Expression) -> Expression | None:
     wanted, scale = _monic(canonical(expanded(expression)))
     if isinstance(wanted, Identity):
         return wanted * (1.0 / scale)
-    for one, other, _ in _both_ways():
-        for left, right in ((one, other), (one.T, other.T)):
+    for first, other, _ in _both_ways():
+        for left, right in ((first, other), (first.T, other.T)):
             pattern, own_scale = _monic(canonical(expanded(left)))
             if wanted == pattern:
                 return right * (own_scale / scale)
@@ -205,8 +205,8 @@ def needs_no_armature(expression: Expression) -> Expression | None:
     for part in expression.walk():
         if isinstance(part, Inverse):
             inside, _ = _monic(expanded(part.of))
-            found = [p for p in (inside, *_runs(inside)) if canonical(p) in patterns]
-            if found:
+            matches = [p for p in (inside, *_runs(inside)) if canonical(p) in patterns]
+            if matches:
                 return part
     return None
 

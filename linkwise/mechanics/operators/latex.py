@@ -64,7 +64,7 @@ def _operator(name: str, link: str, inverted: bool, adjoint: bool) -> str:
 
 
 def _bracketed(expression: Expression) -> str:
-    """In brackets; [I - H psi K]* rather than [I - K* psi* H*]."""
+    """A term in brackets; [I - H psi K]* rather than [I - K* psi* H*]."""
     turned = [part.adjoint for part in expression.walk() if isinstance(part, Operator) and not part.record.self_adjoint]
     vectors = any(isinstance(part, (Vector, Covector, Bias, Inverse, Factored)) for part in expression.walk())
     if turned and all(turned) and not vectors and isinstance(expression, Sum):

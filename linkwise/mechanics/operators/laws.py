@@ -1,10 +1,9 @@
 """The laws of the algebra, as rewrite rules that bring every product to a normal form.
 
-The first law of every group is a definition of the papers; the others follow from definitions in one line, which their
-source tells.  Together they are complete: where two laws apply to one product, both ways lead to the same sum (the
+The first law of every group is a definition of the papers; the others follow from definitions in one line, named in
+their source.  Together they are complete: where two laws apply to one product, both ways lead to the same sum (the
 tests try every overlap).  So expressions that follow from each other by these laws have the same normal form, and a
-proof is the way there.  With every law goes its adjoint.
-"""
+proof is the way there.  With every law goes its adjoint."""
 
 from __future__ import annotations
 
@@ -125,16 +124,16 @@ class Laws:
         self._ground = at_the_ground
         self.patterns: dict[Expression, list[tuple[Word, Polynomial, Rule]]] = {}
         for rule in laws:
-            for one in (rule, Rule(rule.left.T, rule.right.T, f"{rule.source}, adjoint")):
-                (left,), right = multiplied_out(expanded(one.left)), multiplied_out(expanded(one.right))
-                self._insert(left, right, one)
+            for law in (rule, Rule(rule.left.T, rule.right.T, f"{rule.source}, adjoint")):
+                (left,), right = multiplied_out(expanded(law.left)), multiplied_out(expanded(law.right))
+                self._insert(left, right, law)
         for left, right, rule in more:
             self._insert(left, right, rule)
 
     def _insert(self, left: Word, right: Polynomial, rule: Rule) -> None:
-        own = self.patterns.setdefault(left[0], [])
-        if all(known != left for known, _, _ in own):
-            own.append((left, right, rule))
+        laws = self.patterns.setdefault(left[0], [])
+        if all(known != left for known, _, _ in laws):
+            laws.append((left, right, rule))
 
     def rewritten(self, word: Word, only: Rule | None = None) -> tuple[Rule, Polynomial] | None:
         """The word with the first law that applies (or one of them alone) used once; None where none does."""
@@ -143,7 +142,7 @@ class Laws:
                 if (only is None or rule is only) and word[start : start + len(left)] == left:
                     after = word[start + len(left) :]
                     return rule, {word[:start] + middle + after: weight for middle, weight in right.items()}
-        return _at_the_ground(word) if self._ground and (only is None or only is AT_THE_GROUND) else None
+        return _ground_laws(word) if self._ground and (only is None or only is AT_THE_GROUND) else None
 
     def normal_form(self, words: Mapping[Word, Weight]) -> Polynomial:
         """The sum rewritten until no law applies."""
@@ -155,9 +154,9 @@ class Laws:
 
     def _normal_word(self, word: Word, known: dict[Word, Polynomial]) -> Polynomial:
         if word not in known:
-            found = self.rewritten(word)
-            result: Polynomial = {word: 1} if found is None else {}
-            for part, weight in found[1].items() if found else ():
+            rewriting = self.rewritten(word)
+            result: Polynomial = {word: 1} if rewriting is None else {}
+            for part, weight in rewriting[1].items() if rewriting else ():
                 add(result, self._normal_word(part, known), weight)
             known[word] = result
         return known[word]
@@ -177,15 +176,15 @@ class Laws:
             now = steps[-1][1]
 
     def _applying(self, words: Polynomial) -> list[Rule]:
-        found = {
+        laws = {
             id(rule): rule
             for word in words
             for start, letter in enumerate(word)
             for left, _, rule in self.patterns.get(letter, ())
             if word[start : start + len(left)] == left
         }
-        at_ground = self._ground and any(_at_the_ground(word) is not None for word in words)
-        return [*found.values(), *((AT_THE_GROUND,) if at_ground else ())]
+        at_ground = self._ground and any(_ground_laws(word) is not None for word in words)
+        return [*laws.values(), *((AT_THE_GROUND,) if at_ground else ())]
 
     def _everywhere(self, words: Polynomial, rule: Rule) -> Polynomial:
         """One law used until it applies nowhere."""
@@ -193,11 +192,11 @@ class Laws:
         todo = list(words.items())
         while todo:
             word, weight = todo.pop(0)
-            found = self.rewritten(word, only=rule)
-            if found is None:
+            rewriting = self.rewritten(word, only=rule)
+            if rewriting is None:
                 add(result, {word: weight})
             else:
-                todo[:0] = [(part, weight * own) for part, own in found[1].items()]
+                todo[:0] = [(part, weight * factor) for part, factor in rewriting[1].items()]
         return result
 
 
@@ -206,7 +205,7 @@ def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
     return Laws(rules, at_the_ground=at_the_ground)
 
 
-def _at_the_ground(word: Word) -> tuple[Rule, Polynomial] | None:
+def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; gravity's ground moves like W* does."""
     for place, letter in enumerate(word):
         if letter == W:
@@ -214,17 +213,17 @@ def _at_the_ground(word: Word) -> tuple[Rule, Polynomial] | None:
             while outward < len(word) and _is_local(word[outward]):
                 outward += 1
             if outward < len(word) and word[outward] in _OUTWARD:
-                return AT_THE_GROUND, _without(word, outward)
+                return AT_THE_GROUND, _drop_transfer(word, outward)
         elif letter in _FROM_THE_GROUND:
             inward = place - 1
             while inward >= 0 and _is_local(word[inward]):
                 inward -= 1
             if inward >= 0 and word[inward] in _INWARD:
-                return AT_THE_GROUND, _without(word, inward)
+                return AT_THE_GROUND, _drop_transfer(word, inward)
     return None
 
 
-def _without(word: Word, place: int) -> Polynomial:
+def _drop_transfer(word: Word, place: int) -> Polynomial:
     """The word without a transfer that does nothing there; nothing, if that is E_phi."""
     return {} if word[place] in (E_phi, E_phi.T) else {word[:place] + word[place + 1 :]: 1}
 

@@ -31,14 +31,14 @@ def _rates(by_joints: bool) -> Callable[[Evaluation, Step, int], list[Scalar] | 
         rates: list[Scalar] = [0.0] * run.at.tree.mechanism.n_constraints
         moved = False
         for way in run.at.ways:
-            found = ((link, run.input(step, "x", link)) for link in way.links(by_joints))
-            motions = {link: motion for link, motion in found if motion is not None}
+            moving = ((link, run.input(step, "x", link)) for link in way.links(by_joints))
+            motions = {link: motion for link, motion in moving if motion is not None}
             if not motions:
                 continue
             with around(way.loop):
-                own = way.rates(motions, by_joints)
-            if own is not None:
-                rates[way.rows], moved = own, True
+                relative = way.rates(motions, by_joints)
+            if relative is not None:
+                rates[way.rows], moved = relative, True
         return rates if moved else None
 
     return compute
@@ -67,22 +67,22 @@ def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combina
 
 def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
     """Second derivatives of the loops while the links have velocities V and no accelerations."""
-    found: list[Scalar] = []
+    rates: list[Scalar] = []
     for way in run.at.ways:
         if isinstance(way, Tie):
             biases = {link: bias_acceleration(run, step, link) for link in way.links(by_joints=True)}
             seen = ((link, run.input(step, "V", link)) for link in way.links(by_joints=False))
             moving = {link: motion for link, motion in seen if motion is not None}
-            found += [x - way.aim.acceleration for x in way.curvature(biases, moving)]
+            rates += [x - way.aim.acceleration for x in way.curvature(biases, moving)]
             continue
         velocities = [run.input(step, "V", side.link) or NO_MOTION for side in way.sides]
         with around(way.loop):
-            found += [x - way.aim.acceleration for x in _curvature(way, velocities)]
-    return found
+            rates += [x - way.aim.acceleration for x in _curvature(way, velocities)]
+    return rates
 
 
 def _curvature(walk: Walk, velocities: Sequence[Motion]) -> list[Scalar]:
-    """Of one loop, for velocities of its sides.
+    """The second derivative of one loop's closure, for velocities of its sides.
 
     Along the axes of A, which rotate, the components of the relative velocity [w_B - w_A; u] change at
     [-w_A x (w_B - w_A); w_B x (w_B x r_B) - w_A x (w_A x r_A) - 2 w_A x u], with r from the links' origins to B's.

@@ -51,10 +51,10 @@ def _coefficient(expression: Expression, bias: Bias) -> Any:
         case Bias():
             return Identity(bias.codomain) if expression == bias else None
         case Sum(terms=terms):
-            found = [(weight, _coefficient(term, bias)) for weight, term in terms]
-            if any(part is NotImplemented for _, part in found):
+            parts = [(weight, _coefficient(term, bias)) for weight, term in terms]
+            if any(part is NotImplemented for _, part in parts):
                 return NotImplemented
-            present = tuple((weight, part) for weight, part in found if part is not None)
+            present = tuple((weight, part) for weight, part in parts if part is not None)
             return total(present) if present else None
         case Product(factors=factors):
             if any(isinstance(part, (Vector, Covector, Bias)) for factor in factors[:-1] for part in factor.walk()):

@@ -69,7 +69,7 @@ class _Names:
         self.calls: dict[str, Callable[..., Expression]] = dict(zip(_CALLS, _FUNCTIONS, strict=True))
 
     def value(self, node: ast.expr, depth: int) -> Expression | float:
-        """What a syntax tree stands for: an expression or a number."""
+        """The value of a syntax tree: an expression or a number."""
         if depth > MAX_DEPTH:
             raise ParseError(f"the expression is nested more than {MAX_DEPTH} deep")
         match node:

@@ -46,7 +46,7 @@ A_ADJOINT = Action("A.T", _force_on)
 # -- the ground -----------------------------------------------------------------------------------------
 
 
-def _to_ground(run: Evaluation, step: Step, i: int) -> Force | None:
+def _ground_force(run: Evaluation, step: Step, i: int) -> Force | None:
     total = None
     for k, link in enumerate(run.at.tree.links):
         if link.parent < 0:
@@ -56,10 +56,10 @@ def _to_ground(run: Evaluation, step: Step, i: int) -> Force | None:
     return total
 
 
-def _from_ground(run: Evaluation, step: Step, i: int) -> Motion | None:
+def _ground_motion(run: Evaluation, step: Step, i: int) -> Motion | None:
     motion = run.input(step, "x", -1) if run.at.tree.links[i].parent < 0 else None
     return None if motion is None else run.at.joint_kinematics[i].transform.motion_into(motion)
 
 
-W = Action("W", _to_ground)
-W_ADJOINT = Action("W.T", _from_ground)
+W = Action("W", _ground_force)
+W_ADJOINT = Action("W.T", _ground_motion)

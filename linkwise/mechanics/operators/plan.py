@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What is done besides sweeps."""
+        """Lines on what is computed besides sweeps."""
         return iter(())
 
     def run(self, at: Configuration, vectors: Vectors) -> Any:
@@ -155,7 +155,7 @@ class VectorPlan(Plan):
         return self.run_together(at, [vectors])[0]
 
     def run_together(self, at: Configuration, many: Sequence[Vectors]) -> list[list[Any]]:
-        """What ``run`` gives for each of several, in the same sweeps."""
+        """The results of ``run`` for several vectors, in the same sweeps."""
         evaluations = [self.recursions.evaluation(at, vectors)({}) for vectors in many]
         self.recursions.run(*evaluations, every_step=True)
         space = self.computed.codomain
@@ -164,7 +164,7 @@ class VectorPlan(Plan):
         return [[evaluation.total(self.recursions.value, i) for i in links] for evaluation in evaluations]
 
     def prepare(self, at: Configuration) -> None:
-        """What is the same for all vectors."""
+        """Compute what does not depend on the vectors."""
         self.recursions.run(self.recursions.evaluation(at, {})({}), every_step=False)
 
 
@@ -205,7 +205,7 @@ class Columns(Plan):
         with_column = recursions.evaluation(at, vectors)
         recursions.run(with_column({}), every_step=False)
         if isinstance(at.tree, RolledTree):
-            return self._together(at, with_column) if domain.link else self._along_ways(at, with_column)
+            return self._together(at, with_column) if domain.link else self._entries_by_pairs(at, with_column)
         labels = {
             step: label_of(sweep.direction, name_of(sweep), "columns")
             for sweep in recursions.sweeps
@@ -240,7 +240,7 @@ class Columns(Plan):
         value = self.recursions.value
         return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
-    def _along_ways(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
+    def _entries_by_pairs(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
         """A symmetric matrix whose columns go inwards, pair by pair: a column that begins at a link, and one on its way
         from further out."""
         recursions = self.recursions
@@ -253,8 +253,8 @@ class Columns(Plan):
 
         def step(i: int, _: list[None]) -> tuple[None, None]:
             handed: dict[Dof, Any] = {}
-            own = [((i, k), None) for k in range(links[i].joint.nv)]
-            for dof, arrived in (*ways.arriving(i), *own):
+            starting = [((i, k), None) for k in range(links[i].joint.nv)]
+            for dof, arrived in (*ways.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
                 run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
@@ -402,7 +402,7 @@ def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
 def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     domain, codomain = expression.domain, expression.codomain
     assert domain is not None and codomain is not None
-    outer = _reduced(expression, mechanism) or _by_factors(written_out(expression), mechanism)
+    outer = _reduced(expression, mechanism) or _factored_inverse(written_out(expression), mechanism)
     if outer is not None:
         return outer
     if has_adjoint(expression) and _row_by_row(expression, mechanism):
@@ -435,7 +435,7 @@ def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
     return Reduced(_matrix_plan(_joined(inner), mechanism), rows, columns)
 
 
-def _by_factors(computed: Expression, mechanism: Mechanism) -> Plan | None:
+def _factored_inverse(computed: Expression, mechanism: Mechanism) -> Plan | None:
     """X^-1, or J X^-1 J* with a matrix X over the coordinates, or over the loops A* D^-1 A."""
     if isinstance(computed, Factored):
         return Inverted(_matrix_plan(computed.of, mechanism), computed.domain == LOOP)
@@ -474,7 +474,7 @@ def apply(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: An
 
 
 def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapping[str, Any]) -> Any:
-    """What ``apply`` gives, by a plan made before."""
+    """The result of ``apply``, by a plan made before."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     result = plan.run(at, {name: given(at, space, vectors[name]) for name, space in spaces.items()})
     if not expression.is_vector:

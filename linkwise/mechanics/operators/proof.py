@@ -53,7 +53,7 @@ class ProofStep:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What ``prove`` found about ``left`` and ``right``.
+    """Result of ``prove`` for ``left`` and ``right``.
 
     holds           True: proven; False: there is a counterexample; None: neither was found
     armature        whether the mechanisms in question may have rotors at their joints
@@ -74,7 +74,7 @@ class Proof:
 
     @cached_property
     def steps(self) -> tuple[ProofStep, ...]:
-        """From the left side to the right side, each with the identity used and its source."""
+        """The steps from the left side to the right side, each with its identity and source."""
         return _chain(*self.ways) if self.ways else ()
 
     @cached_property
@@ -82,7 +82,7 @@ class Proof:
         """Whether it is proven for mechanisms whose joints have no rotors, as in the papers."""
         if self.holds is None or not self.armature:
             return bool(self.holds)
-        return self.holds or isinstance(_by_laws(self.left, self.right, armature=False), Proof)
+        return self.holds or isinstance(_prove_by_laws(self.left, self.right, armature=False), Proof)
 
     @cached_property
     def with_rotors(self) -> Proof | None:
@@ -104,12 +104,12 @@ class Proof:
             return f"{claim}{where}\n  not settled: {self.reason}"
         if self.holds is False:
             light = "\n  holds where no joint has a rotor (armature=False)" if self.holds_without_rotors else ""
-            return f"{claim}{where}\n  does not hold: {self.counterexample}{light}{self._about_rotors()}"
+            return f"{claim}{where}\n  does not hold: {self.counterexample}{light}{self._rotor_line()}"
         lines = [f"{claim}{where}", *(f"  lemma: {_indented(str(lemma))}" for lemma in self.lemmas)]
         steps = [f"    {notation(self.left)}", *(f"  {step}" for step in self.steps)]
-        return "\n".join([*lines, *steps, "  proven"]) + self._about_rotors()
+        return "\n".join([*lines, *steps, "  proven"]) + self._rotor_line()
 
-    def _about_rotors(self) -> str:
+    def _rotor_line(self) -> str:
         """A line with the identity that holds with rotors, where it is another one."""
         other = self.with_rotors
         if other is None or (other.left, other.right) == (self.left, self.right):
@@ -141,12 +141,12 @@ def prove(left: Expression, right: Expression, armature: bool | None = None) -> 
             "they cannot be equal"
         )
     if armature is None:
-        general = _by_laws(left, right, armature=True)
+        general = _prove_by_laws(left, right, armature=True)
         if isinstance(general, Proof):
             return general
         armature = any(part == R for side in (left, right) for part in side.walk())
-    proof = _by_laws(left, right, armature)
-    return proof if isinstance(proof, Proof) else _by_numbers(left, right, armature, proof)
+    proof = _prove_by_laws(left, right, armature)
+    return proof if isinstance(proof, Proof) else _refute_by_numbers(left, right, armature, proof)
 
 
 def _corrected(left: Expression, right: Expression) -> Proof | None:
@@ -154,7 +154,7 @@ def _corrected(left: Expression, right: Expression) -> Proof | None:
     H phi M phi* H* + R for H phi M phi* H*, or with what the right side lacks."""
     heavy = with_rotor_inertias(left), with_rotor_inertias(right)
     for sides in ((left, right), (left, heavy[1]), (heavy[0], right), heavy):
-        if isinstance(proof := _by_laws(*sides, armature=True), Proof):
+        if isinstance(proof := _prove_by_laws(*sides, armature=True), Proof):
             return proof
     try:
         writing = _Writing(True, any(part == COMPOSITE for side in (left, right) for part in side.walk()))
@@ -165,18 +165,20 @@ def _corrected(left: Expression, right: Expression) -> Proof | None:
     if len(missing) > FEW_TERMS or any(isinstance(letter, Factored) for word in missing for letter in word):
         return None
     complete = right + as_expression(missing, left.domain, left.codomain)
-    corrected = _by_laws(left, complete, armature=True) if complete != left else None
+    corrected = _prove_by_laws(left, complete, armature=True) if complete != left else None
     return corrected if isinstance(corrected, Proof) else None
 
 
-def _by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str:
+def _prove_by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str:
     """The proof that both sides have one normal form, or why there is none."""
     try:
         writing = _Writing(armature, any(part == COMPOSITE for side in (left, right) for part in side.walk()))
         words = [writing.words(side) for side in (left, right)]
     except (TooManyTerms, RecursionError) as error:
         return str(error) or "the sides are too deep to be written out"
-    ways = tuple(Way(side, *own, writing.laws) for side, own in zip((left, right), words, strict=True))
+    ways = tuple(
+        Way(side, *words_of_side, writing.laws) for side, words_of_side in zip((left, right), words, strict=True)
+    )
     if ways[0].end == ways[1].end:
         return Proof(left, right, True, ways, tuple(writing.lemmas), armature=armature)
     return "the laws lead to different normal forms"
@@ -192,10 +194,10 @@ def _check(left: Expression, right: Expression) -> None:
             raise TypeError(f"prove takes two operator expressions such as op.H @ op.phi, got {side!r}")
 
 
-def _by_numbers(left: Expression, right: Expression, armature: bool, why: str) -> Proof:
-    found, compared = search(left, right, armature)
-    if found is not None:
-        return Proof(left, right, False, counterexample=found, armature=armature)
+def _refute_by_numbers(left: Expression, right: Expression, armature: bool, why: str) -> Proof:
+    counterexample, compared = search(left, right, armature)
+    if counterexample is not None:
+        return Proof(left, right, False, counterexample=counterexample, armature=armature)
     tried = (
         "the numbers agree on every mechanism that was tried" if compared else "no mechanism was found to compare on"
     )
@@ -313,8 +315,8 @@ class _Writing:
         if inner.domain != LOOP:  # redundant constraints have a generalized inverse only
             rest = {word: -weight for word, weight in monic.items() if word != lead}
             rule = Rule(letter @ inner, _identity(inner), "by definition of the inverse")
-            own: Polynomial = {(letter,): 1}
-            for left, others in (((letter, *lead), times(own, rest)), ((*lead, letter), times(rest, own))):
+            single: Polynomial = {(letter,): 1}
+            for left, others in (((letter, *lead), times(single, rest)), ((*lead, letter), times(rest, single))):
                 add(others, {ONE: 1})
                 self._letters.append((left, others, rule))
             self.laws = Laws(self._rules, self._letters)
@@ -331,7 +333,7 @@ def _identity(inner: Expression) -> Expression:
 
 
 def _chain(left: Way, right: Way) -> tuple[ProofStep, ...]:
-    """From the left side down to the normal form, and from there up to the right side."""
+    """The chain of forms from the left side to the normal form, and from there to the right side."""
     steps, backwards = left.steps(), right.steps()
     forms = [notation(right.side), *(step.form for step in backwards)]
     steps += [ProofStep(forms[place], backwards[place].reason) for place in reversed(range(len(backwards)))]

@@ -96,10 +96,10 @@ class Record:
         return self  # constant; expressions compare their operators by it
 
     def action(self, adjoint: bool) -> Action:
-        found = self.adjoint if adjoint and not self.self_adjoint else self.apply
-        if found is None:
+        action = self.adjoint if adjoint and not self.self_adjoint else self.apply
+        if action is None:
             raise TypeError(f"nothing says how {self.name}{'.T' if adjoint else ''} is applied")
-        return found
+        return action
 
     @property
     def is_local(self) -> bool:
@@ -157,5 +157,5 @@ def weighted_sum(weighted: Iterable[tuple[float, Combination]]) -> Combination:
 
 def taken(value: Combination, action: Action) -> tuple[Combination, Combination]:
     """The terms made by ``action``, as they were before it (it is linear), and the other terms."""
-    found = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value if step.action is action)
-    return found, tuple((step, weight) for step, weight in value if step.action is not action)
+    total = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value if step.action is action)
+    return total, tuple((step, weight) for step, weight in value if step.action is not action)

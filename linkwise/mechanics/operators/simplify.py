@@ -74,12 +74,12 @@ def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression
     if not others:
         return (written,)
     done = {form: extent(form) for form in (written, *others)}
-    most = min(own.steps for own in done.values()) + MORE_STEPS
+    most = min(cost.steps for cost in done.values()) + MORE_STEPS
     best: dict[int, Expression] = {}
     for form in others:
-        own = done[form]
-        if own.steps < done[best.setdefault(own.recursions, form)].steps:
-            best[own.recursions] = form
+        cost = done[form]
+        if cost.steps < done[best.setdefault(cost.recursions, form)].steps:
+            best[cost.recursions] = form
     different = (form for form in best.values() if done[form].work != done[written].work)
     return (written, *(form for form in different if done[form].steps <= most))
 
@@ -131,15 +131,20 @@ def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression
 
 
 def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
-    """What laws of transfer alone give, and those of inertias besides, in three directions."""
+    """Normal forms by the laws of transfer alone, and with the laws of inertias in three directions."""
     transferred = laws_of(TRANSFER).normal_form(words)
     articulated = laws_of(_ARTICULATED).normal_form(words)
-    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_with_gravity_in_biases(articulated))
-    yield from (transferred, articulated, _with_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)), by_links)
-    yield from (_from_reference(form) for form in (transferred, by_links))
+    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
+    yield from (
+        transferred,
+        articulated,
+        _introduce_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)),
+        by_links,
+    )
+    yield from (_rebase_on_reference(form) for form in (transferred, by_links))
 
 
-def _with_tau_bar(words: Polynomial) -> Polynomial:
+def _introduce_tau_bar(words: Polynomial) -> Polynomial:
     """tau_bar for I - G H."""
     result = dict(words)
     for inside, closed in (((G, H), tau_bar), ((H.T, G.T), tau_bar.T)):
@@ -152,7 +157,7 @@ def _with_tau_bar(words: Polynomial) -> Polynomial:
     return result
 
 
-def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
+def _merge_gravity_into_biases(words: Polynomial) -> Polynomial:
     """The words of gravity as those of the bias accelerations, where the ground's acceleration acts as these do: more
     words, but one vector less is moved about."""
     pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
@@ -163,7 +168,7 @@ def _with_gravity_in_biases(words: Polynomial) -> Polynomial:
     return words
 
 
-def _from_reference(words: Polynomial) -> Polynomial:
+def _rebase_on_reference(words: Polynomial) -> Polynomial:
     """Accelerations as what is to be added to the reference accelerations r, for which bias forces cost less: H* r
     joins the bias accelerations a, the rotors take R r of the joint forces.  Of expressions for which this adds up to
     nothing; others stay as they are."""

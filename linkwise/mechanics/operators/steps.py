@@ -162,7 +162,7 @@ def sweeps_of(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
 
 
 def name_of(sweep: Sweep[Step]) -> str:
-    """What is done in a sweep."""
+    """The name of what a sweep computes."""
     return ", ".join(dict.fromkeys(step.action.shown for step in sweep.tasks))
 
 
@@ -202,8 +202,8 @@ def _moved_by_joints(step: Step) -> bool:
     if step.action is actions.COMPOSITE:
         return all(source.action is actions.H_ADJOINT for source, _ in sources)
     if step.action is actions.INERTIAL_FORCE:
-        found = [(w, _joint_motion(source, biased=True), source.uses[-1:]) for source, w in sources]
-        return found == [(1.0, True, step.uses)]
+        motions = [(w, _joint_motion(source, biased=True), source.uses[-1:]) for source, w in sources]
+        return motions == [(1.0, True, step.uses)]
     return False
 
 

@@ -57,12 +57,12 @@ def structured(expression: Expression, symmetric: bool, depth: int) -> Expressio
     terms = list(_multiplied_out(plain, MANY_TERMS))
     if len(terms) > MANY_TERMS:
         return plain
-    structured_terms = tuple((weight, _with_structure(term, symmetric, rules)) for weight, term in terms)
+    structured_terms = tuple((weight, _apply_structure(term, symmetric, rules)) for weight, term in terms)
     changed = any(new is not old for (_, new), (_, old) in zip(structured_terms, terms, strict=True))
     return total(structured_terms) if changed else plain
 
 
-def _with_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) -> Expression:
+def _apply_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) -> Expression:
     factors = _factors_of(term)
     for rule in rules:
         pattern = _factors_of(rule.left)
@@ -74,7 +74,7 @@ def _with_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) 
             mirrored = after == tuple(f.T for f in reversed(before))
             if isinstance(right, Sum) and symmetric and mirrored and all(_is_local(f) for f in before):
                 right = product(pattern[0], COMPOSITE)  # what is on and above the diagonal
-            return _with_structure(_chain((*before, right, *after)), symmetric, rules)
+            return _apply_structure(_chain((*before, right, *after)), symmetric, rules)
     return term
 
 

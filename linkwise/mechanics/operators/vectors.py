@@ -21,16 +21,16 @@ def input_vectors(expression: Expression) -> dict[str, Space]:
         raise SpaceError(
             f"nothing says on which space {expression} acts: use op.identity(op.JOINT) or another space of op"
         )
-    found: dict[str, Space] = {}
+    spaces: dict[str, Space] = {}
     for part in expression.walk():
         if isinstance(part, Vector):
             if part.codomain is None:
                 raise SpaceError(
                     f"{part.name} is a link vector of forces or of motions: nothing in {expression} says which"
                 )
-            if found.setdefault(part.name, part.codomain) != part.codomain:
-                raise SpaceError(f"{part.name} is used both in {found[part.name]} and in {part.codomain}")
-    return found
+            if spaces.setdefault(part.name, part.codomain) != part.codomain:
+                raise SpaceError(f"{part.name} is used both in {spaces[part.name]} and in {part.codomain}")
+    return spaces
 
 
 def size_of(space: Space, mechanism: Mechanism) -> int:

@@ -46,17 +46,17 @@ class TooManyTerms(ValueError):
 
 def exact(weight: float) -> Weight:
     """The number that was meant: 0.1 is a tenth, and 3 * 0.3 are nine tenths."""
-    given = Fraction(weight)
-    short = given.limit_denominator(SHORT)
-    if abs(short - given) > ROUNDING * abs(given):
-        return given
+    fraction = Fraction(weight)
+    short = fraction.limit_denominator(SHORT)
+    if abs(short - fraction) > ROUNDING * abs(fraction):
+        return fraction
     return short.numerator if short.denominator == 1 else short
 
 
 def add(total: Polynomial, words: Mapping[Word, Weight], weight: Weight = 1) -> None:
     """Add a multiple of ``words`` to ``total``, in place."""
-    for word, own in words.items():
-        new = total.get(word, 0) + weight * own
+    for word, summand in words.items():
+        new = total.get(word, 0) + weight * summand
         if new:
             total[word] = new
         else:
@@ -190,11 +190,11 @@ def _chain(factors: Sequence[Expression], space: Space | None) -> Expression:
 
 def folded(factors: Word) -> Word:
     """The factors with K for E_phi G, as the papers write."""
-    for pair, one in (((E_phi, G), K), ((G.T, E_phi.T), K.T)):
+    for pair, gain in (((E_phi, G), K), ((G.T, E_phi.T), K.T)):
         i = 0
         while i + 1 < len(factors):
             if factors[i : i + 2] == pair:
-                factors = (*factors[:i], one, *factors[i + 2 :])
+                factors = (*factors[:i], gain, *factors[i + 2 :])
             i += 1
     return factors
 

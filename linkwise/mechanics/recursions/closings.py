@@ -52,7 +52,7 @@ def closings(
     spins: Sequence[AngularVelocity],
     v: Sequence[Scalar],
 ) -> list[Closing]:
-    """Of all constraints of a cluster."""
+    """The closings of all constraints of a cluster."""
     around = _Around(at, cluster, spins, v)
     return [around.closing(number) for number in cluster.loops]
 
@@ -94,9 +94,9 @@ class _Around:
             rate = dot((ratio for _, ratio in way.bodies), rates) - aim.velocity
             bias = way.turning(rates) - aim.acceleration
             return Closing(number, places, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
-        return self._between_links(number, places, loop)
+        return self._link_closing(number, places, loop)
 
-    def _between_links(self, number: int, places: tuple[int, ...], loop: Loop) -> Closing:
+    def _link_closing(self, number: int, places: tuple[int, ...], loop: Loop) -> Closing:
         tree = self.at.tree
         (a, side_a), (b, side_b) = (side_of(tree, loop, link, pose) for link, pose in _sides(loop))
         world_a, world_b = (beyond(self.poses[i], side) for i, side in ((a, side_a), (b, side_b)))

@@ -31,7 +31,7 @@ Column = tuple[int, int]  # link and degree of freedom of its joint
 
 @dataclass(frozen=True)
 class Load:
-    """What outer clusters leave on a link: articulated inertia, and force; the latter holds external wrenches too."""
+    """Load of outer clusters on a link: articulated inertia, and force, which includes external wrenches."""
 
     inertia: ArticulatedInertia | None = None
     force: Force | None = None
@@ -58,7 +58,7 @@ class ClusterDynamics:
         return self.at.joint_kinematics[i]
 
     def coordinate(self, column: Column) -> tuple[int, Scalar]:
-        """Where a joint's degree of freedom stands in v, and the ratio to it."""
+        """The index in v of a joint's degree of freedom, and the ratio to it."""
         body = self.at.tree.mechanism.bodies[column[0]]
         return self.at.tree.mechanism.v_index(body.joint).start + column[1], body.mimic.ratio if body.mimic else 1.0
 
@@ -78,17 +78,17 @@ class ClusterDynamics:
         for i in self.cluster.bodies:
             load = self.loads[i].inertia
             sums[i] = self.links[i].inertia if load is None else self.links[i].inertia.articulated() + load
-        whole: Inertia | None = None
+        total: Inertia | None = None
         for i in reversed(self.cluster.bodies):
             parent = self.links[i].parent
             if parent in self.inside:
-                sums[parent] = _sum(sums[parent], self._behind(i, sums[i]))
+                sums[parent] = _sum(sums[parent], self._inertia_at_parent(i, sums[i]))
             elif parent >= 0:
-                moved = self._behind(i, sums[i])
-                whole = moved if whole is None else _sum(whole, moved)
-        return sums, whole
+                moved = self._inertia_at_parent(i, sums[i])
+                total = moved if total is None else _sum(total, moved)
+        return sums, total
 
-    def _behind(self, i: int, inertia: Inertia) -> Inertia:
+    def _inertia_at_parent(self, i: int, inertia: Inertia) -> Inertia:
         """An inertia at link i as its parent sees it."""
         transform = self.kinematics(i).transform
         if isinstance(inertia, RigidInertia):
@@ -125,31 +125,31 @@ class ClusterDynamics:
     # -- motion along k ---------------------------------------------------------------------------------
 
     def accelerations(self, parent: Motion, rates: Mapping[int, Scalar]) -> dict[int, Motion]:
-        """Of the links, for an acceleration of the parent and those of the coordinates."""
-        found: dict[int, Motion] = {}
-        own = self.joint_values(rates)
+        """Accelerations of the links, from that of the parent and those of the coordinates."""
+        motions: dict[int, Motion] = {}
+        joint_rates = self.joint_values(rates)
         for i in self.cluster.bodies:
-            before = found.get(self.links[i].parent, parent)
+            before = motions.get(self.links[i].parent, parent)
             behind = propagate_acceleration(self.kinematics(i), self.spins[i], before)
-            found[i] = behind + self.kinematics(i).relative_motion(own[i])
-        return found
+            motions[i] = behind + self.kinematics(i).relative_motion(joint_rates[i])
+        return motions
 
     def forces(self, parent: Motion, rates: Mapping[int, Scalar]) -> tuple[dict[int, Scalar], Force]:
         """Inverse dynamics of the cluster: forces on coordinates, and the force on the parent link."""
-        accelerations, own = self.accelerations(parent, rates), self.joint_values(rates)
+        accelerations, joint_rates = self.accelerations(parent, rates), self.joint_values(rates)
         total = {i: self._force_on(i, accelerations[i]) for i in self.cluster.bodies}
-        found: dict[int, Scalar] = dict.fromkeys(self.cluster.coordinates, 0.0)
+        joint_forces: dict[int, Scalar] = dict.fromkeys(self.cluster.coordinates, 0.0)
         on_parent = NO_FORCE
         for i in reversed(self.cluster.bodies):
             for k, motion in enumerate(self.kinematics(i).motion):
                 place, ratio = self.coordinate((i, k))
-                felt = total[i].dot(motion) + self.links[i].armature[k] * own[i][k]
-                found[place] = found[place] + felt * ratio
+                felt = total[i].dot(motion) + self.links[i].armature[k] * joint_rates[i][k]
+                joint_forces[place] = joint_forces[place] + felt * ratio
             if self.links[i].parent in self.inside:
                 total[self.links[i].parent] += self.kinematics(i).transform.force_back(total[i])
             elif self.cluster.parent >= 0:
                 on_parent = on_parent + self.kinematics(i).transform.force_back(total[i])
-        return found, on_parent
+        return joint_forces, on_parent
 
     def _force_on(self, i: int, acceleration: Motion) -> Force:
         """Inertial force of a link with its load."""
@@ -184,7 +184,7 @@ class ClusterArticulation:
         return rates, self.dynamics.accelerations(parent, rates)
 
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
-        """Of the coordinates: a = K y + k."""
+        """Accelerations of the coordinates: a = K y + k."""
         y = self.rates
         if self.dynamics.cluster.parent >= 0:
             answer = self.factor.solve([force.dot(parent) for force in self.gain])
@@ -199,7 +199,7 @@ def articulate_cluster(
     parent, for a parent that is not the ground."""
     at_rest = NO_MOTION if dynamics.cluster.parent >= 0 else ground
     felt, force = dynamics.forces(at_rest, motion.offset)
-    composites, whole = dynamics.composites()
+    composites, composite = dynamics.composites()
     mass, on_parent = dynamics.mass_matrix(composites)
     columns = [dict(zip(motion.basis, column, strict=True)) for column in zip(*motion.basis.values(), strict=True)]
     moved = [_times(mass, column) for column in columns]
@@ -220,8 +220,8 @@ def articulate_cluster(
         gain.append(sum(parts[1:], parts[0]) if parts else NO_FORCE)
     for g, y in zip(gain, rates, strict=True):
         force = force + g * y
-    assert whole is not None
-    inertia = whole.articulated() if isinstance(whole, RigidInertia) else whole
+    assert composite is not None
+    inertia = composite.articulated() if isinstance(composite, RigidInertia) else composite
     rows = [factor.forward([g.flat()[k] for g in gain]) for k in range(6)]
     scaled = [[x * r for x, r in zip(row, factor.reciprocal, strict=True)] for row in rows]
     remaining = ArticulatedInertia.from_entries(lambda i, j: inertia.entry(i, j) - dot(rows[i], scaled[j]))

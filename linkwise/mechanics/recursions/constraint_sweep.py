@@ -104,8 +104,8 @@ class ConstraintSweep:
         for i, forces in closing.on.items():
             self._add_on(i, r, forces[k])
         for i, ratio in closing.joints:
-            place, own = self.dynamics.coordinate((i, 0))
-            self._add_coupling(r, -1 - place, ratio * own)
+            place, weight = self.dynamics.coordinate((i, 0))
+            self._add_coupling(r, -1 - place, ratio * weight)
 
     # -- entries ------------------------------------------------------------------------------------------
 
@@ -149,12 +149,12 @@ class ConstraintSweep:
             self.between[i, j] = columns if known is None else [a + b for a, b in zip(known, columns, strict=True)]
 
     def _take_between(self, i: int) -> dict[int, Columns]:
-        """By link: forces on link i per acceleration of the other, which no longer count."""
-        found: dict[int, Columns] = {}
+        """Remove and return, by other link, the forces on link i per acceleration of that link."""
+        couplings: dict[int, Columns] = {}
         for a, b in [pair for pair in self.between if i in pair]:
             columns = self.between.pop((a, b))
-            found[b if a == i else a] = columns if a == i else _transposed(columns)
-        return found
+            couplings[b if a == i else a] = columns if a == i else _transposed(columns)
+        return couplings
 
     # -- elimination --------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class ConstraintSweep:
                 for z, own in on.items():
                     self._add_coupling(y, z, own.dot(column))
                 for j, matrix in others.items():
-                    self._add_on(j, y, _along(matrix, column))
+                    self._add_on(j, y, _adjoint_product(matrix, column))
             for column, (place, _) in zip(columns, places, strict=True):
                 pushed = inertia @ column
                 on[-1 - place] = on[-1 - place] + pushed if -1 - place in on else pushed
@@ -195,19 +195,19 @@ class ConstraintSweep:
             innovation = joint.innovation([self.tau[place] for place, _ in places], force)
             rates = joint.factor.solve(innovation)
             seen = {y: [own.dot(motion) for motion in motions] for y, own in on.items()}
-            felt = {j: [_along(matrix, motion) for motion in motions] for j, matrix in others.items()}
+            felt = {j: [_adjoint_product(matrix, motion) for motion in motions] for j, matrix in others.items()}
             self._reach(on, motions, joint.d)
             answers = {y: joint.factor.solve(own) for y, own in seen.items()}
             free = frozenset(range(6)).difference(joint.held)
             for y, own in on.items():
                 for gain, x in zip(joint.gain, seen[y], strict=True):
                     own = own - gain * x
-                on[y] = _without(own, free)
+                on[y] = _remove_free_components(own, free)
             for j, matrix in others.items():
                 for gain, force_on_j in zip(joint.gain, felt[j], strict=True):
                     flat = force_on_j.flat()
                     matrix = [column - gain * x for column, x in zip(matrix, flat, strict=True)]
-                others[j] = [_without(column, free) for column in matrix]
+                others[j] = [_remove_free_components(column, free) for column in matrix]
             known = list(seen)
             for k, y in enumerate(known):
                 self.rest[y] = self.rest[y] + dot(seen[y], rates)
@@ -244,7 +244,7 @@ class ConstraintSweep:
             self.rest[y] = self.rest[y] + own.dot(bias)
             self._add_on(parent, y, back(own))
         for j, matrix in others.items():
-            self._add_force(j, _along(matrix, bias))
+            self._add_force(j, _adjoint_product(matrix, bias))
             self._add_between(parent, j, [back(column) for column in matrix])
         if parent >= 0:
             self._add_inertia(parent, kinematics.transform.inertia_back(inertia))
@@ -283,12 +283,12 @@ class ConstraintSweep:
         if block[0] >= 0:
             self._compare(block, matrix, factor)
         rest = [self.rest.pop(y) for y in block]
-        own = [self.couplings.pop(y) for y in block]
-        numbers = list(dict.fromkeys(z for couplings in own for z in couplings if z not in block))
+        couplings_of_block = [self.couplings.pop(y) for y in block]
+        numbers = list(dict.fromkeys(z for couplings in couplings_of_block for z in couplings if z not in block))
         for z in numbers:
             for y in block:
                 self.couplings[z].pop(y, None)
-        seen = {z: [couplings.get(z, 0.0) for couplings in own] for z in numbers}
+        seen = {z: [couplings.get(z, 0.0) for couplings in couplings_of_block] for z in numbers}
         felt = {
             i: [forces.pop(y, NO_FORCE) for y in block]
             for i, forces in self.on.items()
@@ -349,24 +349,24 @@ class ConstraintSweep:
     @property
     def status(self) -> Scalar:
         """Above 1 where all pivots are large enough; small, or negative, where they are not."""
-        found: Scalar = 2.0
+        smallest: Scalar = 2.0
         for pivot, size in self.pivots:
             ratio = pivot / (size * SUFFICIENT)
-            found = select(ratio < found, ratio, found)
-        return found
+            smallest = select(ratio < smallest, ratio, smallest)
+        return smallest
 
     @property
     def margin(self) -> Scalar:
         """Positive where pivots are large enough, without a division."""
-        found: Scalar = 1.0
+        smallest: Scalar = 1.0
         for pivot, size in self.pivots:
             margin = pivot - size * SUFFICIENT
-            found = select(margin < found, margin, found)
-        return found
+            smallest = select(margin < smallest, margin, smallest)
+        return smallest
 
     @property
     def on_parent(self) -> tuple[ArticulatedInertia, Force]:
-        """What is left on the link that carries the cluster."""
+        """The remaining forces on the link that carries the cluster."""
         return self.inertias[self.parent], self.forces[self.parent]
 
     def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
@@ -375,30 +375,30 @@ class ConstraintSweep:
         return at.rates, {i: at.links[i] for i in self.dynamics.cluster.bodies}
 
     def multipliers(self, parent: Motion) -> dict[int, Scalar]:
-        """By constraint, those that are solved for."""
+        """Multipliers by constraint, of those that are solved for."""
         return {y: value for y, value in self.motions(parent).numbers.items() if y >= 0}
 
     def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
         """-G* lambda by coordinate: what constraints do to joints, from the forces on the links that they join."""
         multipliers, dynamics = self.multipliers(parent), self.dynamics
-        found: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
+        joint_forces: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
         felt: dict[int, Force] = {}
         for closing in self.closings:
-            own = [(k, multipliers[r]) for k, r in enumerate(closing.rows) if r in multipliers]
-            for k, multiplier in own:
+            pulling = [(k, multipliers[r]) for k, r in enumerate(closing.rows) if r in multipliers]
+            for k, multiplier in pulling:
                 for i, forces in closing.on.items():
                     felt[i] = felt.get(i, NO_FORCE) - forces[k] * multiplier
                 for i, ratio in closing.joints:
                     place, factor = dynamics.coordinate((i, 0))
-                    found[place] = found[place] - multiplier * (ratio * factor)
+                    joint_forces[place] = joint_forces[place] - multiplier * (ratio * factor)
         for i in reversed(dynamics.cluster.bodies):
             if i in felt:
                 kinematics, behind = dynamics.kinematics(i), dynamics.links[i].parent
                 for k, motion in enumerate(kinematics.motion):
                     place, factor = dynamics.coordinate((i, k))
-                    found[place] = found[place] + felt[i].dot(motion) * factor
+                    joint_forces[place] = joint_forces[place] + felt[i].dot(motion) * factor
                 felt[behind] = felt.get(behind, NO_FORCE) + kinematics.transform.force_back(felt[i])
-        return found
+        return joint_forces
 
     def motions(self, parent: Motion) -> _Motions:
         """Base to tip: all that has been eliminated, from the acceleration of the parent."""
@@ -426,11 +426,11 @@ def _image(columns: Columns, motion: Motion) -> Force:
     return total
 
 
-def _along(columns: Columns, motion: Motion) -> Force:
+def _adjoint_product(columns: Columns, motion: Motion) -> Force:
     """The adjoint of the matrix times a motion."""
     return Force.of([column.dot(motion) for column in columns])
 
 
-def _without(force: Force, free: frozenset[int]) -> Force:
+def _remove_free_components(force: Force, free: frozenset[int]) -> Force:
     """The force with exact zeros along which a joint moves freely."""
     return Force.of([0.0 if k in free else x for k, x in enumerate(force.flat())])

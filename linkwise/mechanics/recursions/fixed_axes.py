@@ -31,7 +31,7 @@ def rotates_in_a_plane(tree: Tree) -> bool:
 
 
 class _Direction(NamedTuple):
-    """Of a link against the base: the angle, and the rotation by it."""
+    """Direction of a link against the base: the angle, and the rotation by it."""
 
     angle: Scalar
     rotation: Rotation

@@ -87,9 +87,9 @@ def chosen_and_placed(
             length = scales(mechanism).length
             turn = _turn_to_mass(body) if main is None else _turn_towards(steps[0][main], steps[1][main], length)
         choices.append(FrameChoice(turn=turn))
-        found = place(mechanism, i, choices, steps)
-        choices[i] = FrameChoice(-float(found.second_shift[2]), turn)
-        first, rotation, _, spin, quarter_turns = found
+        placement = place(mechanism, i, choices, steps)
+        choices[i] = FrameChoice(-float(placement.second_shift[2]), turn)
+        first, rotation, _, spin, quarter_turns = placement
         placements.append(Placement(first, rotation, np.zeros(3), spin, quarter_turns))
     return choices, placements
 
@@ -102,16 +102,16 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice], steps: Steps
     if body.parent >= 0:
         turn, slide = choices[body.parent].matrices()
         rotation, position = turn.T @ rotation, turn.T @ (position - slide)
-    own = choices[i]
+    choice = choices[i]
     spin = 0.0
     if (
         body.kind.rotation_coordinate is not None
     ):  # a turn about z on either side of the joint is an offset of its angle
         about_z = math.atan2(rotation[2, 0], rotation[2, 1]) if _is_skew(rotation) else _planar_angle(rotation)
         rotation = rotation @ _turn_z(-about_z)
-        spin = about_z + own.turn
+        spin = about_z + choice.turn
     elif body.kind.slides:  # the joint commutes with a turn about z
-        rotation = rotation @ _turn_z(own.turn)
+        rotation = rotation @ _turn_z(choice.turn)
     length = scales(mechanism).length
     rotation, position = _clean(rotation, 1.0), _clean(position, length)
     reach = FAR * math.hypot(*body.position.tolist())
@@ -122,7 +122,7 @@ def place(mechanism: Mechanism, i: int, choices: list[FrameChoice], steps: Steps
         rest = 0.0
     else:
         quarter_turns, rest = 0, spin
-    second = _clean(np.array([0.0, 0.0, along + own.slide]), max(length, abs(along)))
+    second = _clean(np.array([0.0, 0.0, along + choice.slide]), max(length, abs(along)))
     return Placement(_clean(first, length), rotation, second, rest, quarter_turns % 4)
 
 

@@ -59,14 +59,14 @@ class HeldCluster:
         return rates, self.dynamics.accelerations(parent, rates)
 
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
-        """Of the coordinates."""
+        """Accelerations of the coordinates."""
         rest = self._answer(parent, 1)
         total = [a + b for a, b in zip(rest, self.loops.within(self.kept), strict=True)] if self.kept else rest
         places = reversed(self.dynamics.cluster.coordinates)
         return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
-        """Those of least norm, dimensionless, where loops are redundant; zero of loops that let go."""
+        """Multipliers, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
         wanted = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
         return self.loops.least_combination(wanted, self.units)
 
@@ -100,7 +100,7 @@ def hold_cluster(
     places = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
-    composites, whole = dynamics.composites()
+    composites, composite = dynamics.composites()
     mass, on_parent = dynamics.mass_matrix(composites)
     factor = Factor.of([[mass.get((i, j), 0.0) for j in places] for i in places])
     doubt: Scalar = 0.0
@@ -116,8 +116,8 @@ def hold_cluster(
     held = HeldCluster(dynamics, factor, loops, units[1], drive, kept, gain, doubt + loops.doubt)
     if not hangs_on_link:
         return held, None, None
-    assert whole is not None
-    inertia = whole.articulated() if isinstance(whole, RigidInertia) else whole
+    assert composite is not None
+    inertia = composite.articulated() if isinstance(composite, RigidInertia) else composite
     remaining = ArticulatedInertia.from_entries(lambda i, j: inertia.entry(i, j) - dot(gain[i][1], gain[j][1]))
     for c, rate in held.accelerations(NO_MOTION).items():
         force = force + on_parent[c] * rate

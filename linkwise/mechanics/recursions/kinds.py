@@ -138,7 +138,7 @@ def kinds_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[Kind]:
 
 
 def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
-    """For every link, which marked ones it carries or is."""
+    """For every link, the marked links that it carries or is."""
     carried: list[set[int]] = [{i} if i in marked else set() for i in range(len(links))]
     for i in reversed(range(len(links))):
         if links[i].parent >= 0 and carried[i]:
@@ -159,8 +159,8 @@ def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable
 
 
 def _plain_numbers(link: Link) -> list[float]:
-    """What ``taken_apart`` gives of the link's numbers, sooner: it is asked of every link."""
-    numbers = _of_joint(link) if link.joint.canonical_numbers else []
+    """The numbers that ``taken_apart`` returns, computed faster: it is called for every link."""
+    numbers = _joint_numbers(link) if link.joint.canonical_numbers else []
     for step in link.place.factors:
         numbers += step.numbers
     numbers += (link.spin, *link.inertia.numbers, *link.regrouped.numbers, *link.armature)
@@ -170,7 +170,7 @@ def _plain_numbers(link: Link) -> list[float]:
 
 
 def _general(link: Link) -> Link:
-    """The same link, its place written as any place can be."""
+    """A copy of the link whose placement is written in its most general form."""
     angle = link.joint.rotation_coordinate
     return dataclasses.replace(
         link,
@@ -185,15 +185,15 @@ def _general_transform(transform: Transform) -> Transform:
     return Transform((Translation(transform.position()), Orientation(transform.rotation())))
 
 
-def _of_joint(link: Link) -> list[float]:
+def _joint_numbers(link: Link) -> list[float]:
     return taken_apart([getattr(link.joint, name) for name in link.joint.canonical_numbers or ()])[1]
 
 
 #: How a link is written, and which of its numbers must fold away alike: from the most special kinds to the most general
 LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...] = (
     (lambda link: link, _plain_numbers),
-    (_general, lambda link: [*_of_joint(link), *link.armature]),
-    (_general, _of_joint),
+    (_general, lambda link: [*_joint_numbers(link), *link.armature]),
+    (_general, _joint_numbers),
 )
 
 

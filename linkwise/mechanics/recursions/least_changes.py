@@ -34,10 +34,10 @@ class _Weights(ClusterDynamics):
             AngularVelocity(ZERO, (ZERO,) * len(joint.transform.factors), NO_MOTION) for joint in at.joint_kinematics
         ]
         super().__init__(at, cluster, still, [Load()] * len(at.tree.links))
-        own = {i: self._without_mass(i, units) for i in cluster.bodies}
-        self.links = tuple(own.get(i, link) for i, link in enumerate(at.tree.links))
+        massless = {i: self._massless_link(i, units) for i in cluster.bodies}
+        self.links = tuple(massless.get(i, link) for i, link in enumerate(at.tree.links))
 
-    def _without_mass(self, i: int, units: ConstraintUnits) -> Link:
+    def _massless_link(self, i: int, units: ConstraintUnits) -> Link:
         link, body = self.at.tree.links[i], self.at.tree.mechanism.bodies[i]
         weights = [0.0] * link.joint.nv
         if not body.mimic:
@@ -49,7 +49,7 @@ class _Weights(ClusterDynamics):
 
 
 class LeastChanges:
-    """Of one cluster, at a configuration with velocities v."""
+    """Least changes of one cluster, at a configuration with velocities v."""
 
     def __init__(
         self, at: Configuration, cluster: Cluster, v: Sequence[Scalar], order: SweepOrder, units: ConstraintUnits
@@ -58,11 +58,11 @@ class LeastChanges:
         self._closings = closings(at, cluster, self._dynamics.spins, v)
 
     def closing(self) -> dict[int, Scalar]:
-        """By coordinate: the shortest step that closes constraints to first order."""
+        """The shortest step that closes constraints to first order, by coordinate."""
         return self._closing.motions(NO_MOTION).rates
 
     def slowing(self) -> dict[int, Scalar]:
-        """By coordinate: the shortest change of velocities with which constraints stay closed."""
+        """The shortest change of velocities that keeps constraints closed, by coordinate."""
         return self._swept(lambda closing: closing.rates).motions(NO_MOTION).rates
 
     @property
@@ -72,7 +72,7 @@ class LeastChanges:
 
     @property
     def extremes(self) -> list[tuple[Scalar, Scalar]]:
-        """Of pivots, with what they are compared with."""
+        """The extreme pivots, and the numbers that they are compared with."""
         return self._closing.pivots
 
     @cached_property

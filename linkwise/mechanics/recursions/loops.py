@@ -35,7 +35,7 @@ ROUND_OFF = 1e-15  # of the distances between constant frames: what is smaller i
 
 
 class Aim(NamedTuple):
-    """What a drive asks of each number of a closure: its value, rate and second rate."""
+    """Targets that a drive sets for each number of a closure: value, rate and second rate."""
 
     position: Scalar = 0.0
     velocity: Scalar = 0.0
@@ -43,7 +43,7 @@ class Aim(NamedTuple):
 
 
 def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
-    """Of a loop; refused where a drive is a function of a time that is not known."""
+    """The aim of a loop; refused where a drive is a function of an unknown time."""
     if loop.drive is None:
         return Aim()
     if asked is None:
@@ -88,9 +88,9 @@ class Walk:
         return aim_of(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
-        """What must vanish; nothing to see where velocities alone are constrained."""
-        found = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
-        return [*found, *[0.0] * (self.loop.n_constraints - len(found))]
+        """The numbers that must vanish; zeros where velocities alone are constrained."""
+        errors = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
+        return [*errors, *[0.0] * (self.loop.n_constraints - len(errors))]
 
     @cached_property
     def gradient(self) -> list[Force]:
@@ -113,7 +113,7 @@ class Walk:
         return Motion(angular, linear) * station.sense
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
-        """Those whose joints are on the way, or those that carry the sides."""
+        """Links whose joints are on the path, or those that carry the sides."""
         return tuple(station.link for station in self._stations(by_joints))
 
     def rates(self, motions: Mapping[int, Motion], by_joints: bool) -> list[Scalar] | None:
@@ -247,32 +247,32 @@ class Tie:
         return dot([parts(ratio)[1] for ratio in moving], rates)
 
     def _joint_rate(self, i: int, velocities: Mapping[int, Motion]) -> Scalar:
-        """Of the joint of link i, from the velocities of links."""
-        found = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
+        """The rate of the joint of link i, from the velocities of links."""
+        rate = self._axis(i).dot(velocities[i]) if i in velocities else 0.0
         parent = self._parent(i)
         if parent in velocities:
-            found = found - self._axis(i).dot(self.joints[i].transform.motion_into(velocities[parent]))
-        return found
+            rate = rate - self._axis(i).dot(self.joints[i].transform.motion_into(velocities[parent]))
+        return rate
 
     def _parent(self, i: int) -> int:
         return self.joints[i].link.parent
 
     def _axis(self, i: int) -> Force:
-        """What picks the joint's rate out of the motion that it adds: one along H*."""
-        (own,) = self.joints[i].motion
-        size = own.angular.dot(own.angular) + own.linear.dot(own.linear)
-        return Force(own.angular, own.linear) * (1.0 / size)
+        """The covector along H* whose product with the joint's motion is its rate."""
+        (motion,) = self.joints[i].motion
+        size = motion.angular.dot(motion.angular) + motion.linear.dot(motion.linear)
+        return Force(motion.angular, motion.linear) * (1.0 / size)
 
 
 def ways(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]]
 ) -> list[Walk | Tie]:
-    """Of every loop and coupling, at the configuration of the joints."""
-    found = []
+    """Walks of all loops and ties of all couplings, at the configuration of the joints."""
+    walks = []
     for loop in tree.mechanism.loops:
         with around(loop):
-            found.append(way_of(tree, joint_kinematics, coordinates, loop))
-    return found
+            walks.append(way_of(tree, joint_kinematics, coordinates, loop))
+    return walks
 
 
 def around(loop: Constraint) -> AbstractContextManager[None]:
@@ -283,18 +283,18 @@ def around(loop: Constraint) -> AbstractContextManager[None]:
 def way_of(
     tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]], loop: Constraint
 ) -> Walk | Tie:
-    """Of one loop or coupling."""
+    """The walk of one loop, or the tie of one coupling."""
     if isinstance(loop, Loop):
         return walk(tree, joint_kinematics, loop)
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
-    own = tuple(coordinates[i][0] for i in links)
-    bodies = tuple(zip(links, loop.ratios_at(own), strict=True))
+    joint_coordinates = tuple(coordinates[i][0] for i in links)
+    bodies = tuple(zip(links, loop.ratios_at(joint_coordinates), strict=True))
     rows, asked = tree.mechanism.constraints.rows(loop.name), tree.drives.get(loop.name)
-    return Tie(loop, rows, bodies, own, joint_kinematics, asked)
+    return Tie(loop, rows, bodies, joint_coordinates, joint_kinematics, asked)
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
-    """From A inward to the link that both sides share, then outward to B."""
+    """The path from A inward to the link that both sides share, then outward to B."""
     body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
     body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
     number = tree.mechanism.constraints.index(loop.name)
@@ -337,8 +337,8 @@ def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transfor
     if (side, number) not in tree.sides:
         return frame.body, _multiplied([*frames, getattr(loop, side), axes])
     pose = np.asarray(tree.sides[side, number])
-    given = Transform.from_pose(Matrix3.from_rows(pose[:3, :3].tolist()), Vector3(*pose[:3, 3].tolist()))
-    return frame.body, _multiplied(frames).then(given).then(_multiplied([axes]))
+    to_side = Transform.from_pose(Matrix3.from_rows(pose[:3, :3].tolist()), Vector3(*pose[:3, 3].tolist()))
+    return frame.body, _multiplied(frames).then(to_side).then(_multiplied([axes]))
 
 
 def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:

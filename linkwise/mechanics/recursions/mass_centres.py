@@ -43,8 +43,8 @@ class ToMassCentre:
 
     def before_the_shift(self, q: Sequence[Scalar], place: Transform) -> JointKinematics:
         """The joint itself, where its link's frame has not been moved to the mass centre yet."""
-        own = self.link.joint_kinematics(q)
-        return JointKinematics(self.link, place.then(own.transform), own.motion)
+        kinematics = self.link.joint_kinematics(q)
+        return JointKinematics(self.link, place.then(kinematics.transform), kinematics.motion)
 
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""
@@ -55,13 +55,13 @@ class ToMassCentre:
 
 
 def at_mass_centres(tree: Tree) -> Tree:
-    """The same tree with the origins of the internal frames at the links' mass centres, axes kept."""
+    """A copy of the tree with the origins of internal frames at the links' mass centres; axes stay."""
     centres = [_mass_centre(tree, i) for i in range(len(tree.links))]
     return replace(tree, links=tuple(_moved(link, i, centres) for i, link in enumerate(tree.links)))
 
 
 def _mass_centre(tree: Tree, i: int) -> Vector3:
-    """In the link's internal frame; of a link without mass, where the mechanism says."""
+    """The mass centre in the link's internal frame; for a massless link, the point given in the mechanism."""
     link = tree.links[i]
     if is_zero(link.inertia.mass):
         return link.user.point_back(Vector3(*tree.mechanism.bodies[i].com.tolist()))
@@ -73,7 +73,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     return Link(
         link.name,
         link.parent,
-        cast(Joint, _to_mass_centre(link, centres[i])),
+        cast(Joint, _shift_to_mass_centre(link, centres[i])),
         _shift(-centres[link.parent] if link.parent >= 0 else ZERO),
         0.0,
         0,
@@ -84,7 +84,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
     )
 
 
-def _to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
+def _shift_to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
     """Across the joint where its axis is nearest to the mass centre: a joint that commutes with translations along its
     axis is the same there, and the way from it to the mass centre one number shorter."""
     if not (link.joint.slides and link.place.is_constant):

@@ -20,7 +20,7 @@ class Neighbours(Protocol):
 
 
 class TreeNeighbours:
-    """Of a tree that is at hand link by link."""
+    """Neighbours in a tree whose links are all traced."""
 
     def __init__(self, parents: Sequence[int], children: Sequence[Sequence[int]]):
         self._parents, self._children = parents, children

@@ -19,11 +19,10 @@ class Inwards(Protocol):
     """Values on their way, while a sweep goes from tip to base."""
 
     def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
-        """Those of degrees of freedom beyond link i, as they have come there."""
+        """Columns of degrees of freedom beyond link i, moved to link i."""
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
-        """What link i passes to its parent: those that have arrived and those of its own degrees of freedom, as the
-        parent gets them."""
+        """Columns that link i passes to its parent: those that have arrived and its own, in the parent's frame."""
 
 
 class MatrixOfDofs(Protocol):
@@ -33,7 +32,7 @@ class MatrixOfDofs(Protocol):
 
 
 class InwardsOnTree:
-    """On a tree that is at hand link by link."""
+    """Columns that go inwards on a tree whose links are all traced."""
 
     def __init__(self, parents: Sequence[int]):
         self._parents = parents
@@ -48,7 +47,7 @@ class InwardsOnTree:
 
 
 class DenseMatrixOfDofs:
-    """Of a tree that is at hand link by link: ``rows`` are those of all joints, mimic joints included."""
+    """A matrix over the joints of a tree whose links are all traced: ``rows`` of all joints, mimic joints included."""
 
     def __init__(self, starts: Sequence[int], size: int):
         self._starts = starts

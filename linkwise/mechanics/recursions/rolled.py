@@ -25,7 +25,7 @@ ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a kind, 
 
 
 class NotRolled(Exception):
-    """What is computed does not go from link to link alone."""
+    """Raised where a computation does not go from link to link alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, a
 
 @dataclass
 class Assumed:
-    """What a run assumes.
+    """Assumptions of a run.
 
     patterns   of what links take, by number of the quantity and kind
     alike      (kind, number of the quantity, number in it) -> one before it that is always the same
@@ -131,7 +131,7 @@ class Rolling:
         return self._numbers_of(passed, i)
 
     def _numbers_of(self, passed: Passed, i: int) -> Any:
-        """What links of kind i take, in unknown numbers."""
+        """The inputs of links of class i, in unknown numbers."""
         source = passed.source
         place = (passed.number, i)
         pattern = self._assumed.patterns.get(place)
@@ -172,8 +172,8 @@ class Rolling:
         patterns: dict[tuple[int, int], Pattern] = {}
         for (number, i), used in self._used.items():
             passed = self.passed[number]
-            found = self._joined(passed, self._near[passed.source][i])
-            patterns[number, i] = found if found == used else _weaker(used, found)
+            pattern = self._joined(passed, self._near[passed.source][i])
+            patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
         alike = self._alike()
         holds = patterns == self._used and alike.items() <= self._assumed.alike.items()
         self._assumed.patterns = patterns
@@ -186,17 +186,17 @@ class Rolling:
         alike: dict[tuple[int, int, int], tuple[int, int]] = {}
         for (number, i), (_, known) in self._used.items():
             passed = self.passed[number]
-            given = [self.given(passed, j, dof)[1] for j, dof in passed.sources(self._near[passed.source][i])]
+            passing = [self.given(passed, j, dof)[1] for j, dof in passed.sources(self._near[passed.source][i])]
             for k, constant in enumerate(known):
                 if constant is None:
-                    values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in given)
+                    values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in passing)
                     place = first.setdefault((i, passed.sweep, values), (number, k))
                     if place != (number, k):
                         alike[i, number, k] = place
         return alike
 
     def given(self, passed: Passed, j: int, dof: Dof | None = None) -> tuple[Form, list[Scalar]]:
-        """What links of kind j give: its form and its numbers."""
+        """The output of links of class j: its form and its numbers."""
         key = (passed.number, j, dof)
         if key not in self._given:
             if dof is not None:
@@ -233,10 +233,10 @@ class Rolling:
         self.columns_from = len(self.sweeps)
         dofs = [(i, k) for i, size in enumerate(sizes) for k in range(size)]
         numbers = [None if matrix is None else number for number, matrix in enumerate(matrices)]
-        found = function([[self._column(dof, number) for dof in dofs] for number in numbers])
+        results = function([[self._column(dof, number) for dof in dofs] for number in numbers])
         return [
             RolledMatrixOfDofs({(dof, ANY): values[dof[0]][dof[1]] for dof in dofs}, matrix)
-            for matrix, values in zip(matrices, found, strict=True)
+            for matrix, values in zip(matrices, results, strict=True)
         ]
 
 
@@ -277,19 +277,19 @@ def _weaker(a: Pattern, b: Pattern) -> Pattern:
 
 
 class LinksOfKinds(tuple[Link, ...]):
-    """One link for each kind, with unknown numbers; ``rolling`` knows their neighbours."""
+    """One link for each link class, with unknown numbers; ``rolling`` has their neighbours."""
 
     rolling: Rolling
 
     @staticmethod
     def of(links: Iterable[Link], rolling: Rolling) -> LinksOfKinds:
-        found = LinksOfKinds(links)
-        found.rolling = rolling
-        return found
+        rolled_links = LinksOfKinds(links)
+        rolled_links.rolling = rolling
+        return rolled_links
 
     def start(self, direction: str, name: str) -> Iterator[int]:
         return self.rolling.start(direction, name)
 
     def parent_value(self, i: int, values: Sequence[Any]) -> Any:
-        """What the step of a sweep gave at the parent of link i."""
+        """The result of a sweep's step at the parent of link i."""
         return self.rolling.from_parent(i, ("sweep", len(self.rolling.sweeps)), values.__getitem__)

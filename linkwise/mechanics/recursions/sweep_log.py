@@ -56,5 +56,5 @@ def current() -> SweepLog | None:
 
 
 def label_of(direction: str, name: str, where: str) -> str:
-    """What emitted code is labelled with."""
+    """The label of emitted code."""
     return f"{name}, {direction.replace('_', ' ')}: {where}"

@@ -74,7 +74,7 @@ class Tree:
         return [self.velocities_of(i, v) for i in range(len(self.links))]
 
     def velocities_of(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
-        """Of the joint of link i."""
+        """Velocities of the joint of link i."""
         body = self.mechanism.bodies[i]
         part = list(v[self.mechanism.v_index(body.joint)])
         return [part[0] * body.mimic.ratio] if body.mimic else part
@@ -132,13 +132,13 @@ class Tree:
         """Matrices over the joints, whose columns are ``function`` of the columns of others; None: of the identity."""
         identity = [[1.0 if r == c else 0.0 for c in range(self.dofs)] for r in range(self.dofs)]
         columns = zip(*(transposed(identity if matrix is None else matrix) for matrix in matrices), strict=True)
-        found = [function([list(column) for column in of_all]) for of_all in columns]
-        flat = [[[x for part in values for x in part] for values in of_one] for of_one in found]
+        results = [function([list(column) for column in of_all]) for of_all in columns]
+        flat = [[[x for part in values for x in part] for values in of_one] for of_one in results]
         return [transposed([of_one[k] for of_one in flat]) for k in range(len(matrices))]
 
     @cached_property
     def dof_starts(self) -> tuple[int, ...]:
-        """Where each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
+        """Index at which each joint's degrees of freedom begin in a vector over all joints, mimic joints included."""
         return (0, *accumulate(link.joint.nv for link in self.links))[:-1]
 
     @property
@@ -153,11 +153,11 @@ class Tree:
 
     @cached_property
     def regrouped(self) -> Tree:
-        """The tree with inertia regrouped to parents where no joint can tell: the same mass matrix, D, G for less."""
+        """The tree with inertia regrouped to parents where mass matrix, D and G do not change, for fewer operations."""
         return self.with_links(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
 
     def with_links(self, links: Iterable[Link]) -> Tree:
-        """The same tree of other links."""
+        """A copy of the tree with other links."""
         return dataclasses.replace(self, links=tuple(links))
 
 
@@ -216,8 +216,8 @@ class Configuration:
     def articulated(self, i: int) -> ArticulatedInertia:
         """P of link i (jain1995 4.8)."""
         if i not in self._inertias:
-            own, key = self.tree.links[i].inertia.articulated(), (self, "P+")
-            self._inertias[i] = self.neighbours.from_children(i, key, self._remaining_behind, own)
+            inertia, key = self.tree.links[i].inertia.articulated(), (self, "P+")
+            self._inertias[i] = self.neighbours.from_children(i, key, self._remaining_behind, inertia)
         return self._inertias[i]
 
     def _remaining_behind(self, i: int) -> ArticulatedInertia:
@@ -234,13 +234,13 @@ class Configuration:
         """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
         if (i, regrouped) not in self._composites:
             link = self.tree.links[i]
-            own = link.regrouped if regrouped else link.inertia
+            inertia = link.regrouped if regrouped else link.inertia
 
             def behind(c: int) -> RigidInertia:
                 return self.joint_kinematics[c].transform.inertia_back(self.composite(c, regrouped))
 
             key = (self, "C", regrouped)
-            self._composites[i, regrouped] = self.neighbours.from_children(i, key, behind, own)
+            self._composites[i, regrouped] = self.neighbours.from_children(i, key, behind, inertia)
         return self._composites[i, regrouped]
 
     def mobility(self, i: int) -> Matrix6:
@@ -281,8 +281,8 @@ class Configuration:
 
 
 class AsAsked(Configuration):
-    """The same, with joints that are computed when a sweep first comes to them: the sines and cosines of the next joint
-    are then at hand while the machine divides for the one before."""
+    """A configuration whose joints are computed when a sweep first comes to them: the sines and cosines of the next
+    joint are then at hand while the machine divides for the one before."""
 
     def _all_joints(self) -> Sequence[JointKinematics]:
         return _AsAsked(len(self.tree.links), self._joint)
@@ -309,25 +309,25 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
 
     ``at_user_origins`` keeps every link's internal frame at the user's origin, for results that depend on it.
     """
-    given = parameters or {}
+    known = parameters or {}
     bodies = range(len(mechanism.bodies))
-    held = {i for i in bodies if at_user_origins or ("pose", i) in given}
+    held = {i for i in bodies if at_user_origins or ("pose", i) in known}
     held |= {mechanism.tree.parents[i] for i in held}
     steps = canonical_steps(mechanism)
     choices, placements = chosen_and_placed(mechanism, set(bodies) - held, steps)
-    links = _regroup([_link(mechanism, i, choices, placements[i], given) for i in bodies])
-    gravity = _vector(given.get(("gravity", -1), mechanism.gravity))
-    acting = {key: value for key, value in given.items() if key[0] in NUMBERS_THAT_ACT}
-    sides = {key: value for key, value in given.items() if key[0] in (*SIDES, LENGTH)}
-    return Tree(mechanism, links, gravity, drives=_drives(mechanism, given), sides=sides, numbers_that_act=acting)
+    links = _regroup([_link(mechanism, i, choices, placements[i], known) for i in bodies])
+    gravity = _vector(known.get(("gravity", -1), mechanism.gravity))
+    acting = {key: value for key, value in known.items() if key[0] in NUMBERS_THAT_ACT}
+    sides = {key: value for key, value in known.items() if key[0] in (*SIDES, LENGTH)}
+    return Tree(mechanism, links, gravity, drives=_drives(mechanism, known), sides=sides, numbers_that_act=acting)
 
 
-def _drives(mechanism: Mechanism, given: Parameters) -> dict[str, Sequence[Scalar]]:
-    """What drives ask for: positions, velocities and accelerations, by loop; none where no time is known."""
+def _drives(mechanism: Mechanism, parameters: Parameters) -> dict[str, Sequence[Scalar]]:
+    """Positions, velocities and accelerations that drives prescribe, by loop; empty where no time is known."""
     known: dict[str, Sequence[Scalar]] = {}
     for k, loop in enumerate(mechanism.loops):
-        if ("drive", k) in given:
-            known[loop.name] = list(given["drive", k])
+        if ("drive", k) in parameters:
+            known[loop.name] = list(parameters["drive", k])
         elif isinstance(loop.drive, Instant):
             known[loop.name] = list(loop.drive)
     return known
@@ -348,11 +348,11 @@ def _regroup(links: list[Link]) -> tuple[Link, ...]:
     return tuple(link.with_inertias(link.inertia, inertia) for link, inertia in zip(links, inertias, strict=True))
 
 
-def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: Placement, given: Parameters) -> Link:
+def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: Placement, known: Parameters) -> Link:
     body = mechanism.bodies[i]
     spin, quarter_turns = 0.0, 0
-    if ("pose", i) in given:
-        step = _traced_place(mechanism, i, choices, np.asarray(given["pose", i]))
+    if ("pose", i) in known:
+        step = _traced_place(mechanism, i, choices, np.asarray(known["pose", i]))
     else:
         step = Transform(
             (
@@ -364,16 +364,16 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: P
         spin, quarter_turns = placement.spin, placement.quarter_turns
     user = _internal_to_user(mechanism, i, choices[i])
     inertia = RigidInertia.about_com(
-        _scalar(given.get(("mass", i), body.mass)),
-        _vector(given.get(("com", i), body.com)),
-        Symmetric3.from_rows(np.asarray(given.get(("inertia", i), body.inertia)).tolist()),
+        _scalar(known.get(("mass", i), body.mass)),
+        _vector(known.get(("com", i), body.com)),
+        Symmetric3.from_rows(np.asarray(known.get(("inertia", i), body.inertia)).tolist()),
     )
-    internal = _without_noise(user.inertia_back(inertia))
-    armature = tuple(np.atleast_1d(given.get(("armature", i), body.armature)).tolist())
+    internal = _remove_noise(user.inertia_back(inertia))
+    armature = tuple(np.atleast_1d(known.get(("armature", i), body.armature)).tolist())
     return Link(body.link, body.parent, body.kind, step, spin, quarter_turns, internal, internal, armature, user)
 
 
-def _without_noise(inertia: RigidInertia) -> RigidInertia:
+def _remove_noise(inertia: RigidInertia) -> RigidInertia:
     """Constants that are only the rounding error of a change of frame become exact zeros."""
 
     def clean(numbers: Sequence[Scalar]) -> list[Scalar]:

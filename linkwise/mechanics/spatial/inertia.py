@@ -19,7 +19,7 @@ class RigidInertia(NamedTuple):
 
     @staticmethod
     def about_com(mass: Scalar, com: Vector3, inertia: Symmetric3) -> RigidInertia:
-        """From the inertia about the centre of mass (parallel axes)."""
+        """An inertia about the link's origin from that about the centre of mass (parallel axes)."""
         body = RigidInertia(mass, Vector3(0.0, 0.0, 0.0), inertia)
         return body.shifted(com)
 
@@ -92,7 +92,7 @@ class ArticulatedInertia(NamedTuple):
 
     @staticmethod
     def from_entries(entry: Callable[[int, int], Scalar]) -> ArticulatedInertia:
-        """From a function of (i, j), i <= j, giving the upper triangle."""
+        """A symmetric matrix from a function of (i, j), i <= j, that returns the upper triangle."""
         moment = Symmetric3(*(entry(i, j) for i, j in _UPPER))
         coupling = Matrix3.from_rows([[entry(i, j + 3) for j in range(3)] for i in range(3)])
         mass = Symmetric3(*(entry(i + 3, j + 3) for i, j in _UPPER))

@@ -67,7 +67,7 @@ def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
 def _divisor(square: Scalar, value: Scalar) -> Scalar:
     """``value`` where a closed form is used, 2 where its series is: both are computed, and 0 / 0 would be reported.
 
-    Not 1: compilers know that dividing by 1 can be left out, and divide by ``value`` everywhere instead.
+    Not 1: compilers drop a division by 1, and then divide by ``value`` everywhere instead.
     """
     return select(square < SMALL, 2.0, value)
 
@@ -142,7 +142,7 @@ def of_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence
     It is the same function of the rotation vector turn + e slide, where e e = 0: the block by which rotations change
     positions is its derivative along the slide.
     """
-    found = jacobian(Vector3(*(jet(x, d) for x, d in zip(twist[:3], twist[3:], strict=True))))
-    turned = [[parts(x)[0] for x in row] for row in found]
-    across = [[parts(x)[1] for x in row] for row in found]
+    rows = jacobian(Vector3(*(jet(x, d) for x, d in zip(twist[:3], twist[3:], strict=True))))
+    turned = [[parts(x)[0] for x in row] for row in rows]
+    across = [[parts(x)[1] for x in row] for row in rows]
     return [*([*row, 0.0, 0.0, 0.0] for row in turned), *([*a, *b] for a, b in zip(across, turned, strict=True))]

@@ -109,9 +109,9 @@ def from_xml(
         constraints.add_couplings(builder, root, joints, rules)
     for joint in joints:
         add_joint(builder, joint, rules.get(joint.text("name")))
-    given = root.first("gravity")
+    gravity_element = root.first("gravity")
     if gravity is None:
-        gravity = STANDARD_GRAVITY if given is None else given.numbers("xyz", 3)
+        gravity = STANDARD_GRAVITY if gravity_element is None else gravity_element.numbers("xyz", 3)
     mech = builder.build(name or root.attributes.get("name", "").strip() or "robot", gravity, strict=False)
     independent, actuated = constraints.independent_joints(joints), actuated_joints(root, mech)
     if floating_base and independent is not None:

@@ -37,7 +37,7 @@ ENDS = ("predecessor", "successor")
 def check_ends(root: Element, links: Sequence[Element]) -> list[Element]:
     """The ``<predecessor>`` and ``<successor>`` of all loops and couplings, which name links of the file."""
     names = [link.text("name") for link in links]
-    found = []
+    ends = []
     for element in root.children:
         for tag in ENDS if element.tag in ELEMENTS else ():
             end = element.first(tag)
@@ -46,8 +46,8 @@ def check_ends(root: Element, links: Sequence[Element]) -> list[Element]:
             if end.text("link") not in names:
                 hint = did_you_mean(end.text("link"), names)
                 raise end.error(f"{element.label}: its {tag} link {end.text('link')!r} does not exist: {hint}")
-            found.append(end)
-    return found
+            ends.append(end)
+    return ends
 
 
 def add_loops(builder: Builder, root: Element) -> None:
@@ -113,8 +113,8 @@ def _ratio(coupling: Element) -> float:
     type_name = coupling.attributes.get("type", "rolling")
     if type_name != "rolling":
         raise coupling.error(f"{coupling.label} has the unknown type {type_name!r}; known: rolling")
-    given = coupling.first("ratio")
-    ratio = given.number("value") if given else 1.0
+    element = coupling.first("ratio")
+    ratio = element.number("value") if element else 1.0
     if ratio == 0.0:
         raise coupling.error(f"{coupling.label}: a ratio of 0 couples nothing; give that of successor to predecessor")
     return ratio

@@ -26,10 +26,10 @@ def _three(box: Element) -> tuple[float, ...]:
 def shapes_of(links: Sequence[Element]) -> tuple[Shape, ...]:
     """The shapes of all links; what has none that acts is noted."""
     taken: set[str] = set()
-    return tuple(shape for link in links for shape in _of_link(link, taken))
+    return tuple(shape for link in links for shape in _shapes_of_link(link, taken))
 
 
-def _of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
+def _shapes_of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
     touches = False
     for number, collision in enumerate(link.all("collision")):
         geometry = collision.first("geometry")

@@ -16,9 +16,9 @@ def looks_of(root: Element, links: Sequence[Element], folder: Path | None) -> tu
     """All looks; one that cannot be read is not drawn, which is said."""
     colours = dict(_named(root.all("material")))
     visuals = [visual for link in links for visual in link.all("visual")]
-    colours |= dict(_named(one for visual in visuals for one in visual.all("material")))
+    colours |= dict(_named(material for visual in visuals for material in visual.all("material")))
     folders = () if folder is None else (str(folder.absolute()),)
-    return tuple(look for link in links for look in _of_link(link, colours, folders))
+    return tuple(look for link in links for look in _visuals_of_link(link, colours, folders))
 
 
 def _named(materials: Iterator[Element]) -> Iterator[tuple[str, tuple[float, ...]]]:
@@ -32,7 +32,7 @@ def _named(materials: Iterator[Element]) -> Iterator[tuple[str, tuple[float, ...
             warn(material, "has a colour that is not four numbers")
 
 
-def _of_link(link: Element, colours: dict[str, tuple[float, ...]], folders: tuple[str, ...]) -> Iterator[Look]:
+def _visuals_of_link(link: Element, colours: dict[str, tuple[float, ...]], folders: tuple[str, ...]) -> Iterator[Look]:
     for tag in ("visual", "collision"):
         for number, element in enumerate(link.all(tag)):
             geometry = element.first("geometry")
@@ -56,11 +56,11 @@ def _mesh(mesh: Element, folders: tuple[str, ...]) -> dict:
 
 
 def _colour(visual: Element, colours: dict[str, tuple[float, ...]]) -> tuple[float, ...] | None:
-    """That of the material itself, or of the one that it names."""
+    """Colour of a material, or of the material that it names."""
     material = visual.first("material")
     if material is None:
         return None
-    own = material.first("color")
-    if own is not None and "rgba" in own.attributes:
-        return own.numbers("rgba", 4)
+    color = material.first("color")
+    if color is not None and "rgba" in color.attributes:
+        return color.numbers("rgba", 4)
     return colours.get(material.attributes.get("name", ""))

@@ -28,23 +28,23 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
     """
     elements = _elements(root)
     driven = [list(_driven(element)) for element in elements]
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for element, joints in zip(elements, driven, strict=True):
         for name in (joint.text("name") for joint in joints):
             if name in mech.joint_names:
                 mimic = mech.bodies[mech.body_index(name)].mimic
-                found[mimic.joint if mimic else name] = None
+                names[mimic.joint if mimic else name] = None
             elif name not in mech.annotations.fixed_joints:
                 warn(element, f"names the joint {name!r}, which does not exist: fix the name or remove it")
     strong = _strong_joints(mech, elements, driven)
-    covered = sum(joint in found for joint in strong)
-    return tuple(found) or None if 2 * covered >= len(strong) else None
+    covered = sum(joint in names for joint in strong)
+    return tuple(names) or None if 2 * covered >= len(strong) else None
 
 
 def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, ...]:
     """A motor for every joint that has one of its own, the first where there are several, and the bounds of its force;
     what drives otherwise is noted."""
-    found: dict[str, Actuator] = {}
+    motors: dict[str, Actuator] = {}
     taken: set[str] = set()
     for element in _elements(root):
         joints = list(_driven(element))
@@ -57,11 +57,11 @@ def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, .
             continue
         for joint in known:
             target = joint.text("name")
-            if target not in found:
-                found[target] = Actuator(_name(element, target, taken), target, gear=(_gear(element, joint),))
-    limits = ((name, mech.bodies[mech.body_index(name)].limits.effort[0]) for name in found)
+            if target not in motors:
+                motors[target] = Actuator(_name(element, target, taken), target, gear=(_gear(element, joint),))
+    limits = ((name, mech.bodies[mech.body_index(name)].limits.effort[0]) for name in motors)
     ranges = (EffortRange(name, -most, most) for name, most in limits if 0.0 < most < math.inf)
-    single = (one for one in found.values() if mech.bodies[mech.body_index(one.target)].kind.nv == 1)
+    single = (actuator for actuator in motors.values() if mech.bodies[mech.body_index(actuator.target)].kind.nv == 1)
     return (*single, *ranges)
 
 
@@ -78,7 +78,7 @@ def _is_simple(transmission: Element, joints: Sequence[Element]) -> bool:
 
 
 def _name(element: Element, joint: str, taken: set[str]) -> str:
-    """That of the motor, or of its joint."""
+    """Name of the motor, or of its joint."""
     motors = [part.attributes.get("name", "") for part in element.children if part.tag == "actuator"]
     name = motors[0] if len(motors) == 1 and motors[0] and motors[0] not in taken else joint
     while name in taken:
@@ -98,7 +98,7 @@ def _gear(element: Element, joint: Element) -> float:
 def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequence[Sequence[Element]]) -> list[str]:
     """Joints that one expects to have motors: of one degree of freedom, with an effort limit, in no loop, and not said
     to be passive or only measured."""
-    named = {part.attributes.get("name") for one in elements for part in one.children if _is_joint(part)}
+    named = {part.attributes.get("name") for element in elements for part in element.children if _is_joint(part)}
     passive = named - {joint.text("name") for joints in driven for joint in joints}
     inside = {mech.bodies[index].joint for loop in mech.loops for index in loop.bodies_within(mech)}
     return [
@@ -119,24 +119,28 @@ def _driven(element: Element) -> Iterator[Element]:
         if element.tag == "ros2_control":
             drives = child.first("command_interface") is not None
         else:
-            interfaces = [one.content for one in child.all("hardwareInterface")]
-            drives = not interfaces or any("StateInterface" not in one for one in interfaces)
+            interfaces = [interface.content for interface in child.all("hardwareInterface")]
+            drives = not interfaces or any("StateInterface" not in interface for interface in interfaces)
         if drives and child.attributes.get("name"):
             yield child
 
 
 def _described(element: Element, joint: Element) -> str:
     """ "joint elbow, reduction 50"."""
-    found = _reductions(element, joint)
-    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(found)}" if found else "")
+    reductions = _reductions(element, joint)
+    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(reductions)}" if reductions else "")
 
 
 def _reductions(element: Element, joint: Element) -> list[str]:
     """What is said of the reduction between a motor and a joint."""
     name, parts = joint.text("name"), element.children
     if element.tag == "ros2_control":  # has transmissions of its own
-        own = [one for one in element.all("transmission") if any(_names(part, name) for part in one.children)]
-        parts = [part for one in own for part in one.children]
+        transmissions = [
+            transmission
+            for transmission in element.all("transmission")
+            if any(_names(part, name) for part in transmission.children)
+        ]
+        parts = [part for transmission in transmissions for part in transmission.children]
     ours = [part for part in parts if _names(part, name) or not _is_joint(part)]
     return [text for part in (element, *ours) if (text := _reduction(part))]
 

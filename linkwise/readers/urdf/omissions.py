@@ -1,4 +1,4 @@
-"""What of a URDF file is not read: what constrains or drives is noted, and elements that nobody knows."""
+"""What of a URDF file is not read: what constrains or drives is noted, and unknown elements."""
 
 from __future__ import annotations
 

@@ -95,12 +95,12 @@ def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
     words["spring_reference"] = ("rest", kind.nq)
     if dynamics is None or kind.nv == 0:
         return {}
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for word, (name, size) in words.items():
         if word in dynamics.attributes:
             values = dynamics.numbers(word, 1, size)
-            found[name] = values[0] if len(values) == 1 else values
-    return found
+            numbers[name] = values[0] if len(values) == 1 else values
+    return numbers
 
 
 def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
@@ -135,8 +135,8 @@ def _limits(joint: Element) -> Limits | None:
 
 def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:
     """By joint: the rule in its ``<mimic>``."""
-    found = ((joint.text("name"), joint.first("mimic")) for joint in joints)
-    return {name: _mimic(mimic) for name, mimic in found if mimic}
+    pairs = ((joint.text("name"), joint.first("mimic")) for joint in joints)
+    return {name: _mimic(mimic) for name, mimic in pairs if mimic}
 
 
 def _mimic(mimic: Element) -> Mimic:
