@@ -37,7 +37,7 @@ smartquotes = False  # three dots and quotation marks are code as often as not
 # Reference
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # signatures may be others than those of the source: tools/site writes them
 add_module_names = False
 maximum_signature_line_length = 100
 toc_object_entries = True

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.registry import compile_instead
+from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import coordinates_by_joint, of_joints_and_links
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
+from ..mechanics.algorithms.closed_projection import RELIABLE
+from ..mechanics.algorithms.decisions import fronts
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
@@ -21,11 +24,11 @@ from .driving import reached
 from .equations import decomposed, position_error, require_finite
 from .locked import Held, held_by
 from .loop_closure import LoopEquations, closed_by
-from .projection import projected_by_elimination
 from .redundancy import decide_around, loop_equations
 from .sizes import random_configurations, sizes, units
 from .tolerances import LOOPS
 
+NEAR = 0.1  # pivots relative to the largest: with less, near singular positions, SVDs tell better where a state belongs
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
 FURTHER = 0.1  # dimensionless, in root mean square: by how much
@@ -406,3 +409,39 @@ def _refuse_mirrored(equations: LoopEquations, q: np.ndarray) -> None:
         1.0 - float(alignment[state, index]),
         q.reshape(-1, mech.nq)[state],
     )
+
+
+# -- small gaps, by compiled elimination ---------------------------------------------------------------------------
+
+
+def projected_by_elimination(
+    equations: LoopEquations, q: np.ndarray, v: np.ndarray, tolerance: float, aim: float, rank: Any
+) -> tuple[Float64Array, Float64Array] | None:
+    """(q, v) moved the least that closes all loops and satisfies their velocity constraints; configurations with errors
+    below ``aim`` stay as they are.
+
+    None where the elimination cannot be relied on for some state or does not close loops to the tolerance, and where
+    that takes a search: loops that are open by more than a milliradian, or a thousandth of their size, or that close to
+    the rounding of the data only.
+    """
+    mech = equations.mech
+    if not mech.loops or equations.blocks or not q.size or not v.size or not _is_generic(mech, rank):
+        return None
+    size = equations.open_by(q)
+    if not (size < LOOPS.open_by_mistake).all():
+        return None
+    kernel, to = float64_function(mech, "closed_projection"), q
+    if (size > aim).any():
+        to = np.where((size > aim)[..., None], kernel(q, np.zeros(mech.nv))[0][..., : mech.nq], q)
+    state, reliability = kernel(to, v)  # velocities are those before its last correction: now there is next to none
+    if not (np.all(reliability > RELIABLE + NEAR**2) and np.all(equations.is_closed(to, tolerance))):
+        return None
+    return to, state[..., mech.nq :]
+
+
+def _is_generic(mech: Mechanism, rank: Any) -> bool:
+    """Whether no fewer constraints than those that are independent away from singular positions are to be kept."""
+    if rank is None:
+        return True
+    pivots = fronts(mech).pivots
+    return bool(np.all(np.asarray(rank) == pivots))

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..mechanism import MechanismError
-from .decomposition import Decomposition, decompose, row_sizes, times
-from .pivoting import pivoted_qr
+from .decomposition import Decomposition, decompose, pivoted_qr, row_sizes, times
 
 
 class UnsuitableCoordinates(MechanismError):

@@ -18,13 +18,12 @@ from .decomposition import Decomposition, decompose, times, transposed_times
 from .equations import decomposed_jacobian, driven_by, loop_of, warn_if_open, warn_if_opening
 from .force_units import mixes_units, velocity_units, warn_of_mixed_units
 from .formulations import basis_by
-from .idle_motions import told_of_idle_motions
+from .idle_motions import advice, told_of_idle_motions
 from .masks import loop_mask
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
 from .solver import RefusedStates, by_kernel
 from .tolerances import LOOPS
-from .undriven_motions import advice
 
 
 def inverse_dynamics(

@@ -26,9 +26,8 @@ from ..mechanism import Loop, Mechanism, MechanismError, MechanismWarning, warn_
 from ..mechanism.clusters import Cluster, clusters
 from ..mechanism.family import differs_in_poses
 from ..mechanism.parts import Constraint
-from .decomposition import decompose, times
+from .decomposition import decompose, pivoted_qr, times
 from .loop_closure import LoopEquations, RoundedBlock, closed_by
-from .pivoting import pivoted_qr
 from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
 

@@ -54,7 +54,7 @@ class Lost:
         return [component - dot(row, x) for component, row in zip(x, self.share, strict=True)]
 
     def factor(self, mobility: Matrix) -> Factor:
-        """Of a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
+        """Factor a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
 
         c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
         nothing along directions that are not lost.

@@ -38,10 +38,10 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
         raise ValueError(
             f"{kernel.name} is compiled for {kernel.target!r}: JAX calls kernels with target='cpu' or target='cuda'"
         )
-    own = signature(kernel)
+    called = signature(kernel)
 
     def function(*arrays: Any) -> Any:
-        found = call_p.bind(*own.checked(arrays), own=own)
+        found = call_p.bind(*called.checked(arrays), called=called)
         return found[0] if len(found) == 1 else tuple(found)
 
     function.__name__ = kernel.name
@@ -52,58 +52,58 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
 
 
 @cache
-def _alone(own: Signature) -> Callable[..., Any]:
-    return jax.jit(lambda *arrays: call_p.bind(*arrays, own=own))
+def _alone(called: Signature) -> Callable[..., Any]:
+    return jax.jit(lambda *arrays: call_p.bind(*arrays, called=called))
 
 
 @call_p.def_impl
-def _evaluated(*arrays: Any, own: Signature) -> Any:
+def _evaluated(*arrays: Any, called: Signature) -> Any:
     with jax.disable_jit(False):  # where it is disabled, this would come back here
-        return _alone(own)(*arrays)
+        return _alone(called)(*arrays)
 
 
 @call_p.def_abstract_eval
-def _shapes(*arrays: Any, own: Signature) -> Any:
-    batch = own.batch([x.shape for x in arrays])
-    return [jax.core.ShapedArray((*batch, *core), own.dtype) for core in own.results]
+def _shapes(*arrays: Any, called: Signature) -> Any:
+    batch = called.batch([x.shape for x in arrays])
+    return [jax.core.ShapedArray((*batch, *core), called.dtype) for core in called.results]
 
 
-def _batched(arrays: Sequence[Any], axes: Sequence[int | None], *, own: Signature) -> tuple[Any, Any]:
+def _batched(arrays: Sequence[Any], axes: Sequence[int | None], *, called: Signature) -> tuple[Any, Any]:
     """The axis that is mapped over goes ahead of all axes of the batch."""
-    cores = map(len, own.shapes)
+    cores = map(len, called.shapes)
     ranks = [np.ndim(x) - core - (at is not None) for x, core, at in zip(arrays, cores, axes, strict=True)]
-    found = []
+    aligned = []
     for x, rank, at in zip(arrays, ranks, axes, strict=True):
         if at is not None:
             x = jnp.moveaxis(x, at, 0)
             x = x.reshape((x.shape[0], *(1,) * (max(ranks) - rank), *x.shape[1:]))
-        found.append(x)
-    return call_p.bind(*found, own=own), (0,) * len(own.results)
+        aligned.append(x)
+    return call_p.bind(*aligned, called=called), (0,) * len(called.results)
 
 
 batching.primitive_batchers[call_p] = _batched
 
 
-def _in_rows(*arrays: Any, own: Signature, platform: str) -> list[Any]:
+def _in_rows(*arrays: Any, called: Signature, platform: str) -> list[Any]:
     """The call as the compiled code takes it: every array (states, core), or (core) where one serves all states."""
-    batch = own.batch([x.shape for x in arrays])
-    states, dtype = math.prod(batch), own.dtype
-    if states == 0 or not any(map(math.prod, own.results)):
-        return [jnp.zeros((*batch, *core), dtype) for core in own.results]
+    batch = called.batch([x.shape for x in arrays])
+    states, dtype = math.prod(batch), called.dtype
+    if states == 0 or not any(map(math.prod, called.results)):
+        return [jnp.zeros((*batch, *core), dtype) for core in called.results]
     rows, shared = [], []
-    for x, core in zip(arrays, own.shapes, strict=True):
+    for x, core in zip(arrays, called.shapes, strict=True):
         lead = x.shape[: x.ndim - len(core)]
         shared.append(math.prod(lead) == 1)
         if shared[-1]:
             rows.append(x.reshape(core))
         else:
             rows.append(jnp.broadcast_to(x, (*batch, *core)).reshape((states, *core)))
-    call = own.calls(platform)(states, shared)
+    call = called.calls(platform)(states, shared)
     _register(call.target, platform)
-    shapes = [jax.ShapeDtypeStruct((states, *core), dtype) for core in own.results]
+    shapes = [jax.ShapeDtypeStruct((states, *core), dtype) for core in called.results]
     shapes += [jax.ShapeDtypeStruct((size,), dtype) for size in call.between]
-    found = jax.ffi.ffi_call(call.target.name, shapes)(*rows, **{ATTRIBUTE: call.words})
-    return [x.reshape((*batch, *core)) for x, core in zip(found, own.results, strict=False)]
+    results = jax.ffi.ffi_call(call.target.name, shapes)(*rows, **{ATTRIBUTE: call.words})
+    return [x.reshape((*batch, *core)) for x, core in zip(results, called.results, strict=False)]
 
 
 _known: set[tuple[str, str]] = set()  # targets that XLA has been told of
@@ -118,9 +118,9 @@ def _register(target: XlaTarget, platform: str) -> None:
             _known.add((target.name, platform))
 
 
-def _elsewhere(context: Any, *arrays: Any, own: Signature) -> Any:
+def _elsewhere(context: Any, *arrays: Any, called: Signature) -> Any:
     raise NotImplementedError(
-        f"{own.name}: functions of linkwise.jax run on the CPU and on NVIDIA GPUs, not on "
+        f"{called.name}: functions of linkwise.jax run on the CPU and on NVIDIA GPUs, not on "
         f"{'/'.join(context.module_context.platforms)}: put arrays there with "
         "jax.device_put(x, jax.devices('cpu')[0]), or set JAX_PLATFORMS=cpu"
     )
@@ -135,34 +135,34 @@ for _platform in PLATFORMS:
 # -- derivatives --------------------------------------------------------------------------------------
 
 
-def _derivative(given: Sequence[Any], tangents: Sequence[Any], *, own: Signature) -> tuple[Any, Any]:
+def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, called: Signature) -> tuple[Any, Any]:
     """The result, and how it changes along a direction: a call of the kernel that is derived for that."""
-    moving = [name for name, way in zip(own.names, tangents, strict=True) if type(way) is not ad.Zero]
+    moving = [name for name, way in zip(called.names, tangents, strict=True) if type(way) is not ad.Zero]
     ways = [way for way in tangents if type(way) is not ad.Zero]
-    return call_p.bind(*given, own=own), call_p.bind(*given, *ways, own=own.along(tuple(moving)))
+    return call_p.bind(*primals, called=called), call_p.bind(*primals, *ways, called=called.along(tuple(moving)))
 
 
 ad.primitive_jvps[call_p] = _derivative
 
 
-def _transposed(weights: Sequence[Any], *given: Any, own: Signature) -> list[Any]:
+def _transposed(weights: Sequence[Any], *primals: Any, called: Signature) -> list[Any]:
     """Of a derivative along directions, which is linear in them: the weighed derivative, and the other way round."""
-    count = 0 if own.base is None else len(own.base.names)
-    unknown = [ad.is_undefined_primal(x) for x in given]
-    if own.base is None or any(unknown[:count]) or not all(unknown[count:]):
-        raise NotImplementedError(f"{own.name} is not linear in its arguments, and cannot be transposed")
-    known, linear = given[:count], [x.aval for x in given[count:]]
+    count = 0 if called.base is None else len(called.base.names)
+    unknown = [ad.is_undefined_primal(x) for x in primals]
+    if called.base is None or any(unknown[:count]) or not all(unknown[count:]):
+        raise NotImplementedError(f"{called.name} is not linear in its arguments, and cannot be transposed")
+    known, linear = primals[:count], [x.aval for x in primals[count:]]
     if all(type(weight) is ad.Zero for weight in weights):
         return [None] * count + [ad.Zero(to) for to in linear]
-    if own.of:  # linear in the weights of the base's results, which come back
-        every = call_p.bind(*known, *own.base.parts(own.wrt, weights[0]), own=own.base.along(own.wrt))
-        found = [x for x, name in zip(every, own.base.kernel.output_shapes, strict=True) if name in own.of]
+    if called.of:  # linear in the weights of the base's results, which come back
+        every = call_p.bind(*known, *called.base.parts(called.wrt, weights[0]), called=called.base.along(called.wrt))
+        parts = [x for x, name in zip(every, called.base.kernel.output_shapes, strict=True) if name in called.of]
     else:
-        named = zip(own.base.kernel.output_shapes, weights, strict=True)
+        named = zip(called.base.kernel.output_shapes, weights, strict=True)
         counted = {name: weight for name, weight in named if type(weight) is not ad.Zero}
-        (flat,) = call_p.bind(*known, *counted.values(), own=own.base.weighed(own.wrt, tuple(counted)))
-        found = own.base.parts(own.wrt, flat)
-    return [None] * count + [_summed(x, to.shape) for x, to in zip(found, linear, strict=True)]
+        (flat,) = call_p.bind(*known, *counted.values(), called=called.base.weighed(called.wrt, tuple(counted)))
+        parts = called.base.parts(called.wrt, flat)
+    return [None] * count + [_summed(x, to.shape) for x, to in zip(parts, linear, strict=True)]
 
 
 ad.primitive_transposes[call_p] = _transposed
@@ -171,5 +171,5 @@ ad.primitive_transposes[call_p] = _transposed
 def _summed(x: Any, shape: tuple[int, ...]) -> Any:
     """The sum over the axes along which an array of this shape was broadcast."""
     x = x.sum(axis=tuple(range(x.ndim - len(shape))))
-    stretched = tuple(axis for axis, (own, size) in enumerate(zip(x.shape, shape, strict=True)) if own != size)
+    stretched = tuple(axis for axis, (called, size) in enumerate(zip(x.shape, shape, strict=True)) if called != size)
     return x.sum(axis=stretched, keepdims=True) if stretched else x

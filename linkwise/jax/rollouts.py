@@ -82,26 +82,30 @@ def rollout(
     dt = step_length(mech, dt)
     driven = {"tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl), ACTIVATION: activation}
     driven[ACTIVE] = None if active is None else jnp.asarray(active, jnp.float32)
-    given = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
-    _refuse_traced_names(given)
-    named = arrays_by_name(mech, given)
-    given = {name: x for name, x in given.items() if x is not None and name not in named}
-    dtype = precision_of("rollout", [x for name, x in given.items() if name != ACTIVE])
-    given |= {name: x.astype(dtype) for name, x in named.items()}
-    if ACTIVE in given:
-        given[ACTIVE] = given[ACTIVE].astype(dtype)
-    inputs = (*("wrenches",) * (wrenches is not None), *("feedback",) * bool(feedback), *("gain",) * ("gain" in given))
-    inputs += (ACTIVE,) * (ACTIVE in given)
+    arguments = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
+    _refuse_traced_names(arguments)
+    named = arrays_by_name(mech, arguments)
+    arguments = {name: x for name, x in arguments.items() if x is not None and name not in named}
+    dtype = precision_of("rollout", [x for name, x in arguments.items() if name != ACTIVE])
+    arguments |= {name: x.astype(dtype) for name, x in named.items()}
+    if ACTIVE in arguments:
+        arguments[ACTIVE] = arguments[ACTIVE].astype(dtype)
+    inputs = (
+        *("wrenches",) * (wrenches is not None),
+        *("feedback",) * bool(feedback),
+        *("gain",) * ("gain" in arguments),
+    )
+    inputs += (ACTIVE,) * (ACTIVE in arguments)
     kernel = lw.motion.step_kernel(
         mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
     )
-    own = signature(kernel)
-    found = _motion(own, count, apart, mech.nq, mech.nv)(*_inputs(mech, own, given, count))
+    called = signature(kernel)
+    path = _motion(called, count, apart, mech.nq, mech.nv)(*_inputs(mech, called, arguments, count))
     if final_only:
-        found = tuple(x[..., -1, :] for x in found)
+        path = tuple(x[..., -1, :] for x in path)
     if not return_activation:
-        return found[:2]
-    return found if len(found) > 2 else (*found, jnp.zeros((*found[0].shape[:-1], 0), dtype))
+        return path[:2]
+    return path if len(path) > 2 else (*path, jnp.zeros((*path[0].shape[:-1], 0), dtype))
 
 
 def _refuse_traced_names(arguments: Mapping[str, Any]) -> None:
@@ -128,34 +132,36 @@ def whole_number(what: str, value: Any, least: int) -> int:
 
 
 def _inputs(
-    mech: lw.Mechanism, own: Signature, given: Mapping[str, Any], steps: int
+    mech: lw.Mechanism, called: Signature, arguments: Mapping[str, Any], steps: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs of a step by name, checked: those that stay the same (..., core), and those that change from step to
     step (steps, ..., core)."""
-    unknown = [name for name in given if name not in own.names]
+    unknown = [name for name in arguments if name not in called.names]
     if unknown:
         raise lw.KernelError(
             f"rollout: nothing takes {', '.join(unknown)} in steps of mechanism {mech.name!r}, which take "
-            f"{', '.join(own.names)}"
+            f"{', '.join(called.names)}"
         )
     fixed, changing = {}, {}
-    for name, core in zip(own.names, own.shapes, strict=True):
-        x = own.array(name, given[name] if name in given else left_out(mech, name, core).astype(own.dtype))
+    for name, core in zip(called.names, called.shapes, strict=True):
+        x = called.array(
+            name, arguments[name] if name in arguments else left_out(mech, name, core).astype(called.dtype)
+        )
         if name in GAINS and x.ndim == 0:
             x = jnp.where(with_motors(mech), x, jnp.zeros((), x.dtype))
         lead = x.ndim - len(core)
         per_step = name in PER_STEP and lead > 0
         if lead < 0 or x.shape[lead:] != core or (per_step and x.shape[lead - 1] not in (1, steps)):
             raise lw.KernelError(_misfit(name, x.shape, core, steps if name in PER_STEP else None))
-        if name in given and _is_known(given[name], x):
-            check_numbers(mech, name, np.asarray(given[name], x.dtype))
+        if name in arguments and _is_known(arguments[name], x):
+            check_numbers(mech, name, np.asarray(arguments[name], x.dtype))
         if not per_step:
             fixed[name] = x
         elif x.shape[lead - 1] == 1:
             fixed[name] = jnp.squeeze(x, lead - 1)
         else:
             changing[name] = jnp.moveaxis(x, lead - 1, 0)
-    leads = _leads(own, fixed, changing)
+    leads = _leads(called, fixed, changing)
     try:
         np.broadcast_shapes(*leads.values())
     except ValueError:
@@ -181,19 +187,19 @@ def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int
 
 
 @lru_cache(maxsize=256)
-def _motion(own: Signature, steps: int, every: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
+def _motion(called: Signature, steps: int, every: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
     """The motion as a function of the inputs of a step, compiled once: of those that stay the same, and of those that
     change, whose first axis is that of steps."""
-    cores = dict(zip(own.names, own.shapes, strict=True))
+    cores = dict(zip(called.names, called.shapes, strict=True))
     names = ("q", "v", *(ACTIVATION,) * (ACTIVATION in cores))
 
     def motion(fixed: dict[str, Any], changing: dict[str, Any]) -> tuple[jax.Array, ...]:
-        batch = np.broadcast_shapes(*_leads(own, fixed, changing).values())
+        batch = np.broadcast_shapes(*_leads(called, fixed, changing).values())
         start = tuple(jnp.broadcast_to(fixed[name], (*batch, *cores[name])) for name in names)
 
         def step(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, None]:
             inputs = {**fixed, **now, **dict(zip(names, state, strict=True))}
-            end, *trust = call_p.bind(*(inputs[name] for name in own.names), own=own)
+            end, *trust = call_p.bind(*(inputs[name] for name in called.names), called=called)
             if trust:
                 end = jnp.where(trust[0][..., None] > RELIABLE, end, jnp.nan)
             return tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)]), None
@@ -214,8 +220,8 @@ def _motion(own: Signature, steps: int, every: int, nq: int, nv: int) -> Callabl
     return jax.jit(motion)
 
 
-def _leads(own: Signature, fixed: Mapping[str, Any], changing: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def _leads(called: Signature, fixed: Mapping[str, Any], changing: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """The batch axes of each input."""
-    ranks = {name: len(core) for name, core in zip(own.names, own.shapes, strict=True)}
+    ranks = {name: len(core) for name, core in zip(called.names, called.shapes, strict=True)}
     leads = {name: x.shape[: x.ndim - ranks[name]] for name, x in {**fixed, **changing}.items()}
     return {name: lead[1:] if name in changing else lead for name, lead in leads.items()}

@@ -97,8 +97,8 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
 
 
 def _choice(mech: Mechanism, q: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
-    """Names and R (p, nv) of coordinates that are not those of the null space; None where they are, or are not right,
-    which the reference says."""
+    """Names and R (p, nv) of the chosen coordinates; None for those of the null space, and for wrong ones, about which
+    the reference raises."""
     if wanted is None and mech.metadata.independent_joints:
         wanted = mech.metadata.independent_joints
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):

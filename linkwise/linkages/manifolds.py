@@ -22,8 +22,7 @@ from ..constraints.equations import (
     require_holonomic,
 )
 from ..constraints.idle_motions import hint
-from ..constraints.named_coordinates import NamedCoordinate, named_coordinate, velocity_map
-from ..constraints.orientations import wrapped
+from ..constraints.named_coordinates import NamedCoordinate, named_coordinate, velocity_map, wrapped
 from ..constraints.redundancy import closable_error, closable_jacobian
 from ..constraints.sizes import Sizes, Units, sizes, units
 from ..constraints.tolerances import LOOPS

@@ -15,10 +15,8 @@ import linkwise as lw
 from . import style
 from .canvas import SpaceCanvas
 from .configurations import several_configurations
-from .drawing import Details, Trail, finish, make_canvas, paint, paint_trail, trail_points, with_points
-from .labels import explain_masses
-from .outlines import around
-from .skeleton import Skeleton, bounds, fineness, symbol_size
+from .drawing import Drawing, Trail, paint_trail, trail_points
+from .skeleton import Skeleton
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
 MOST_FRAMES = 3000
@@ -75,28 +73,21 @@ def animate(
     sketches = [skeleton.at(one) for one in chosen]
     finer = times[0] + speed / fps / FINER * np.arange(FINER * (len(times) - 1) + 1)
     trace = trail_points(motion.mech, motion.at(finer), trail)
-    box = with_points(bounds(sketches), trace)
-    points, shapes = np.concatenate([sketch.points for sketch in sketches]), shapes and bool(motion.mech.contact_pairs)
-    if shapes:
-        box = around(box, motion.mech, sketches)
-        points = np.concatenate([points, box])
-    painted = make_canvas(None, motion.mech, chosen[0], view, points, elevation, azimuth)
-    size = symbol_size(sketches[0], box, symbols)
-    painted.fineness = fineness(size, box)
+    drawing = Drawing(motion.mech, chosen[0], sketches, None, trace, view, elevation, azimuth, symbols, shapes)
+    painted = drawing.canvas
     if isinstance(painted, SpaceCanvas):  # its figure is given the shape of all that will be painted
-        painted.reserve(np.concatenate([points, trace]), 3.0 * size)
+        painted.reserve(np.concatenate([drawing.points, trace]), 3.0 * drawing.size)
     # The title keeps its place from frame to frame, since the picture is arranged once.
-    finish(painted, box, size, ticks, _clock(times[-1], times) if clock else None, own=True)
-    details = Details(axes=axes, masses=masses, shapes=box if shapes else None)
-    paint(painted, motion.mech, sketches[0], size, details)
-    explain_masses(painted)
+    drawing.finish(ticks, _clock(times[-1], times) if clock else None)
+    drawing.paint(sketches[0], axes, masses=masses)
+    drawing.explain_masses()
     painted.clear()
     _freeze_axes(painted.ax, dpi)
     writer = _writer(file, fps)
     with writer.saving(painted.ax.figure, str(file), dpi):
         for moment, sketch in enumerate(sketches):
             painted.clear()
-            paint(painted, motion.mech, sketch, size, details)
+            drawing.paint(sketch, axes, masses=masses)
             paint_trail(painted, trace[: FINER * moment + 1])
             if clock:
                 painted.ax.set_title(_clock(times[moment], times))

@@ -46,6 +46,52 @@ class Details:
     shapes: np.ndarray | None = None  # what is in the picture, (2, 3), where shapes that touch and floors are drawn
 
 
+class Drawing:
+    """Positions of one mechanism on one canvas, which shows all of them and points (n, 3) besides.
+
+    box      (2, 3): what is in the picture
+    points   (n, 3): all of them
+    size     metres: of symbols of joints
+    """
+
+    def __init__(
+        self,
+        mech: lw.Mechanism,
+        q: np.ndarray,
+        sketches: Sequence[Sketch],
+        ax: Any,
+        besides: Sequence[np.ndarray] | np.ndarray,
+        view: str,
+        elevation: float,
+        azimuth: float,
+        symbols: float,
+        shapes: bool,
+    ) -> None:
+        self._mech, self._own, self._shapes = mech, ax is None, shapes and bool(mech.contact_pairs)
+        self.box = with_points(bounds(sketches), besides)
+        self.points = np.concatenate([sketch.points for sketch in sketches])
+        if self._shapes:
+            self.box = around(self.box, mech, sketches)
+            self.points = np.concatenate([self.points, self.box])
+        self.canvas = make_canvas(ax, mech, q, view, self.points, elevation, azimuth)
+        self.size = symbol_size(sketches[0], self.box, symbols)
+        self.canvas.fineness = fineness(self.size, self.box)
+
+    def paint(self, sketch: Sketch, axes: bool = True, frames: bool = False, masses: bool = True) -> None:
+        """One of the positions."""
+        details = Details(axes, frames, masses, self.box if self._shapes else None)
+        paint(self.canvas, self._mech, sketch, self.size, details)
+
+    def finish(self, ticks: bool, title: str | None) -> None:
+        """Limits, ticks and title."""
+        finish(self.canvas, self.box, self.size, ticks, title, self._own)
+
+    def explain_masses(self) -> None:
+        """What dots are, in a figure of its own."""
+        if self._own:
+            explain_masses(self.canvas)
+
+
 @style.styled
 def draw(
     mech: lw.Mechanism,
@@ -87,25 +133,15 @@ def draw(
     q = one_configuration(mech, q)
     sketch = Skeleton(mech, passive).at(q)
     path_of_trail = _whole_path(mech, q, trail)
-    box = with_points(bounds([sketch]), path_of_trail)
-    if frames:
-        box = with_points(box, [pose[:3, 3] for pose in _frame_poses(mech, sketch)])
-    points, shapes = sketch.points, shapes and bool(mech.contact_pairs)
-    if shapes:
-        box = around(box, mech, [sketch])
-        points = np.concatenate([points, box])
-    painted = make_canvas(ax, mech, q, view, points, elevation, azimuth)
-    details = Details(axes=axes, frames=frames, masses=masses, shapes=box if shapes else None)
-    size = symbol_size(sketch, box, symbols)
-    painted.fineness = fineness(size, box)
-    paint(painted, mech, sketch, size, details)
-    paint_trail(painted, path_of_trail)
-    finish(painted, box, size, ticks, title, own=ax is None)
-    if ax is None:
-        explain_masses(painted)
+    origins = [pose[:3, 3] for pose in _frame_poses(mech, sketch)] if frames else []
+    drawing = Drawing(mech, q, [sketch], ax, [*path_of_trail, *origins], view, elevation, azimuth, symbols, shapes)
+    drawing.paint(sketch, axes, frames, masses)
+    paint_trail(drawing.canvas, path_of_trail)
+    drawing.finish(ticks, title)
+    drawing.explain_masses()
     if labels:
-        label_joints(painted, sketch, size, own=ax is None)
-    return style.save(painted.ax.figure, path)
+        label_joints(drawing.canvas, sketch, drawing.size, own=ax is None)
+    return style.save(drawing.canvas.ax.figure, path)
 
 
 @style.styled
@@ -148,22 +184,15 @@ def snapshots(
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
     sketches = [skeleton.at(one) for one in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
-    box = with_points(bounds(sketches), path_of_trail)
-    points, shapes = np.concatenate([sketch.points for sketch in sketches]), shapes and bool(motion.mech.contact_pairs)
-    if shapes:
-        box = around(box, motion.mech, sketches)
-        points = np.concatenate([points, box])
-    painted = make_canvas(ax, motion.mech, chosen[0], view, points, elevation, azimuth)
-    size = symbol_size(sketches[0], box, symbols)
-    painted.fineness = fineness(size, box)
+    look = view, elevation, azimuth, symbols, shapes
+    drawing = Drawing(motion.mech, chosen[0], sketches, ax, path_of_trail, *look)
+    painted = drawing.canvas
     for painted.layer, sketch in enumerate(sketches):
         painted.strength = FAINTEST ** (1.0 - (painted.layer + 1) / len(chosen))
-        details = Details(axes=False, masses=painted.layer == len(chosen) - 1, shapes=box if shapes else None)
-        paint(painted, motion.mech, sketch, size, details)
+        drawing.paint(sketch, axes=False, masses=painted.layer == len(chosen) - 1)
     paint_trail(painted, path_of_trail)
-    finish(painted, box, size, ticks, title, own=ax is None)
-    if ax is None:
-        explain_masses(painted)
+    drawing.finish(ticks, title)
+    drawing.explain_masses()
     return style.save(painted.ax.figure, path)
 
 

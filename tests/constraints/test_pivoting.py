@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from linkwise.constraints.pivoting import pivoted_qr
+from linkwise.constraints.decomposition import pivoted_qr
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 5), (6, 2), (1, 1), (4, 0), (0, 3)])

@@ -149,8 +149,8 @@ class InLoops(NamedTuple):
 
 @dataclass(frozen=True)
 class FromDerivatives:
-    """A recursion on what another algorithm gives, and on the derivatives of that along tangent directions of its first
-    input, a configuration, in place of the inputs.
+    """A recursion whose arguments are the result of another algorithm and its derivatives along tangent directions of
+    its first input, a configuration.
 
     differentiates   the name of the other, which has the same inputs
     recursion        ``recursion(tree, result, derivatives)``

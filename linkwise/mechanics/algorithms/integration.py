@@ -75,8 +75,8 @@ class Tableau:
 
     @property
     def rows(self) -> np.ndarray | None:
-        """(stages, 2): of every stage the coefficient of the slope before it, and the weight of its own; None where
-        stages need other slopes than that."""
+        """(stages, 2): for every stage the coefficient of the slope before it and the weight of its own slope; None
+        where a stage needs other slopes."""
         if any(any(row[:-1]) for row in self.stages):
             return None
         return np.array([(row[-1] if row else 0.0, b) for row, b in zip(self.stages, self.weights, strict=True)])

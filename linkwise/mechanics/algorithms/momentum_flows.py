@@ -182,7 +182,7 @@ class FlowOfLinks(Flow):
 
     @abstractmethod
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
-        """v of joint i, whose link has the velocity ``behind`` if that is zero."""
+        """v of joint i; ``behind`` is the velocity that its link would have with v zero."""
 
 
 def _is_planar(at: Configuration) -> bool:

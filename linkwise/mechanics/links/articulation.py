@@ -31,8 +31,8 @@ class Articulation:
         return [t - force.dot(h) for t, h in zip(tau, self.kinematics.motion, strict=True)]
 
     def rates(self, y: Sequence[Scalar] | None, motion: Motion) -> list[Scalar]:
-        """y - G* z.  What is known of G is one along the joint's own axes, and comes last: then z + H* (y - G* z) is
-        without it."""
+        """y - G* z. The part of G that is one along the joint's own axes is subtracted last, so that it cancels in z +
+        H* (y - G* z)."""
         rates = []
         for k, column in enumerate(self.gain):
             rate = y[k] if y is not None else 0.0

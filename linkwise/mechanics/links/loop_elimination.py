@@ -137,7 +137,7 @@ class Row:
         return sum((x * numbers[c] for c, x in entries if not is_zero(numbers[c])), 0.0)
 
     def exchange(self, condition: Scalar, a: int, b: int) -> None:
-        """Columns a and b, where the condition holds."""
+        """Exchange columns a and b where the condition holds."""
         x, y = self.at(a), self.at(b)
         if not (is_zero(x) and is_zero(y)):
             self.numbers[a], self.numbers[b] = select(condition, y, x), select(condition, x, y)

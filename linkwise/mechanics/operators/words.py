@@ -126,7 +126,7 @@ def as_expression(words: Mapping[Word, Weight], domain: Space | None, codomain: 
 
 
 def _terms(words: Mapping[Word, Weight], domain: Space | None) -> list[Term]:
-    """One term for every letter that words begin with; of words that begin with a vector, for each."""
+    """One term for every first letter of the words; a term of its own for every word that begins with a vector."""
     groups: dict[Word, Polynomial] = {}
     for word, weight in words.items():
         head = 1 if word and not word[0].is_vector else len(word)

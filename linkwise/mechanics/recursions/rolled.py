@@ -187,7 +187,7 @@ class Rolling:
         return holds
 
     def _alike(self) -> dict[tuple[int, int, int], tuple[int, int]]:
-        """Numbers that links of a class take which are the same as others that they take, at every neighbour."""
+        """Inputs of a link class that equal other inputs of it at every neighbour."""
         first: dict[Hashable, tuple[int, int]] = {}
         alike: dict[tuple[int, int, int], tuple[int, int]] = {}
         for (number, i), (_, known) in self._used.items():

@@ -132,7 +132,7 @@ def _described(element: Element, joint: Element) -> str:
 
 
 def _reductions(element: Element, joint: Element) -> list[str]:
-    """What is said of the reduction between a motor and a joint."""
+    """Texts of the reductions between a motor and a joint."""
     name, parts = joint.text("name"), element.children
     if element.tag == "ros2_control":  # has transmissions of its own
         transmissions = [
