@@ -228,6 +228,12 @@ class _Evidence(NamedTuple):
     values: np.ndarray
     errors: np.ndarray
 
+    @property
+    def noise(self) -> np.ndarray:
+        """(k, 1): the singular values that say nothing.  An error e of a loop that is closed at a singular position
+        alone leaves a displacement of the size of its root, and with it singular values."""
+        return np.maximum(LOOPS.rank, 10.0 * np.sqrt(np.minimum(self.errors, LOOPS.closed)))[:, None]
+
     def of(self, which: np.ndarray) -> _Evidence:
         """That of some of the configurations."""
         return _Evidence(*(x[which] for x in self))
@@ -251,7 +257,8 @@ class _Verdict(NamedTuple):
 
     @property
     def is_rounded(self) -> bool:
-        return bool(self.seen.errors.max() > self.exact or self.largest > LOOPS.rank)
+        redundant = self.seen.values[:, self.rank :]
+        return bool(self.seen.errors.max() > self.exact or (redundant > self.seen.noise).any())
 
 
 def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
@@ -498,7 +505,7 @@ def _candidates(seen: _Evidence) -> list[int]:
     """Ranks that gaps between singular values speak for, ascending: in enough of the configurations that do not have
     fewer clearly independent constraints, as singular positions do.  The last is that of constraints all of which
     count."""
-    full = int((seen.values > LOOPS.rank).sum(axis=-1).max())
+    full = int((seen.values > seen.noise).sum(axis=-1).max())
     clear = (seen.values > LOOPS.rough).sum(axis=-1)
     votes = {k: _has_gap(seen.values, k)[clear >= k] for k in range(1, full)}
     return [k for k, own in votes.items() if len(own) and own.mean() >= LEAST_VOTES] + [full]
