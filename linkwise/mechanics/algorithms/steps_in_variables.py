@@ -203,7 +203,8 @@ def step(
     coordinates: str, method: Method | Partitioned, tree: Tree, q, v, tau, dt, wrenches=None, **options: str
 ) -> Vector:
     """(nq + nv,): q and v after dt under constant forces."""
-    return advanced(method, VARIABLES[coordinates](**options), tree, q, v, dt, lambda *_: (tau, wrenches, []))
+    rule = StepInVariables(method, VARIABLES[coordinates](**options), tree, lambda *_: (tau, wrenches, []))
+    return rule.advanced(q, v, dt)
 
 
 def register_steps_in(method: str) -> None:
@@ -234,101 +235,83 @@ for _coordinates in VARIABLES:
         _register_step(_coordinates, _name)
 
 
-def advanced(
-    method: Method | Partitioned,
-    variables: Variables,
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    dt: Any,
-    forces: ForcesAt,
-    more: Sequence[Scalar] = (),
-) -> Vector:
-    """q, v and ``more`` after dt."""
-    q, x, more = advanced_from(variables.of_velocities(tree, q, v), method, variables, tree, q, dt, forces, more)
-    return [*q, *variables.flow(tree, q, x).velocities, *more]
+@dataclass(frozen=True)
+class StepInVariables:
+    """A step of a method in other variables than joint velocities, under ``forces``."""
 
+    method: Method | Partitioned
+    variables: Variables
+    tree: Tree
+    forces: ForcesAt
 
-def advanced_from(
-    start: Flow,
-    method: Method | Partitioned,
-    variables: Variables,
-    tree: Tree,
-    q: Sequence[Scalar],
-    dt: Any,
-    forces: ForcesAt,
-    more: Sequence[Scalar] = (),
-) -> tuple[Vector, Vector, Vector]:
-    """q, the variables and ``more`` after dt: the step has no configuration to look at besides those of its stages."""
-    h, x = scalars([dt.item() if hasattr(dt, "item") else dt]), scalars([*start.variables, *more])
-    ways: dict[type, Callable[..., tuple[Vector, np.ndarray]]]
-    ways = {Partitioned: _partitioned, Splitting: _split, Tableau: _runge_kutta}
-    reached, x = ways[type(method)](method, variables, tree, start, list(q), x, h, forces)
-    n = tree.mechanism.nv
-    return reached, x[:n].tolist(), x[n:].tolist()
+    def advanced(self, q: Sequence[Scalar], v: Sequence[Scalar], dt: Any, more: Sequence[Scalar] = ()) -> Vector:
+        """q, v and ``more`` after dt."""
+        q, x, more = self.advanced_from(self.variables.of_velocities(self.tree, q, v), q, dt, more)
+        return [*q, *self.variables.flow(self.tree, q, x).velocities, *more]
 
+    def advanced_from(
+        self, start: Flow, q: Sequence[Scalar], dt: Any, more: Sequence[Scalar] = ()
+    ) -> tuple[Vector, Vector, Vector]:
+        """q, the variables and ``more`` after dt: the step has no configuration to look at besides those of its
+        stages."""
+        h, x = scalars([dt.item() if hasattr(dt, "item") else dt]), scalars([*start.variables, *more])
+        if isinstance(self.method, Partitioned):
+            reached, x = self._partitioned(self.method, start, list(q), x, h)
+        elif isinstance(self.method, Splitting):
+            reached, x = self._split(self.method, start, list(q), x, h)
+        else:
+            reached, x = self._runge_kutta(self.method, start, list(q), x, h)
+        n = self.tree.mechanism.nv
+        return reached, x[:n].tolist(), x[n:].tolist()
 
-def _rates(flow: Flow, q: Vector, more: Vector, forces: ForcesAt) -> tuple[Vector, Vector]:
-    """v, and the rates of the variables and of what else changes."""
-    tau, wrenches, changes = forces(q, flow.velocities, more)
-    return flow.velocities, [*flow.rates(tau, wrenches), *changes]
+    def _rates(self, flow: Flow, q: Vector, more: Vector) -> tuple[Vector, Vector]:
+        """v, and the rates of the variables and of what else changes."""
+        tau, wrenches, changes = self.forces(q, flow.velocities, more)
+        return flow.velocities, [*flow.rates(tau, wrenches), *changes]
 
+    def _split(self, method: Splitting, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
+        """x and positions in turn, the latter with the velocities that x stands for."""
+        tree, n, start = self.tree, self.tree.mechanism.nv, x
 
-def _split(
-    method: Splitting, variables: Variables, tree: Tree, first: Flow, q: Vector, x: np.ndarray, h: Any, forces: ForcesAt
-) -> tuple[Vector, np.ndarray]:
-    """x and positions in turn, the latter with the velocities that x stands for."""
-    n, start = tree.mechanism.nv, x
+        def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:
+            flow = first if x is start else self.variables.flow(tree, at, x[:n].tolist())
+            return scalars(self._rates(flow, at, x[n:].tolist())[1])
 
-    def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:
-        flow = first if x is start else variables.flow(tree, at, x[:n].tolist())
-        return scalars(_rates(flow, at, x[n:].tolist(), forces)[1])
+        def drift(at: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
+            return integrate(tree, at, self.variables.flow(tree, at, x[:n].tolist()).velocities, h), x
 
-    def drift(at: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
-        return integrate(tree, at, variables.flow(tree, at, x[:n].tolist()).velocities, h), x
+        return method.advance(q, x, h, kick, drift)
 
-    return method.advance(q, x, h, kick, drift)
+    def _runge_kutta(self, method: Tableau, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
+        """A method of Runge and Kutta, applied to the step along which every joint moves, and to x."""
+        tree, n = self.tree, self.tree.mechanism.nv
+        refuse_lost_orders(method, tree.mechanism)
+        start = scalars([*[0.0] * n, *x])
 
+        def slopes(_: float, y: np.ndarray) -> np.ndarray:
+            u, own, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
+            there = q if y is start else integrate(tree, q, u, 1.0)
+            v, changes = self._rates(first if y is start else self.variables.flow(tree, there, own), there, more)
+            return scalars([*step_rates(tree, u, v), *changes])
 
-def _runge_kutta(
-    method: Tableau, variables: Variables, tree: Tree, first: Flow, q: Vector, x: np.ndarray, h: Any, forces: ForcesAt
-) -> tuple[Vector, np.ndarray]:
-    """A method of Runge and Kutta, applied to the step along which every joint moves, and to x."""
-    refuse_lost_orders(method, tree.mechanism)
-    n = tree.mechanism.nv
-    start = scalars([*[0.0] * n, *x])
+        reached = method.advance(start, h, slopes)
+        return integrate(tree, q, reached[:n].tolist(), 1.0), reached[n:]
 
-    def slopes(_: float, y: np.ndarray) -> np.ndarray:
-        u, moved, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
-        there = q if y is start else integrate(tree, q, u, 1.0)
-        v, changes = _rates(first if y is start else variables.flow(tree, there, moved), there, more, forces)
-        return scalars([*step_rates(tree, u, v), *changes])
+    def _partitioned(
+        self, method: Partitioned, first: Flow, q: Vector, x: np.ndarray, h: Any
+    ) -> tuple[Vector, np.ndarray]:
+        """A symplectic method, applied to q and x."""
+        refuse_rotating_axes(self.tree.mechanism)
+        n = self.tree.mechanism.nv
 
-    reached = method.advance(start, h, slopes)
-    return integrate(tree, q, reached[:n].tolist(), 1.0), reached[n:]
+        def rates(_: float, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            flow = self.variables.flow(self.tree, at.tolist(), y[:n].tolist())
+            of_q, of_x = self._rates(flow, at.tolist(), y[n:].tolist())
+            return scalars(of_q), scalars(of_x)
 
-
-def _partitioned(
-    method: Partitioned,
-    variables: Variables,
-    tree: Tree,
-    first: Flow,
-    q: Vector,
-    x: np.ndarray,
-    h: Any,
-    forces: ForcesAt,
-) -> tuple[Vector, np.ndarray]:
-    refuse_rotating_axes(tree.mechanism)
-    n = tree.mechanism.nv
-
-    def rates(_: float, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        flow = variables.flow(tree, at.tolist(), y[:n].tolist())
-        of_q, of_x = _rates(flow, at.tolist(), y[n:].tolist(), forces)
-        return scalars(of_q), scalars(of_x)
-
-    of_q, of_x = _rates(first, q, x[n:].tolist(), forces)
-    reached, x = method.advance(scalars(q), x, h, (scalars(of_q), scalars(of_x)), rates)
-    return reached.tolist(), x
+        of_q, of_x = self._rates(first, q, x[n:].tolist())
+        reached, x = method.advance(scalars(q), x, h, (scalars(of_q), scalars(of_x)), rates)
+        return reached.tolist(), x
 
 
 def refuse_rotating_axes(mechanism: Mechanism) -> None:

@@ -10,8 +10,7 @@ from ..algorithms.configuration import kick_bias
 from ..algorithms.constrained_steps import ConstrainedStep
 from ..algorithms.integration import Method, Splitting, Vector, advanced
 from ..algorithms.resisted_dynamics import Resistances, resisted_forward_dynamics
-from ..algorithms.steps_in_variables import Flow, ForcesAt, Partitioned, Variables, advanced_from
-from ..algorithms.steps_in_variables import advanced as advanced_in
+from ..algorithms.steps_in_variables import Flow, ForcesAt, Partitioned, StepInVariables, Variables
 from ..recursions.tree import Tree
 from ..scalar import Scalar, select
 from .law import Acting, Implicitly
@@ -67,13 +66,13 @@ class ActingStep:
 
     def in_variables(self, variables: Variables, tree: Tree, start: Start) -> Vector:
         """In other variables than joint velocities; all that acts is explicit."""
-        forces = self._explicit_forces(tree, start)
-        return advanced_in(self.method, variables, tree, start.q, start.v, start.dt, forces, start.activation)
+        rule = StepInVariables(self.method, variables, tree, self._explicit_forces(tree, start))
+        return rule.advanced(start.q, start.v, start.dt, start.activation)
 
     def from_flow(self, flow: Flow, variables: Variables, tree: Tree, start: Start) -> tuple[Vector, Vector, Vector]:
         """From the variables at the start, ``flow``, to those at the end: q, these, and activations after dt."""
-        forces = self._explicit_forces(tree, start)
-        return advanced_from(flow, self.method, variables, tree, start.q, start.dt, forces, start.activation)
+        rule = StepInVariables(self.method, variables, tree, self._explicit_forces(tree, start))
+        return rule.advanced_from(flow, start.q, start.dt, start.activation)
 
     def _explicit_forces(self, tree: Tree, start: Start) -> ForcesAt:
         def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:

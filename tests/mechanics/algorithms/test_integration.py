@@ -219,7 +219,8 @@ def test_one_table_of_methods():
     }
     named = {f"{first}{name}" for first in ("", "closed_") for name in METHODS}
     named |= {f"{variables}_{name}" for variables in VARIABLES for name in methods_in(variables)}
-    assert steps == {f"{name}_step{rest}" for name in named for rest in ("", "_with_wrenches")}
+    scheduled = {f"closed_{name}_step{rest}_with_active" for name in METHODS for rest in ("", "_with_wrenches")}
+    assert steps == {f"{name}_step{rest}" for name in named for rest in ("", "_with_wrenches")} | scheduled
     assert methods_in("joint") == METHODS and set(METHODS) < set(methods_in("momentum"))
 
 
