@@ -130,17 +130,19 @@ class Keyframe(NamedTuple):
 def keyframes(mech: Any) -> dict[str, Keyframe]:
     """Postures, with what is known of velocities, inputs and activations there."""
     known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
-    found = {}
+    keyframes_by_name = {}
     for name, q in mech.postures.items():
         velocities, inputs, activations = known.get(name, ({}, {}, {}))
         v = np.zeros(mech.nv)
         for joint, values in velocities.items():
             if joint in mech.joint_names and not mech.bodies[mech.body_index(joint)].mimic:
                 v[mech.v_index(joint)] = values
-        ctrl = [inputs.get(one.name, (0.0,))[0] for one in mech.forces.actuators]
-        activation = [activations.get(one.name, (0.0,))[0] for one in mech.forces.actuators if one.has_activation]
-        found[name] = Keyframe(q, v, np.array(ctrl), np.array(activation))
-    return found
+        ctrl = [inputs.get(actuator.name, (0.0,))[0] for actuator in mech.forces.actuators]
+        activation = [
+            activations.get(actuator.name, (0.0,))[0] for actuator in mech.forces.actuators if actuator.has_activation
+        ]
+        keyframes_by_name[name] = Keyframe(q, v, np.array(ctrl), np.array(activation))
+    return keyframes_by_name
 
 
 # -- postures and groups --------------------------------------------------------------------------------
@@ -151,9 +153,9 @@ def configuration(bodies: Sequence[Body], *parts: Coordinates) -> np.ndarray:
 
     Joints that no longer move, and those that mimic others, have none.
     """
-    given = {joint: values for part in parts for joint, values in part}
+    values_of = {joint: values for part in parts for joint, values in part}
     independent = (body for body in bodies if not body.mimic)
-    q = np.array([x for body in independent for x in given.get(body.joint, body.kind.neutral())], dtype=float)
+    q = np.array([x for body in independent for x in values_of.get(body.joint, body.kind.neutral())], dtype=float)
     q.flags.writeable = False
     return q
 
@@ -198,22 +200,22 @@ def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
     return replace(mech.annotations, postures=tuple(kept.items()))
 
 
-def _independent(mech: Any, what: str, given: Coordinates) -> Coordinates:
+def _independent(mech: Any, what: str, values_by_joint: Coordinates) -> Coordinates:
     """The same of independent joints alone: a mimic joint speaks for the one it mimics, and must not contradict what
     is said of it elsewhere."""
-    found = {joint: values for joint, values in given if not mech.bodies[mech.body_index(joint)].mimic}
-    for joint, (value, *_) in ((joint, values) for joint, values in given if joint not in found):
+    independent = {joint: values for joint, values in values_by_joint if not mech.bodies[mech.body_index(joint)].mimic}
+    for joint, (value, *_) in ((joint, values) for joint, values in values_by_joint if joint not in independent):
         body, place = mech.bodies[mech.body_index(joint)], mech.coordinates.place(joint)
         mimic = body.mimic
-        if mimic.joint not in found and mimic.ratio:
-            found[mimic.joint] = (float(place.q_at(value)),)
-        follows = mimic.ratio * found[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
+        if mimic.joint not in independent and mimic.ratio:
+            independent[mimic.joint] = (float(place.q_at(value)),)
+        follows = mimic.ratio * independent[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
         if abs(value - follows) > SAME_COORDINATE * mech._scales.of_kind(body.kind, "q")[0]:
             raise MechanismError(
                 f"{what}: joint {joint!r} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}: give "
                 "one of the two joints"
             )
-    return tuple(found.items())
+    return tuple(independent.items())
 
 
 def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
@@ -230,8 +232,8 @@ def with_groups(mech: Any, groups: Mapping[str, Iterable[str]]) -> Annotations:
 
 def with_actuated(mech: Any, joints: Iterable[str]) -> Annotations:
     """The annotations of a mechanism whose motors are at these joints: names one by one, or in one list."""
-    given = names_of(joints)
-    chosen = names_of(given[0]) if len(given) == 1 and isinstance(given[0], Iterable) else given
+    names = names_of(joints)
+    chosen = names_of(names[0]) if len(names) == 1 and isinstance(names[0], Iterable) else names
     for joint in chosen:
         if not isinstance(joint, str):
             raise TypeError(f"with_actuated takes names of joints, 'a', 'b', got {joint!r}")

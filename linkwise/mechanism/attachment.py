@@ -44,9 +44,9 @@ class _Names:
 
     def renamed(self, record: Any, *fields: str, links: Iterable[str] = ()) -> Any:
         """A record with these names of its fields, those of ``links`` being links."""
-        own = {field: self(getattr(record, field)) for field in fields if hasattr(record, field)}
-        own |= {field: self.link(getattr(record, field)) for field in links if hasattr(record, field)}
-        return dataclasses.replace(record, **own)
+        renamed = {field: self(getattr(record, field)) for field in fields if hasattr(record, field)}
+        renamed |= {field: self.link(getattr(record, field)) for field in links if hasattr(record, field)}
+        return dataclasses.replace(record, **renamed)
 
 
 @dataclass(frozen=True)
@@ -120,19 +120,19 @@ def _without_floors(other: Mechanism) -> Mechanism:
 
 
 def _refuse_common_names(mech: Mechanism, other: Mechanism, names: _Names) -> None:
-    def of(one: Mechanism) -> dict[str, list[str]]:
+    def of(mechanism: Mechanism) -> dict[str, list[str]]:
         return {
-            "joint": list(one.joint_names),
-            "link or frame": [name for name in one.frames if name != GROUND],
-            "loop": [loop.name for loop in one.loops],
-            "shape": [shape.name for shape in one.shapes],
-            "actuator": [record.name for record in one.elements if hasattr(record, "transmission")],
-            "tendon": [tendon.name for tendon in one.forces.tendons],
+            "joint": list(mechanism.joint_names),
+            "link or frame": [name for name in mechanism.frames if name != GROUND],
+            "loop": [loop.name for loop in mechanism.loops],
+            "shape": [shape.name for shape in mechanism.shapes],
+            "actuator": [record.name for record in mechanism.elements if hasattr(record, "transmission")],
+            "tendon": [tendon.name for tendon in mechanism.forces.tendons],
         }
 
     mine, theirs = of(mech), of(other)
-    for what, own in mine.items():
-        common = [name for name in theirs[what] if names(name) in own]
+    for what, names_of_kind in mine.items():
+        common = [name for name in theirs[what] if names(name) in names_of_kind]
         if common:
             raise MechanismError(
                 f"mechanism {mech.name!r} has a {what} {names(common[0])!r} already, as {other.name!r} would: give its "
@@ -145,9 +145,9 @@ def _loaded(bodies: tuple[Body, ...], index: int, fixed: list[RigidMass]) -> tup
     if index < 0:
         return bodies
     body = bodies[index]
-    whole = combined([RigidMass(body.mass, body.com, body.inertia), *fixed])
-    loaded = dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
-    return (*bodies[:index], body if whole.is_nothing else loaded, *bodies[index + 1 :])
+    total = combined([RigidMass(body.mass, body.com, body.inertia), *fixed])
+    loaded = dataclasses.replace(body, mass=total.mass, com=total.com, inertia=total.inertia)
+    return (*bodies[:index], body if total.is_nothing else loaded, *bodies[index + 1 :])
 
 
 def _body(body: Body, names: _Names, count: int, carrier: int, at: tuple[np.ndarray, np.ndarray]) -> Body:
@@ -191,8 +191,8 @@ def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
     off: dict[tuple[str, str], None] = {}
     known, others = known_elements(mech), known_elements(other)
     for kind in known:
-        whole = [(kind, "") in one.switched_off for one in (mech, other)]
-        if all(whole):
+        all_off = [(kind, "") in either.switched_off for either in (mech, other)]
+        if all(all_off):
             off[kind, ""] = None
             continue
         off |= {(kind, name): None for name in known[kind] if not mech.forces.acts(kind, name)}
@@ -231,10 +231,10 @@ def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[R
 
 def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, what: str) -> tuple[str, ...] | None:
     """Joints that files name, of both; where one says nothing, all of its own that a motor can be at."""
-    said = [getattr(one.annotations, what) for one in (mech, other)]
+    said = [getattr(either.annotations, what) for either in (mech, other)]
     if said == [None, None]:
         return None
-    for k, one in enumerate((mech, other)):
+    for k, either in enumerate((mech, other)):
         if said[k] is None:
-            said[k] = tuple(b.joint for b in one.bodies if not (b.mimic or b.kind.is_free))
+            said[k] = tuple(b.joint for b in either.bodies if not (b.mimic or b.kind.is_free))
     return (*said[0], *map(names, said[1]))

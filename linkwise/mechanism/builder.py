@@ -258,7 +258,12 @@ class Builder(LoopDeclarations):
 
     def _rotors(self) -> set[str]:
         """Links whose joints gears tie to others: such a one may be all inertia and no mass."""
-        coupled = {name for one in self._loops.values() if isinstance(one, Coupling) for name, _ in one.ratios}
+        coupled = {
+            name
+            for constraint in self._loops.values()
+            if isinstance(constraint, Coupling)
+            for name, _ in constraint.ratios
+        }
         for joint in self._joints.values():
             coupled |= {joint.name, joint.mimic.joint} if joint.mimic else set()
         return {joint.child for joint in self._joints.values() if joint.name in coupled}

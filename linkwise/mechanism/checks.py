@@ -49,7 +49,7 @@ class MechanismError(ValueError):
     """A mechanism that cannot be built, or a name that it does not have."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in args))
+        super().__init__(*(shortened(argument) if isinstance(argument, str) else argument for argument in args))
 
 
 class MechanismWarning(UserWarning):
@@ -99,10 +99,12 @@ def close_names(name: Any, known: Collection[str]) -> list[str]:
     if len(str(name)) > _LONGEST_SLIP:
         return []
     lowered: dict[str, str] = {}
-    for one in known:
-        lowered.setdefault(one.lower(), one)
+    for name_known in known:
+        lowered.setdefault(name_known.lower(), name_known)
     exact = difflib.get_close_matches(str(name), known, n=3, cutoff=0.6)
-    return exact or [lowered[one] for one in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.6)]
+    return exact or [
+        lowered[name_known] for name_known in difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.6)
+    ]
 
 
 def one_of(
@@ -177,9 +179,9 @@ def _floats(value: Any) -> np.ndarray:
     array = np.array(value, dtype=float)
     if isinstance(value, np.ndarray) and value.dtype == array.dtype:
         return array
-    for one in np.asarray(value, dtype=object).flat:
-        if isinstance(one, (str, bytes, bool, np.bool_)):
-            raise TypeError(f"{one!r} is no number")
+    for entry in np.asarray(value, dtype=object).flat:
+        if isinstance(entry, (str, bytes, bool, np.bool_)):
+            raise TypeError(f"{entry!r} is no number")
     return array
 
 

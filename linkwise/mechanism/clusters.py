@@ -78,7 +78,7 @@ def _cluster(mech: Mechanism, bodies: list[int], loops: list[int]) -> Cluster:
     return Cluster(
         tuple(bodies),
         mech.tree.parents[bodies[0]],
-        tuple(sorted({k for own in slices for k in range(own.start, own.stop)})),
+        tuple(sorted({k for places in slices for k in range(places.start, places.stop)})),
         tuple(loops),
-        tuple(k for own in rows for k in range(own.start, own.stop)),
+        tuple(k for places in rows for k in range(places.start, places.stop)),
     )

@@ -101,7 +101,7 @@ class ConstraintsView(View):
         if loop not in self._numbers:
             raise MechanismError(
                 f"mechanism {self._mech.name!r} has no loop {loop!r}: "
-                + checks.did_you_mean(loop, [one.name for one in self._mech.loops])
+                + checks.did_you_mean(loop, [known.name for known in self._mech.loops])
             )
         return self._numbers[loop]
 

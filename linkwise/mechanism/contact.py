@@ -101,8 +101,8 @@ class ContactView(View):
         apart = {frozenset(pair) for pair in known.kept_apart}
         return tuple(
             (a.name, b.name)
-            for (a, one), (b, other) in itertools.combinations(moving, 2)
-            if one != other and (known.neighbours_touch or (other != around[one] and one != around[other]))
+            for (a, body_a), (b, body_b) in itertools.combinations(moving, 2)
+            if body_a != body_b and (known.neighbours_touch or (body_b != around[body_a] and body_a != around[body_b]))
             if a.may_touch(b)
             and frozenset((a.link, b.link)) not in apart
             and can_touch(self._mech, *in_order(self._mech, a, b))
@@ -147,26 +147,26 @@ def with_ground(
 
 def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
     """The mechanism with a further shape, on the ground if all others are."""
-    whole = replace(mech, shapes=(*mech.shapes, shape))
-    if shape.placed(whole)[0] < 0:
-        return whole
-    whole = replace(whole, contact_pairs=tuple(_with_new_defaults(mech, contact_defaults(whole))))
-    moving = [one.name for one in mech.shapes if one.placed(mech)[0] >= 0]
+    changed = replace(mech, shapes=(*mech.shapes, shape))
+    if shape.placed(changed)[0] < 0:
+        return changed
+    changed = replace(changed, contact_pairs=tuple(_with_new_defaults(mech, contact_defaults(changed))))
+    moving = [existing.name for existing in mech.shapes if existing.placed(mech)[0] >= 0]
     touching = {pair.shapes: pair for pair in mech.contact_pairs}
-    for plane in (one for one in mech.shapes if one.kind == PLANE and one.placed(mech)[0] < 0):
-        found = [
+    for plane in (existing for existing in mech.shapes if existing.kind == PLANE and existing.placed(mech)[0] < 0):
+        pairs = [
             touching.get((name, plane.name)) for name in moving if can_touch(mech, mech.contact.shape(name), plane)
         ]
-        others = [pair for pair in found if pair is not None]
-        if others and len(others) == len(found) and can_touch(whole, shape, plane):
-            whole = with_contact(whole, [(shape.name, plane.name)], None, {})
+        others = [pair for pair in pairs if pair is not None]
+        if others and len(others) == len(pairs) and can_touch(changed, shape, plane):
+            changed = with_contact(changed, [(shape.name, plane.name)], None, {})
         elif others:
             checks.warn_caller(
                 f"shape {shape.name!r} does not touch {plane.name!r}, as some others do: mech.with_contact("
                 f"({shape.name!r}, {plane.name!r})) lets it",
                 MechanismWarning,
             )
-    return whole
+    return changed
 
 
 def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
@@ -245,7 +245,7 @@ def _with_new_defaults(mech: Mechanism, defaults: Defaults) -> list[ContactPair]
     large it is, changes with shapes and pairs that are added."""
     before, pairs = contact_defaults(mech), []
     for pair in mech.contact_pairs:
-        old, new = (one.pair(*pair.shapes, pair.law.friction) for one in (before, defaults))
+        old, new = (numbers_of.pair(*pair.shapes, pair.law.friction) for numbers_of in (before, defaults))
         changed = {name: getattr(new, name) for name in OF_PAIR if getattr(pair, name) == getattr(old, name)}
         numbers = {name: getattr(new.law, name) for name in LAW if getattr(pair.law, name) == getattr(old.law, name)}
         pairs.append(replace(pair, law=replace(pair.law, **numbers), **changed))

@@ -114,10 +114,10 @@ class Defaults:
         for bodies in (*touching, *tied, *mimics):
             if min(bodies) < 0:
                 continue
-            one, other = (heaps[self._roots[body]] for body in bodies)
-            if one is not other:
-                one += other
-                heaps |= dict.fromkeys(other, one)
+            first, second = (heaps[self._roots[body]] for body in bodies)
+            if first is not second:
+                first += second
+                heaps |= dict.fromkeys(second, first)
         return heaps
 
     @cached_property
@@ -131,15 +131,15 @@ class Defaults:
             if carrier >= 0:
                 rotation, position = self._points.poses[carrier]
                 points[self._roots[carrier]].append((position + rotation @ pose[1], 0.0, _extent(shape)))
-        found = {}
+        weights = {}
         for root, parts in points.items():
             places, masses, sizes = (np.array(x) for x in zip(*parts, strict=True))
             total = float(masses.sum())
             centre = masses @ places / total if total > 0.0 else places.mean(axis=0)
             counted = (masses > 0.0) | (sizes > 0.0)
             reach = np.linalg.norm(places - centre, axis=-1) + sizes
-            found[root] = total, float(reach.max(where=counted, initial=0.0))
-        return found
+            weights[root] = total, float(reach.max(where=counted, initial=0.0))
+        return weights
 
     @cached_property
     def _points(self) -> PointMobility:

@@ -87,8 +87,8 @@ class CoordinatesView(View):
         constants = np.zeros((self._mech.nv,) * 3)
         for body in self._mech.bodies:
             if not body.mimic:
-                own = self._mech.v_index(body.joint)
-                constants[own, own, own] = body.kind.structure_constants
+                rows = self._mech.v_index(body.joint)
+                constants[rows, rows, rows] = body.kind.structure_constants
         return read_only(constants)
 
     @kept

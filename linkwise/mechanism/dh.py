@@ -158,11 +158,11 @@ def _geometry(number: int, row: Mapping[str, Any], convention: str, far_end: Pos
 
 def _screw(axis: int, angle: float, distance: float) -> Pose:
     """A rotation about a coordinate axis together with a translation along it."""
-    one, two = (axis + 1) % 3, (axis + 2) % 3
+    y, z = (axis + 1) % 3, (axis + 2) % 3
     rotation, position = np.eye(3), np.zeros(3)
-    rotation[one, one] = rotation[two, two] = math.cos(angle)
-    rotation[two, one] = math.sin(angle)
-    rotation[one, two] = -math.sin(angle)
+    rotation[y, y] = rotation[z, z] = math.cos(angle)
+    rotation[z, y] = math.sin(angle)
+    rotation[y, z] = -math.sin(angle)
     position[axis] = distance
     return snapped(rotation), position
 

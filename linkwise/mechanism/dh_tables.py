@@ -100,20 +100,20 @@ def _poses_at_zero(mech: Mechanism) -> list[np.ndarray]:
     """(4, 4) of each link where all coordinates are zero."""
     poses: list[np.ndarray] = []
     for body in mech.bodies:
-        own = _matrix(body.rotation, body.position)
-        poses.append(own if body.parent < 0 else poses[body.parent] @ own)
+        pose = _matrix(body.rotation, body.position)
+        poses.append(pose if body.parent < 0 else poses[body.parent] @ pose)
     return poses
 
 
 def _axis(mech: Mechanism, body: int, pose: np.ndarray) -> Axis:
-    one = mech.bodies[body]
-    if one.kind.only_step is None or one.mimic:
-        what = f"mimics {one.mimic.joint!r}" if one.mimic else f"is {one.kind!r}"
+    link = mech.bodies[body]
+    if link.kind.only_step is None or link.mimic:
+        what = f"mimics {link.mimic.joint!r}" if link.mimic else f"is {link.kind!r}"
         raise MechanismError(
-            f"a Denavit-Hartenberg table has joints that rotate about or slide along one axis, and joint {one.joint!r} "
-            f"of mechanism {mech.name!r} {what}: lock it (mech.with_locked)"
+            f"a Denavit-Hartenberg table has joints that rotate about or slide along one axis, and joint "
+            f"{link.joint!r} of mechanism {mech.name!r} {what}: lock it (mech.with_locked)"
         )
-    return pose[:3, 3], pose[:3, :3] @ np.asarray(one.kind.only_step.axis, float)
+    return pose[:3, 3], pose[:3, :3] @ np.asarray(link.kind.only_step.axis, float)
 
 
 def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -121,7 +121,7 @@ def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndar
     size = max([float(np.linalg.norm(b[0] - a[0])) for a, b in zip(axes, axes[1:], strict=False)], default=1.0) or 1.0
     x = _square_to(axes[0][1], np.array([1.0, 0.0, 0.0]))
     start = axes[0][0] - axes[0][1] * (axes[0][0] @ axes[0][1])  # next to the world's origin
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    normals: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for (p, z), (other, direction) in zip(axes, axes[1:], strict=False):
         across = np.cross(z, direction)
         sine = float(np.linalg.norm(across))
@@ -133,14 +133,14 @@ def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndar
             away = float((far - foot) @ across)
             x = across if away > PARALLEL * size else -across if away < -PARALLEL * size else _alike(across, x)
         else:  # any normal: the one through the foot before it
-            foot = start + z * ((p - start) @ z) if found and abs((p - start) @ z) < PARALLEL * size else start
+            foot = start + z * ((p - start) @ z) if normals and abs((p - start) @ z) < PARALLEL * size else start
             far = other + direction * ((foot - other) @ direction)
             way = far - foot
             way = way - z * (way @ z)
             x = way / np.linalg.norm(way) if np.linalg.norm(way) > PARALLEL * size else _square_to(z, x)
-        found.append((foot, far, x))
+        normals.append((foot, far, x))
         start = far
-    return found
+    return normals
 
 
 def _standard(axes: Sequence[Axis], end: np.ndarray) -> list[np.ndarray]:
@@ -173,12 +173,12 @@ def _numbers(step: np.ndarray, convention: str, length: float) -> tuple[float, f
     r, p = step[:3, :3], step[:3, 3]
     if convention == "standard":
         theta = math.atan2(r[1, 0], r[0, 0])
-        found = theta, p[2], math.cos(theta) * p[0] + math.sin(theta) * p[1], math.atan2(r[2, 1], r[2, 2])
+        numbers = theta, p[2], math.cos(theta) * p[0] + math.sin(theta) * p[1], math.atan2(r[2, 1], r[2, 2])
     else:
         alpha = math.atan2(-r[1, 2], r[2, 2])
-        found = math.atan2(-r[0, 1], r[0, 0]), math.cos(alpha) * p[2] - math.sin(alpha) * p[1], p[0], alpha
+        numbers = math.atan2(-r[0, 1], r[0, 0]), math.cos(alpha) * p[2] - math.sin(alpha) * p[1], p[0], alpha
     units = (1.0, length, length, 1.0)
-    theta, d, a, alpha = (0.0 if abs(x) < 1e-14 * unit else float(x) for x, unit in zip(found, units, strict=True))
+    theta, d, a, alpha = (0.0 if abs(x) < 1e-14 * unit else float(x) for x, unit in zip(numbers, units, strict=True))
     return theta, d, a, alpha
 
 
@@ -189,8 +189,8 @@ def _alike(direction: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _square_to(axis: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The direction square to an axis nearest to the wanted one."""
-    for one in (wanted, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])):
-        left = one - axis * (one @ axis)
+    for direction in (wanted, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])):
+        left = direction - axis * (direction @ axis)
         if np.linalg.norm(left) > 1e-6:
             return left / np.linalg.norm(left)
     raise AssertionError("an axis is square to x or to y")
@@ -201,6 +201,6 @@ def _frame(origin: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _matrix(rotation: Any, position: Any) -> np.ndarray:
-    found = np.eye(4)
-    found[:3, :3], found[:3, 3] = rotation, position
-    return found
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = rotation, position
+    return matrix

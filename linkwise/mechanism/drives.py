@@ -54,11 +54,11 @@ class Drive:
     def at(self, t: float) -> Instant:
         """What it asks for at the time t."""
         if self.position is None:
-            found = self._with_rates("velocity", self.velocity, t)[:2]
-            return Instant(0.0, found[0], found[1] if self.acceleration is None else _value(self.acceleration, t))
+            rates = self._with_rates("velocity", self.velocity, t)[:2]
+            return Instant(0.0, rates[0], rates[1] if self.acceleration is None else _value(self.acceleration, t))
         if self.velocity is not None and self.acceleration is not None:
-            given = (self.position, self.velocity, self.acceleration)
-            return Instant(*(_number("the value of a drive", _value(one, t)) for one in given))
+            functions = (self.position, self.velocity, self.acceleration)
+            return Instant(*(_number("the value of a drive", _value(function, t)) for function in functions))
         value, rate, second = self._with_rates("position", self.position, t)
         if self.velocity is not None:
             rate, second, _ = self._with_rates("velocity", self.velocity, t)

@@ -124,14 +124,14 @@ def _joint_pose(body: Body, q: list[float]) -> Pose:
     return checks.snapped(axes @ rotation @ axes.T), axes @ position
 
 
-def _with_mass(body: Body, whole: RigidMass) -> Body:
-    if whole.is_nothing:
+def _with_mass(body: Body, total: RigidMass) -> Body:
+    if total.is_nothing:
         return body
-    if not math.isfinite(whole.inertia.sum()):  # too large for floats: the body says what is wrong
-        return dataclasses.replace(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
-    whole.com.setflags(write=False)
-    whole.inertia.setflags(write=False)
-    return with_numbers(body, mass=whole.mass, com=whole.com, inertia=whole.inertia)
+    if not math.isfinite(total.inertia.sum()):  # too large for floats: the body says what is wrong
+        return dataclasses.replace(body, mass=total.mass, com=total.com, inertia=total.inertia)
+    total.com.setflags(write=False)
+    total.inertia.setflags(write=False)
+    return with_numbers(body, mass=total.mass, com=total.com, inertia=total.inertia)
 
 
 def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
@@ -145,7 +145,7 @@ def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
     body = mech.bodies[index]
     at = _joint_pose(body, mech.initial[mech.q_index(joint)].tolist())
     rotation, position = composed((body.rotation, body.position), at)
-    own: dict[str, Any] = {
+    without_forces: dict[str, Any] = {
         "armature": 0.0,
         "damping": 0.0,
         "friction": 0.0,
@@ -153,7 +153,7 @@ def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
         "rest": None,
         "limits": Limits(),
     }
-    moved = dataclasses.replace(body, kind=kind, rotation=rotation, position=position, **own)
+    moved = dataclasses.replace(body, kind=kind, rotation=rotation, position=position, **without_forces)
     known = mech.annotations
     return dataclasses.replace(
         mech,
@@ -169,7 +169,7 @@ def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
 
 
 def _without(joint: str, values: Coordinates) -> Coordinates:
-    return tuple(one for one in values if one[0] != joint)
+    return tuple(item for item in values if item[0] != joint)
 
 
 def initially(mech: Mechanism, joints: Any) -> Any:
@@ -219,10 +219,10 @@ def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str
     bodies = list(mech.bodies)
     for name, value in stiffness.items():
         index = mech.body_index(name)
-        own = {"stiffness": _checked_of_joint(bodies[index], "stiffness", value)}
+        numbers = {"stiffness": _checked_of_joint(bodies[index], "stiffness", value)}
         if name in rest:
-            own["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
-        bodies[index] = with_numbers(bodies[index], **own)
+            numbers["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
+        bodies[index] = with_numbers(bodies[index], **numbers)
         _refuse_defects(bodies[index], "stiffness")
     return variant(mech, [], bodies=tuple(bodies))
 

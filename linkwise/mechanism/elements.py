@@ -144,7 +144,7 @@ LEAST_MASS = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
 
 def box_of_inertia(mass: float, moments: Sequence[float]) -> tuple[float, float, float]:
     """Sides of the box that a fluid acts on in MuJoCo's first model: that of the mass and the principal moments."""
-    x, y, z = (math.sqrt(max(LEAST_MASS, sum(moments) - 2.0 * one) / mass * 6.0) for one in moments)
+    x, y, z = (math.sqrt(max(LEAST_MASS, sum(moments) - 2.0 * moment) / mass * 6.0) for moment in moments)
     return x, y, z
 
 
@@ -239,17 +239,17 @@ def name_of(record: Any) -> str:
 
 def checked(records: Iterable[Any]) -> tuple[Any, ...]:
     """Records of known classes, no two actuators or tendons of one name."""
-    found = tuple(records)
-    for record in found:
+    checked_records = tuple(records)
+    for record in checked_records:
         if type(record) not in RECORDS:
             known = ", ".join(kind.__name__ for kind in RECORDS)
             raise MechanismError(f"an element of a mechanism is one of {known}, not {record!r}")
     for kind in (Actuator, Tendon):
-        names = [record.name for record in found if isinstance(record, kind)]
+        names = [record.name for record in checked_records if isinstance(record, kind)]
         for name in names:
             if names.count(name) > 1:
                 raise MechanismError(f"two {kind.__name__.lower()}s are named {name!r}; names must be unique")
-    return found
+    return checked_records
 
 
 # -- what is switched off ---------------------------------------------------------------------------------------
@@ -264,7 +264,9 @@ def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[An
         if not isinstance(choice, (bool, str)):
             raise TypeError(f"with_acting takes True, False or kinds ({', '.join(KINDS)}), got {choice!r}")
     if only:
-        chosen = [checks.one_of("kind of element", one, KINDS) for one in only if isinstance(one, str)]
+        chosen = [
+            checks.one_of("kind of element", kind_named, KINDS) for kind_named in only if isinstance(kind_named, str)
+        ]
         keep = KINDS if True in only else chosen
         result = {(kind, ""): None for kind in KINDS if kind not in keep}
     for kind, choice in kinds.items():
@@ -301,8 +303,8 @@ def _arms(what: str, joints: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _numbers(what: str, values: Any) -> tuple[float, ...]:
-    given = (values,) if isinstance(values, (int, float)) else tuple(values)
-    return tuple(checks.checked_number(what, value) for value in given)
+    entries = (values,) if isinstance(values, (int, float)) else tuple(values)
+    return tuple(checks.checked_number(what, value) for value in entries)
 
 
 def _range(what: str, values: Any) -> Range | None:

@@ -105,7 +105,7 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
 
 def without_loops(mech: Mechanism) -> Mechanism:
     """The spanning tree: those of a family are a family."""
-    changed = frozenset(one for one in mech._changed if one[0] not in ("drive", LENGTH, HELD))
+    changed = frozenset(change for change in mech._changed if change[0] not in ("drive", LENGTH, HELD))
     return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
 
 
@@ -130,8 +130,10 @@ def _with_other_loops(mech: Mechanism, family: Family, changed: frozenset[Change
 
 
 def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
-    own = mech.__dict__
-    kept = own.get("_kept_by_variants") or own.setdefault("_kept_by_variants", _kept_by_variants(mech))
+    values_known = mech.__dict__
+    kept = values_known.get("_kept_by_variants") or values_known.setdefault(
+        "_kept_by_variants", _kept_by_variants(mech)
+    )
     copy = object.__new__(type(mech))
     copy.__dict__.update(kept, **values, _kernels={}, _locks={}, _family=family, _changed=changed)
     return copy

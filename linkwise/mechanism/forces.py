@@ -141,21 +141,21 @@ def check_elements(mech: Mechanism) -> None:
             _check_target(mech, element, [tendon.name for tendon in tendons])
 
 
-def _check_target(mech: Any, one: Actuator, tendons: list[str]) -> None:
-    if one.transmission == "site":
-        mech.frame(one.target)
-    elif one.transmission == "tendon":
-        if one.target not in tendons:
+def _check_target(mech: Any, actuator: Actuator, tendons: list[str]) -> None:
+    if actuator.transmission == "site":
+        mech.frame(actuator.target)
+    elif actuator.transmission == "tendon":
+        if actuator.target not in tendons:
             raise MechanismError(
-                f"actuator {one.name!r} drives tendon {one.target!r}, which does not exist: "
-                + did_you_mean(one.target, tendons)
+                f"actuator {actuator.name!r} drives tendon {actuator.target!r}, which does not exist: "
+                + did_you_mean(actuator.target, tendons)
             )
     else:
-        kind = mech.bodies[mech.body_index(one.target)].kind
+        kind = mech.bodies[mech.body_index(actuator.target)].kind
         if kind.nv != 1 and not (kind.is_ball or kind.is_free):
             raise MechanismError(
-                f"actuator {one.name!r} drives joint {one.target!r}, which has {kind.nv} coordinates: it needs a joint "
-                "of one, a ball or a free joint"
+                f"actuator {actuator.name!r} drives joint {actuator.target!r}, which has {kind.nv} coordinates: it "
+                "needs a joint of one, a ball or a free joint"
             )
 
 
@@ -178,29 +178,33 @@ def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:
 
 def driven_only_at(mech: Any, joints: Sequence[str]) -> tuple[Any, ...]:
     """The elements without the actuators that drive other joints; those of frames may move any joint, and stay."""
-    lost = [one for one in _actuators(mech) if not set(driven_by(mech, one)) <= set(joints)]
-    return tuple(one for one in mech.elements if one not in lost)
+    lost = [element for element in _actuators(mech) if not set(driven_by(mech, element)) <= set(joints)]
+    return tuple(element for element in mech.elements if element not in lost)
 
 
 def driven_by(mech: Any, actuator: Actuator) -> tuple[str, ...]:
     """The joints that an actuator drives, mimicked ones in the place of those that mimic them; none of frames."""
     joints = [actuator.target] if actuator.transmission in ("joint", "jointinparent") else []
     if actuator.transmission == "tendon":
-        joints = [joint for one in mech.forces.tendons if one.name == actuator.target for joint, _ in one.joints]
+        joints = [
+            joint for tendon in mech.forces.tendons if tendon.name == actuator.target for joint, _ in tendon.joints
+        ]
     bodies = (mech.bodies[mech.body_index(joint)] for joint in joints)
     return tuple(body.mimic.joint if body.mimic else body.joint for body in bodies)
 
 
 def _actuators(mech: Any) -> list[Actuator]:
     """All, switched on or not."""
-    return [one for one in mech.elements if isinstance(one, Actuator)]
+    return [element for element in mech.elements if isinstance(element, Actuator)]
 
 
 def with_efforts(mech: Any, efforts: Mapping[str, float]) -> tuple[Any, ...]:
     """The elements when the effort limits of joints are these: bounds of what the actuators there give, none where the
     limit is infinite."""
-    driven = {one.target for one in _actuators(mech)} | {e.joint for e in mech.elements if isinstance(e, EffortRange)}
-    kept = (one for one in mech.elements if not (isinstance(one, EffortRange) and one.joint in efforts))
+    driven = {element.target for element in _actuators(mech)} | {
+        e.joint for e in mech.elements if isinstance(e, EffortRange)
+    }
+    kept = (element for element in mech.elements if not (isinstance(element, EffortRange) and element.joint in efforts))
     bounded = ((joint, most) for joint, most in efforts.items() if joint in driven and most < np.inf)
     return (*kept, *(EffortRange(joint, -most, most) for joint, most in bounded))
 
@@ -209,18 +213,20 @@ def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> 
     """The elements when joints are locked at these coordinates: what drives them alone is gone, and what they add to
     tendons is constant."""
     kept: list[Any] = []
-    for one in elements:
-        if isinstance(one, Tendon):
-            free = tuple((joint, arm) for joint, arm in one.joints if joint not in values)
-            offset = one.offset + sum(arm * values[joint][0] for joint, arm in one.joints if joint in values)
-            kept += [dataclasses.replace(one, joints=free, offset=offset)] if free else []
-        elif not (isinstance(one, EffortRange) and one.joint in values):
-            kept.append(one)
-    tendons = {one.name for one in kept if isinstance(one, Tendon)}
-    return tuple(one for one in kept if not isinstance(one, Actuator) or not _lost(one, values, tendons))
+    for element in elements:
+        if isinstance(element, Tendon):
+            free = tuple((joint, arm) for joint, arm in element.joints if joint not in values)
+            offset = element.offset + sum(arm * values[joint][0] for joint, arm in element.joints if joint in values)
+            kept += [dataclasses.replace(element, joints=free, offset=offset)] if free else []
+        elif not (isinstance(element, EffortRange) and element.joint in values):
+            kept.append(element)
+    tendons = {element.name for element in kept if isinstance(element, Tendon)}
+    return tuple(
+        element for element in kept if not isinstance(element, Actuator) or not _lost(element, values, tendons)
+    )
 
 
-def _lost(one: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
-    if one.transmission == "tendon":
-        return one.target not in tendons
-    return one.transmission != "site" and one.target in values
+def _lost(actuator: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
+    if actuator.transmission == "tendon":
+        return actuator.target not in tendons
+    return actuator.transmission != "site" and actuator.target in values

@@ -67,51 +67,51 @@ class Linkage:
             name: np.append(checks.checked_array(f"point {name!r} of the linkage", at, (2,)), 0.0)
             for name, at in points.items()
         }
-        self.links = {name: tuple(own) for name, own in links.items()}
+        self.links = {name: tuple(ends) for name, ends in links.items()}
         self.density = checks.checked_number("the density of the linkage", density)
         for link in (*slides, *masses):
             self._require_link(f"the {'slide' if link in slides else 'mass'} of link {link!r} of the linkage", link)
         self.masses = {link: checks.checked_number(f"the mass of link {link!r}", x) for link, x in masses.items()}
-        for link, own in self.links.items():
-            self._check_points(link, links[link], own, alone=link == GROUND or link in slides)
-            self._warn_of_one_place(link, own)
+        for link, ends in self.links.items():
+            self._check_points(link, links[link], ends, alone=link == GROUND or link in slides)
+            self._warn_of_one_place(link, ends)
         bases = [carrier for carrier, _ in slots.values()] + [x for one in slides.values() for x, _ in _several(one)]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
         self.guides = [
             *self._pins(),
-            *(guide for link, given in slides.items() for guide in self._slides(link, given)),
+            *(guide for link, several in slides.items() for guide in self._slides(link, several)),
             *(self._slot(point, *slot) for point, slot in slots.items()),
         ]
-        unused = [name for name in self.points if not any(name in own for own in self.links.values())]
+        unused = [name for name in self.points if not any(name in ends for ends in self.links.values())]
         if unused:
             raise MechanismError(f"no link of the linkage has point {unused[0]!r}")
 
-    def _check_points(self, link: str, given: Sequence[str], own: Sequence[str], alone: bool) -> None:
-        for point in own:
+    def _check_points(self, link: str, written: Sequence[str], points: Sequence[str], alone: bool) -> None:
+        for point in points:
             if point not in self.points:
-                told = self._longer_names(given, point) or checks.did_you_mean(point, list(self.points))
-                raise MechanismError(f"link {link!r} of the linkage has a point {point!r} that is not given: {told}")
-        if len(set(own)) < len(own):
-            raise MechanismError(f"link {link!r} of the linkage has a point twice: {', '.join(own)}")
-        if not own or len(own) == 1 and not alone:
+                hint = self._longer_names(written, point) or checks.did_you_mean(point, list(self.points))
+                raise MechanismError(f"link {link!r} of the linkage has a point {point!r} that is not given: {hint}")
+        if len(set(points)) < len(points):
+            raise MechanismError(f"link {link!r} of the linkage has a point twice: {', '.join(points)}")
+        if not points or len(points) == 1 and not alone:
             raise MechanismError(
                 f"link {link!r} of the linkage needs at least two points, or one and a slide, got "
-                f"{', '.join(own) or 'none'}"
+                f"{', '.join(points) or 'none'}"
             )
 
-    def _longer_names(self, given: Sequence[str], letter: str) -> str:
+    def _longer_names(self, written: Sequence[str], letter: str) -> str:
         """How points are given whose names have more than a letter, where a string has been meant to hold such."""
-        if not isinstance(given, str) or not any(letter in name for name in self.points):
+        if not isinstance(written, str) or not any(letter in name for name in self.points):
             return ""
-        names = re.findall("|".join(re.escape(name) for name in sorted(self.points, key=len, reverse=True)), given)
-        meant = f": {tuple(names)}" if "".join(names) == given else ""
-        return f"a string, {given!r}, names a point by each letter; give longer names as a tuple{meant}"
+        names = re.findall("|".join(re.escape(name) for name in sorted(self.points, key=len, reverse=True)), written)
+        meant = f": {tuple(names)}" if "".join(names) == written else ""
+        return f"a string, {written!r}, names a point by each letter; give longer names as a tuple{meant}"
 
-    def _warn_of_one_place(self, link: str, own: Sequence[str]) -> None:
+    def _warn_of_one_place(self, link: str, points: Sequence[str]) -> None:
         places = np.array(list(self.points.values()))
         least = NEGLIGIBLE * float(np.linalg.norm(np.ptp(places, axis=0)))
-        for a, b in combinations(own, 2):
+        for a, b in combinations(points, 2):
             if np.linalg.norm(self.points[a] - self.points[b]) <= least:
                 checks.warn_caller(
                     f"points {a!r} and {b!r} of link {link!r} of the linkage are at one place, "
@@ -124,33 +124,33 @@ class Linkage:
             raise MechanismError(f"{what}: there is no link {link!r}: {checks.did_you_mean(link, list(self.links))}")
 
     def _pins(self) -> list[Guide]:
-        found = []
+        guides = []
         for point, at in self.points.items():
-            holders = [link for link, own in self.links.items() if point in own]
+            holders = [link for link, points in self.links.items() if point in points]
             holders.sort(key=lambda link: link != GROUND)
             for number, other in enumerate(holders[1:], start=1):
                 name = point if number == 1 else f"{point}{number}"
-                found.append(Guide(name, at, (holders[0], other), Revolute(NORMAL)))
-        return found
+                guides.append(Guide(name, at, (holders[0], other), Revolute(NORMAL)))
+        return guides
 
-    def _slides(self, link: str, given: Any) -> list[Guide]:
-        what, found = f"the slide of link {link!r} of the linkage", []
-        for number, (other, direction) in enumerate(_several(given), start=1):
+    def _slides(self, link: str, slides: Any) -> list[Guide]:
+        what, guides = f"the slide of link {link!r} of the linkage", []
+        for number, (other, direction) in enumerate(_several(slides), start=1):
             self._require_link(what, other)
             if other == link:
                 raise MechanismError(f"{what}: it slides in another link, not in itself")
             x, y = checks.checked_array(what, direction, (2,))
             name = f"{link}_slide" if number == 1 else f"{link}_slide{number}"
-            found.append(Guide(name, self.points[self.links[link][0]], (other, link), Prismatic((x, y, 0.0))))
-        return found
+            guides.append(Guide(name, self.points[self.links[link][0]], (other, link), Prismatic((x, y, 0.0))))
+        return guides
 
     def _slot(self, point: str, carrier: str, direction: Any) -> Guide:
         what = f"the slot of point {point!r} of the linkage"
         self._require_link(what, carrier)
-        holders = [link for link, own in self.links.items() if point in own]
+        holders = [link for link, points in self.links.items() if point in points]
         if len(holders) != 1 or holders[0] == carrier:
-            told = " and ".join(map(repr, holders)) or "none"
-            raise MechanismError(f"{what}: the point must belong to one other link, not to {told}")
+            links = " and ".join(map(repr, holders)) or "none"
+            raise MechanismError(f"{what}: the point must belong to one other link, not to {links}")
         x, y = checks.checked_array(what, direction, (2,))
         return Guide(point, self.points[point], (carrier, holders[0]), PinInSlot((float(x), float(y), 0.0), NORMAL))
 
@@ -176,7 +176,7 @@ class Linkage:
             a, b = guide.links
             builder.loop(guide.name, guide.kind, a, guide.at - origins[a], b, guide.at - origins[b])
         for point, at in self.points.items():
-            holders = [link for link, own in self.links.items() if point in own]
+            holders = [link for link, points in self.links.items() if point in points]
             builder.frame(point, holders[0], at - origins[holders[0]])
             for link in holders if len(holders) > 1 else ():  # forces at a pin act on one of the links that share it
                 builder.frame(f"{link}.{point}", link, at - origins[link])
@@ -214,9 +214,9 @@ class Linkage:
         builder.link(link, mass, com, inertia)
 
 
-def _several(given: Any) -> list[Any]:
+def _several(slides: Any) -> list[Any]:
     """(link, direction), one or several."""
-    return [given] if len(given) == 2 and isinstance(given[0], str) else list(given)
+    return [slides] if len(slides) == 2 and isinstance(slides[0], str) else list(slides)
 
 
 def _outline(points: np.ndarray) -> list[np.ndarray]:

@@ -47,7 +47,7 @@ class Look:
     @property
     def path(self) -> Path | None:
         """Where the file of a mesh is; None where it is not to be found.  Never anything on a network."""
-        return next((one for one in self._candidates() if one.is_file()), None)
+        return next((candidate for candidate in self._candidates() if candidate.is_file()), None)
 
     def _candidates(self) -> Iterator[Path]:
         file, folders = self.file.replace("\\", "/"), [Path(folder) for folder in self.folders]
@@ -67,7 +67,7 @@ def _ros_places() -> list[Path]:
     """Folders that hold packages of ROS 1 and ROS 2."""
     sources = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
     installed = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    return [Path(one) for one in sources if one] + [Path(one) / "share" for one in installed if one]
+    return [Path(folder) for folder in sources if folder] + [Path(folder) / "share" for folder in installed if folder]
 
 
 def placed(rotation: np.ndarray, position: np.ndarray) -> tuple[float, ...]:

@@ -60,14 +60,14 @@ class PointMobility:
                 rest = inertia - through @ inverses[i] @ through.T
                 shift = _shift(self._arms[i])
                 articulated[bodies[i].parent] += shift.T @ rest @ shift
-        found: list[np.ndarray] = []
+        mobilities: list[np.ndarray] = []
         for i, body in enumerate(bodies):
-            own = self._motions[i] @ inverses[i] @ self._motions[i].T
+            mobility = self._motions[i] @ inverses[i] @ self._motions[i].T
             if body.parent >= 0:
-                passed = (np.eye(6) - own @ articulated[i]) @ _shift(self._arms[i])
-                own = own + passed @ found[body.parent] @ passed.T
-            found.append(own)
-        return found
+                passed = (np.eye(6) - mobility @ articulated[i]) @ _shift(self._arms[i])
+                mobility = mobility + passed @ mobilities[body.parent] @ passed.T
+            mobilities.append(mobility)
+        return mobilities
 
     def of(self, body: int, points: np.ndarray) -> float:
         """The largest acceleration that a unit force at one of the points (n, 3) of a link, given in its frame, gives

@@ -239,10 +239,9 @@ class Mechanism(Constant):
         if any(self.coordinates.index(quantity, name) is not None for quantity in "qv"):
             joint = self.coordinates.joint_of(name)
             return f"that is one coordinate of joint {joint!r}; name the joint here, with a number for each coordinate"
-        if (
-            told := self.constraints.hint(name)
-        ) or name not in self.frames:  # pins of linkages are called like their frames
-            return told or checks.did_you_mean(name, self._body_of_joint)
+        hint = self.constraints.hint(name)
+        if hint or name not in self.frames:  # pins of linkages are called like their frames
+            return hint or checks.did_you_mean(name, self._body_of_joint)
         body = self.frames[name].body
         mover = "which no joint moves" if body < 0 else f"which joint {self.bodies[body].joint!r} moves"
         return f"that is a link, {mover}; give the name of a joint"
@@ -283,7 +282,9 @@ class Mechanism(Constant):
         """Named configurations (nq,): keyframes of MJCF, group states of SRDF; joints they leave out are as in
         ``initial``."""
         start, named = self.annotations.initial, self.annotations.postures
-        return MappingProxyType({name: annotation.configuration(self.bodies, start, own) for name, own in named})
+        return MappingProxyType(
+            {name: annotation.configuration(self.bodies, start, coordinates) for name, coordinates in named}
+        )
 
     @cached_property
     def _size(self) -> tuple[float, float]:

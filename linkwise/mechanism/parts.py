@@ -345,8 +345,8 @@ class Coupling(Constant):
         if self.relation is not None:
             object.__setattr__(self, "ratios", self._derivatives(what, self.relation))
         try:
-            given = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in given)
+            items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
+            ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in items)
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
@@ -367,8 +367,8 @@ class Coupling(Constant):
         """The partial derivatives of the relation as ratios."""
         if not callable(relation):
             raise MechanismError(f"{what}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
-        given = checks.names_of(self.ratios) if isinstance(self.ratios, str) else tuple(self.ratios)
-        joints = [one if isinstance(one, str) else one[0] for one in given]
+        items = checks.names_of(self.ratios) if isinstance(self.ratios, str) else tuple(self.ratios)
+        joints = [item if isinstance(item, str) else item[0] for item in items]
         return tuple((joint, PartialDerivative(relation, joint)) for joint in joints)
 
     @property

@@ -37,7 +37,7 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
         "frames": [_fields(frame) for frame in mech.frames.values()],
         "loops": [_constraint_data(loop) for loop in mech.loops],
         "annotations": _fields(mech.annotations),
-        "elements": [{"record": type(one).__name__, **_fields(one)} for one in mech.elements],
+        "elements": [{"record": type(element).__name__, **_fields(element)} for element in mech.elements],
         "switched_off": plain(mech.switched_off),
         "shapes": [_fields(shape) for shape in mech.shapes],
         "contact_pairs": [_fields(pair) for pair in mech.contact_pairs],
@@ -88,8 +88,8 @@ def _constraint_data(loop: Constraint) -> dict[str, Any]:
     if not isinstance(loop, Coupling) or loop.relation is None:
         return _fields(loop)
     joints, formula = relation_data(loop)
-    own = dataclasses.replace(loop, ratios={joint: 1.0 for joint in joints}, relation=None)
-    return {**_fields(own), "ratios": joints, "relation": formula}
+    bare = dataclasses.replace(loop, ratios={joint: 1.0 for joint in joints}, relation=None)
+    return {**_fields(bare), "ratios": joints, "relation": formula}
 
 
 def relation_data(coupling: Coupling) -> tuple[list[str], list[str]]:
@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and math.isinf(value):
         return str(value)
     if isinstance(value, Drive) or callable(value):
@@ -122,7 +122,7 @@ def plain(value: Any) -> Any:
 def number(value: Any) -> Any:
     """A number as data, or a list of them, with "inf" and "-inf" as the numbers they stand for."""
     if isinstance(value, (list, tuple)):
-        return [number(one) for one in value]
+        return [number(item) for item in value]
     return float(value) if isinstance(value, str) else value
 
 
@@ -135,8 +135,8 @@ def _body(data: Mapping[str, Any]) -> Body:
 def _constraint(data: Mapping[str, Any]) -> Constraint:
     """Loops have a kind of joint, couplings have ratios; files of earlier versions know no drives."""
     drive = data.get("drive")
-    own = {**data, "drive": None if drive is None else Instant(*drive)}
-    return Coupling(**own) if "ratios" in own else Loop(**{**own, "kind": _joint(own["kind"])})
+    fields = {**data, "drive": None if drive is None else Instant(*drive)}
+    return Coupling(**fields) if "ratios" in fields else Loop(**{**fields, "kind": _joint(fields["kind"])})
 
 
 def _contact_pair(data: Mapping[str, Any]) -> ContactPair:
@@ -166,7 +166,7 @@ def _element(data: Mapping[str, Any]) -> Any:
 def _infinite(value: Any) -> Any:
     """The value with the strings "inf" and "-inf" as the numbers they stand for."""
     if isinstance(value, list):
-        return [_infinite(one) for one in value]
+        return [_infinite(item) for item in value]
     return float(value) if value in ("inf", "-inf") else value
 
 

@@ -35,20 +35,20 @@ def pose(
     matrix       3x3, the axes of the child as columns
     rotation     a ``scipy.spatial.transform.Rotation``
     """
-    given: dict[str, tuple[Callable[[Any], np.ndarray], Any]] = {
+    descriptions: dict[str, tuple[Callable[[Any], np.ndarray], Any]] = {
         "rpy": (lambda x: rotation_from_rpy(checked_array("rpy", x, (3,))), rpy),
         "quaternion": (rotation_from_quaternion, quaternion),
         "axis_angle": (_rotation_from_axis_angle, axis_angle),
         "matrix": (lambda x: checked_rotation("matrix", x), matrix),
         "rotation": (lambda x: checked_rotation("rotation", x), rotation),
     }
-    said = [name for name, (_, value) in given.items() if value is not None]
+    said = [name for name, (_, value) in descriptions.items() if value is not None]
     if len(said) > 1:
         raise MechanismError(f"{' and '.join(said)} both say what the rotation is; give one of them")
     result = np.eye(4)
     result[:3, 3] = checked_array("position", position, (3,))
     for name in said:
-        convert, value = given[name]
+        convert, value = descriptions[name]
         result[:3, :3] = convert(value)
     return result
 

@@ -28,12 +28,12 @@ def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: f
     they are.  ``furthest`` is what lengths may be off by: guesses may be off by anything."""
     for body in mech.bodies:
         if not body.mimic and _quaternions(body.kind):
-            own = mech.q_index(body.joint)
-            numbers = q[..., own]
+            place = mech.q_index(body.joint)
+            numbers = q[..., place]
             unit = unit_coordinates(body.kind, f"the quaternion of joint {body.joint!r} in {name}", numbers, furthest)
             if unit is not numbers:
                 q = np.array(q)
-                q[..., own] = unit
+                q[..., place] = unit
     return q
 
 
@@ -45,15 +45,15 @@ def has_quaternions(mech: Mechanism) -> bool:
 def unit_coordinates(kind: Joint, what: str, given: Any, furthest: float = NOT_UNIT) -> np.ndarray:
     """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
     numbers = np.asarray(given)
-    for own in _quaternions(kind):
-        lengths = np.linalg.norm(numbers[..., own], axis=-1)
+    for place in _quaternions(kind):
+        lengths = np.linalg.norm(numbers[..., place], axis=-1)
         off = np.abs(lengths - 1.0)
         wrong = (off > furthest) | (lengths == 0.0)
         if wrong.any():
             _refuse(what, float(lengths.flat[int(np.argmax(wrong))]))
         if (off > 8.0 * np.finfo(numbers.dtype).eps).any():  # others keep their digits
             numbers = np.array(numbers)
-            numbers[..., own] /= lengths[..., None]
+            numbers[..., place] /= lengths[..., None]
     return numbers
 
 

@@ -51,23 +51,23 @@ class Formula:
 
     @cached_property
     def _parsed(self) -> list[tuple[str, ast.expr]]:
-        found: list[tuple[str, ast.expr]] = []
+        assignments: list[tuple[str, ast.expr]] = []
         for number, line in enumerate(self.lines, 1):
             try:
                 (statement,) = ast.parse(line.strip()).body
             except (SyntaxError, ValueError) as error:
                 raise MechanismError(f"the formula {line!r} cannot be read: {error}") from None
             if number == len(self.lines) and isinstance(statement, ast.Expr):
-                found.append(("", statement.value))
+                assignments.append(("", statement.value))
             elif number < len(self.lines) and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
                 (target,) = statement.targets
-                found.append((getattr(target, "id", "?"), statement.value))
+                assignments.append((getattr(target, "id", "?"), statement.value))
             else:
                 raise MechanismError(
                     f"line {number} of a formula, {line!r}, is out of place: lines name parts, 'x1 = cos(q[\"cam\"])', "
                     "and the last one is the value"
                 )
-        return found
+        return assignments
 
     def __call__(self, named: Mapping[str, Any]) -> Any:
         known, value = dict(named), None
@@ -78,26 +78,26 @@ class Formula:
 
 def _check(node: ast.expr, line: str) -> None:
     """Refuse what is no arithmetic, wherever it is."""
-    for one in ast.walk(node):
+    for part in ast.walk(node):
         good = isinstance(
-            one,
+            part,
             (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.Name, ast.Constant, ast.Subscript, ast.expr_context),
         )
-        good |= isinstance(one, (*OPERATORS, *COMPARISONS, ast.USub, ast.UAdd))
-        if isinstance(one, ast.Call):
-            good = isinstance(one.func, ast.Name) and not one.keywords
-            if isinstance(one.func, ast.Name) and one.func.id not in FUNCTIONS:
-                known = did_you_mean(one.func.id, list(FUNCTIONS))
-                raise MechanismError(f"a formula has no function {one.func.id!r}: {known}")
-        if isinstance(one, ast.Constant):
-            good = isinstance(one.value, (int, float, str)) and not isinstance(one.value, bool)
+        good |= isinstance(part, (*OPERATORS, *COMPARISONS, ast.USub, ast.UAdd))
+        if isinstance(part, ast.Call):
+            good = isinstance(part.func, ast.Name) and not part.keywords
+            if isinstance(part.func, ast.Name) and part.func.id not in FUNCTIONS:
+                known = did_you_mean(part.func.id, list(FUNCTIONS))
+                raise MechanismError(f"a formula has no function {part.func.id!r}: {known}")
+        if isinstance(part, ast.Constant):
+            good = isinstance(part.value, (int, float, str)) and not isinstance(part.value, bool)
         if not good:
             raise MechanismError(f"a formula is made of arithmetic and {', '.join(FUNCTIONS)}, not of {line!r}")
 
 
 def _value(node: ast.expr, known: Mapping[str, Any], coordinates: Mapping[str, Any]) -> Any:
-    def inner(one: ast.expr) -> Any:
-        return _value(one, known, coordinates)
+    def inner(part: ast.expr) -> Any:
+        return _value(part, known, coordinates)
 
     if isinstance(node, ast.Constant):
         return node.value
@@ -128,9 +128,9 @@ def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str])
     """What a relation of these joints does, as text."""
     if isinstance(relation, Formula):
         return relation
-    found = relation({joint: _Written(f"{COORDINATES}[{joint!r}]") for joint in joints})
+    value = relation({joint: _Written(f"{COORDINATES}[{joint!r}]") for joint in joints})
     lines: list[str] = []
-    last = _text(found, _uses(found, {}), {}, lines, joints)[0]
+    last = _text(value, _uses(value, {}), {}, lines, joints)[0]
     return Formula((*lines, last))
 
 
@@ -229,7 +229,7 @@ def _text(
     if uses[id(value)] == 1 or not value.parts or " < " in value.pattern or " > " in value.pattern:
         return text, value.binds
     taken = {*joints, COORDINATES, *FUNCTIONS}
-    name = next(one for one in (f"x{k}" for k in range(len(lines) + 1, 1000)) if one not in taken)
+    name = next(free_name for free_name in (f"x{k}" for k in range(len(lines) + 1, 1000)) if free_name not in taken)
     lines.append(f"{name} = {text}")
     named[id(value)] = name
     return name, ATOM

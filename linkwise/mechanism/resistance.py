@@ -52,11 +52,11 @@ def massless_joints(mech: Mechanism) -> tuple[MasslessJoint, ...]:
         return ()
     fewest = None
     for trial in range(TRIALS):
-        found = _massless_at(mech, np.random.default_rng(trial))
-        if not found:
+        massless = _massless_at(mech, np.random.default_rng(trial))
+        if not massless:
             return ()
-        if fewest is None or len(found) < len(fewest):
-            fewest = found
+        if fewest is None or len(massless) < len(fewest):
+            fewest = massless
     assert fewest is not None
     return fewest
 
@@ -179,8 +179,8 @@ def idle_spin(body: Body) -> str:
     if length < 0.5:
         return ""
     axis = axis / (length * np.sign(axis[np.argmax(np.abs(axis))]))
-    told = ", ".join(f"{round(float(x), 6) + 0.0:g}" for x in axis)
-    return f" (the spin of link {body.link!r} about its axis ({told}): a Universal joint has none)"
+    direction = ", ".join(f"{round(float(x), 6) + 0.0:g}" for x in axis)
+    return f" (the spin of link {body.link!r} about its axis ({direction}): a Universal joint has none)"
 
 
 # -- joints -----------------------------------------------------------------------------------------------------------

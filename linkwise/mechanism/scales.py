@@ -51,7 +51,7 @@ class Scales:
 
     def of_kind(self, kind: Joint, quantity: str) -> NDArray[np.float64]:
         """Units of the numbers of "q" or "v" of a joint of this kind: the length, or 1."""
-        return np.array([self.length if one.of == LENGTH else 1.0 for one in kind.measures(quantity)])
+        return np.array([self.length if measure.of == LENGTH else 1.0 for measure in kind.measures(quantity)])
 
     @property
     def step(self) -> float:
@@ -82,14 +82,14 @@ def lengths_among(mech: Mechanism, quantity: str) -> NDArray[np.bool_]:
 
 def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
     """(n_constraints,): which constraints are lengths, or rates of lengths; couplings of sliding joints are."""
-    found: list[bool] = []
+    are_lengths: list[bool] = []
     for loop in mech.loops:
         if isinstance(loop, Loop):
-            found += closure_lengths(loop.kind)
+            are_lengths += closure_lengths(loop.kind)
         else:
             kinds = [mech.bodies[mech.body_index(joint)].kind for joint, _ in loop.ratios]
-            found.append(all(one.of == LENGTH for kind in kinds for one in kind.measures("q")))
-    return np.array(found, dtype=bool)
+            are_lengths.append(all(measure.of == LENGTH for kind in kinds for measure in kind.measures("q")))
+    return np.array(are_lengths, dtype=bool)
 
 
 def closure_lengths(kind: LoopKind) -> list[bool]:
@@ -97,8 +97,8 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
     or a velocity."""
     still = Matrix3.from_rows(np.eye(3).tolist())
     here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
-    found = [a != b for a, b in zip(here, there, strict=True)]
-    return found + [True] * (kind.n_constraints - len(found))
+    are_lengths = [a != b for a, b in zip(here, there, strict=True)]
+    return are_lengths + [True] * (kind.n_constraints - len(are_lengths))
 
 
 def size(mech: Mechanism) -> tuple[float, float]:
@@ -169,6 +169,6 @@ def _radii_of_gyration(mech: Mechanism) -> Iterator[float]:
 def _travels(mech: Mechanism) -> Iterator[float]:
     """Distances to the ends of sliding joints, those that mimic others included."""
     for body in mech.bodies:
-        for one, low, high in zip(body.kind.measures("q"), body.limits.lower, body.limits.upper, strict=True):
-            if one.of == LENGTH:
+        for measure, low, high in zip(body.kind.measures("q"), body.limits.lower, body.limits.upper, strict=True):
+            if measure.of == LENGTH:
                 yield from (abs(low), abs(high))

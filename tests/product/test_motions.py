@@ -149,7 +149,7 @@ def test_forms(name, coordinates, method):
         tau=own.tau.astype(np.float32),
     )
     assert single[0].dtype == np.float32 and np.abs(single[0] - q).max() < 1e-3
-    same = rollout(name, coordinates, method, parameters={"mass": own.mech.masses})
+    same = rollout(name, coordinates, method, parameters={"mass": own.mech.parameters.masses})
     np.testing.assert_allclose(same[0], q, atol=1e-10)
     interpreted = rollout(name, coordinates, method, target="numpy")
     np.testing.assert_allclose(interpreted[0], q, atol=1e-10)
