@@ -175,7 +175,7 @@ def trace_with_plan(
     stages: bool = False,
 ) -> Traced:
     """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
-    once per kind of link where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
+    once per link class where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
     extra, entries = parameter_arrays(mech, parameters)
     base, log = derived_from(algorithm.differentiates, mech, parameters)
     options = algorithm.with_defaults(mech, options or {})
@@ -235,7 +235,7 @@ def _with_loops(
     at_user_origins: bool,
     wanted: bool,
 ) -> Traced | None:
-    """The algorithm traced once per kind of link; None where it goes from link to link otherwise, or it does not pay,
+    """The algorithm traced once per link class; None where it goes from link to link otherwise, or it does not pay,
     unless it is ``wanted``."""
     without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
     if without is not None:

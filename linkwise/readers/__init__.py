@@ -46,7 +46,7 @@ def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader]
 
 
 def load(
-    path_or_text: str | os.PathLike[str],
+    path_or_text: str | os.PathLike[str] | Any,
     floating_base: bool | Joint = False,
     gravity: Any = None,
     name: str | None = None,
@@ -54,8 +54,9 @@ def load(
     mimic: bool = True,
 ) -> Mechanism:
     """Read a mechanism from a URDF (URDF+ too), MJCF or SDF file, or from text that starts with '<'. The root element
-    tells the format.  Macros in ".xacro" files are expanded by xacro; "robot_descriptions:panda_description" is a robot
-    of the package robot_descriptions.
+    tells the format; a model of MuJoCo's, an ``mujoco.MjModel`` or ``mujoco.MjSpec``, is read too.  MJCF needs MuJoCo:
+    ``pip install 'linkwise[mujoco]'``.  Macros in ".xacro" files are expanded by xacro;
+    "robot_descriptions:panda_description" is a robot of the package robot_descriptions.
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.files.OmissionWarning``
     with counts, by a ``lw.files.MissingConstraintWarning`` where parts that are held together come apart;
@@ -76,6 +77,8 @@ def load(
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
     base = _base_joint(floating_base)
+    if _is_of_mujoco(path_or_text):
+        return _of_mujoco(path_or_text, base, gravity, name, loops, mimic)
     document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()
@@ -96,12 +99,41 @@ def load(
         mechanism = beside.close(mechanism)
     elif loops is not None:
         mechanism = with_loops_of(mechanism, loops)
+    return _checked_loops(mechanism, source)
+
+
+def _checked_loops(mechanism: Mechanism, source: str) -> Mechanism:
+    """The mechanism; warns of constraints that are redundant only to rounding."""
     if mechanism.loops:
         from linkwise.constraints import redundancy  # here, as few files have loops
 
         with _errors_of(source):
-            redundancy(mechanism)  # says which constraints are redundant only to rounding
+            redundancy(mechanism)
     return mechanism
+
+
+def _is_of_mujoco(given: Any) -> bool:
+    """Whether this is a model or a specification of MuJoCo's, which is not imported for the question."""
+    kind = type(given)
+    return kind.__module__.partition(".")[0] == "mujoco" and kind.__name__ in ("MjModel", "MjSpec")
+
+
+def _of_mujoco(
+    model: Any, base: Joint | None, gravity: Any, name: str | None, loops: Source | None, mimic: bool
+) -> Mechanism:
+    """The mechanism of an ``mujoco.MjModel`` or ``mujoco.MjSpec``."""
+    from linkwise.readers import mjcf  # here, as mujoco is an extra
+
+    source = type(model).__name__
+    root = protocol.Element("mujoco", {}, source, 0)
+    with _errors_of(source):
+        mechanism = mjcf.from_model(model, root, base is not None, gravity, name, mimic)
+        if base is not None and not base.is_free:
+            mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
+    mechanism = root.findings.told(mechanism, source)
+    if loops is not None:
+        mechanism = with_loops_of(mechanism, loops)
+    return _checked_loops(mechanism, source)
 
 
 @contextmanager

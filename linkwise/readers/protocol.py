@@ -186,7 +186,8 @@ def warn(element: Element, message: str) -> None:
 
 def omit(element: Element, what: str, advice: str, constrains: bool = False, detail: str = "") -> None:
     """Note that an element does not act; the words are those of ``Note``, ``detail`` is added to the place."""
-    place = f"{PurePath(element.source).name}:{element.line} {element.label}" + (f" ({detail})" if detail else "")
+    line = f":{element.line}" if element.line else ""  # a model without a document has no lines
+    place = f"{PurePath(element.source).name}{line} {element.label}" + (f" ({detail})" if detail else "")
     element.findings.omit(place, what, advice, constrains)
 
 

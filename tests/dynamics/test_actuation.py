@@ -123,7 +123,8 @@ def test_mimic_joints_have_no_motor():
 
 
 CART = """<mujoco><worldbody><body name="cart"><joint name="slider" type="slide" axis="1 0 0"/><geom size="0.1"/>
-  <body name="pole"><joint name="hinge" axis="0 1 0"/><geom size="0.05" pos="0 0 0.5"/></body></body></worldbody>
+  <body name="pole"><joint name="hinge" axis="0 1 0"/><geom size="0.05" pos="0 0 0.5"/><site name="somewhere"/></body>
+  </body></worldbody>
   <actuator>{}</actuator></mujoco>"""
 
 

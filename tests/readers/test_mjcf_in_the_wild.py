@@ -55,15 +55,22 @@ def test_a_part_of_the_same_model_is_attached_once_more(selected):
 @pytest.mark.parametrize(
     ("attach", "message"),
     [
-        ('<attach frame="amr" prefix="p"/>', "this model has no frame 'amr': did you mean 'arm'"),
-        ('<attach prefix="p"/>', 'needs the attribute model="...", or body="..." or frame="..."'),
-        ('<attach frame="arm" body="a" prefix="p"/>', "body and frame both say what is attached"),
-        ('<frame name="me"><attach frame="me" prefix="p"/></frame>', "inside of what is attached once more"),
+        ('<attach frame="amr" prefix="p"/>', "could not find frame 'amr' in the current model"),
+        ('<attach prefix="p"/>', "either 'body' or 'frame' attribute must be specified"),
+        ('<attach frame="arm" body="a" prefix="p"/>', "at most one of 'body', 'frame' can be specified"),
     ],
 )
 def test_what_cannot_be_attached_is_refused(attach, message):
     with pytest.raises(lw.MechanismError, match=message):
         load(COPIED.replace('<attach SELECTED prefix="copy_"/>', attach))
+
+
+def test_a_frame_is_attached_inside_of_itself():
+    """MuJoCo copies what was there before."""
+    attach = f'<frame name="me"><body><joint/>{BALL}</body><attach frame="me" prefix="p"/></frame>'
+    pair = Pair(COPIED.replace('<attach SELECTED prefix="copy_"/>', attach))
+    pair.assert_same_dynamics()
+    assert pair.mech.nv > Pair(COPIED.replace('<attach SELECTED prefix="copy_"/>', "")).mech.nv
 
 
 # -- meshes -------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ def test_a_hollow_ellipsoid_is_a_thin_layer_of_even_thickness_along_its_axes():
     volumes = [np.prod(x) for x in (s - t, s + t)]
     squares = [volume * x**2 / 5 for volume, x in zip(volumes, (s - t, s + t), strict=True)]
     mean = (squares[1] - squares[0]) / (volumes[1] - volumes[0])
-    np.testing.assert_allclose(np.diag(body.inertia), mean.sum() - mean, rtol=1e-8)
+    # MuJoCo's is the difference of two ellipsoids, which rounding leaves six digits of.
+    np.testing.assert_allclose(np.diag(body.inertia), mean.sum() - mean, rtol=1e-5)
 
 
 def test_several_geoms_and_groups():

@@ -147,6 +147,13 @@ def test_classes_within_classes():
     assert_equal_or_named([case for case in CHAINS if compiles(case)])
 
 
+def test_actuators_behind_those_of_several_inputs():
+    """Electrical machines and drives of orientations have several control inputs, or forces."""
+    others = ('<pid kp="3" kv="0.2"/>', '<dcmotor motorconst="1 1" resistance="2"/>')
+    own = ('<motor ctrlrange="-0.1 0.2" gear="3"/>', '<position kp="5" ctrlrange="-0.3 0.2" forcerange="-1 2"/>')
+    assert_equal_or_named([("<general/>", one) for pair in zip(others, own, strict=True) for one in pair])
+
+
 def test_a_sample_of_pairs():
     assert_equal_or_named(pairs(3, 211))
 

@@ -283,10 +283,10 @@ def test_numbers_that_are_too_large_name_the_body():
 
 
 LONG = {
-    "a value": ('<body><joint/><geom size="{}"/></body>', "1 " * 2_000_000, "must be 1 to 3 numbers"),
-    "a word": ('<body><joint/><geom size="{}"/></body>', "a" * 4_000_000, "which is not a number"),
-    "a name": ('<body name="{}"><joint axis="0 0 0"/></body>', "a" * 4_000_000, "has no direction"),
-    "a class": ('<body childclass="{}"/>', "a" * 4_000_000, "there is no default class"),
+    "a value": ('<body><joint/><geom size="{}"/></body>', "1 " * 2_000_000, "attribute 'size' has too much data"),
+    "a word": ('<body><joint/><geom size="{}"/></body>', "a" * 4_000_000, "bad format in attribute 'size'"),
+    "a name": ('<body name="{}"><joint axis="0 0 0"/></body>', "a" * 4_000_000, "axis too small"),
+    "a class": ('<body childclass="{}"/>', "a" * 4_000_000, "unknown default childclass"),
 }
 
 

@@ -47,6 +47,8 @@ def loaded(file, **options):
 
 # -- MJCF ---------------------------------------------------------------------------------------------
 
+FLEXCOMP = """<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" mass="1" dim="2">
+  <contact selfcollide="none" contype="0" conaffinity="0"/></flexcomp>"""
 NOTED = {
     "contact with what does not act": (
         model('<geom type="cylinder" size="1 1"/>' + JOINT),
@@ -62,16 +64,38 @@ NOTED = {
         ["1 cylinder with no contact with a box"],
         "it passes through that: contact acts between planes and other shapes",
     ),
-    "contact pair": (model(tail='<contact><pair geom1="x" geom2="y"/></contact>'), ["1 contact pair"], "pass through"),
+    "contact pair": (
+        model(
+            JOINT + '<body name="b"><joint/><geom name="x" type="cylinder" size=".1 .1" contype="0" conaffinity="0"/>'
+            '</body><geom name="y" type="box" size="1 1 1" contype="0" conaffinity="0"/>',
+            tail='<contact><pair geom1="x" geom2="y"/></contact>',
+        ),
+        ["1 contact pair"],
+        "pass through",
+    ),
     "sensor": (
         model(tail='<sensor><jointpos joint="j"/><jointvel joint="j"/></sensor>'),
         ["2 sensors"],
         "lw.frame_pose",
     ),
-    "flex": (model(tail="<deformable><flex name='f'/></deformable>"), ["1 deformable body"], "are not read"),
-    "flexcomp": (model(JOINT + "<flexcomp name='f'/>"), ["1 deformable body"], "are not read"),
-    "composite": (model(JOINT + "<composite prefix='c'/>"), ["1 composite"], "save the model from MuJoCo"),
-    "plugin": (moving(f"<joint/>{BALL}<plugin plugin='p'/>"), ["1 plugin"], "not in the file"),
+    "flex": (
+        model(
+            "".join(f'<body name="{x}"><joint/><geom size=".1" contype="0" conaffinity="0"/></body>' for x in "pq"),
+            tail="<deformable><flex name='f' dim='1' body='p q' vertex='0 0 0 0 0 0' element='0 1' radius='.01'>"
+            "<contact contype='0' conaffinity='0'/></flex></deformable>",
+        ),
+        ["1 deformable body"],
+        "are not read",
+    ),
+    "flexcomp": (model(JOINT + FLEXCOMP), ["1 deformable body"], "are not read"),
+    "plugin": (
+        actuators(
+            """<plugin joint="j" plugin="mujoco.pid" actdim="0"><config key="kp" value="1"/></plugin>""",
+            head="<extension><plugin plugin='mujoco.pid'/></extension>",
+        ),
+        ["1 plugin actuator"],
+        "does not act: its force is computed by a plugin",
+    ),
     "mocap": (model(JOINT + '<body name="m" mocap="true"/>'), ["1 mocap body"], "kept where the file has it"),
     "limit of a ball": (
         moving(f'<joint type="ball" range="0 30"/>{BALL}'),
@@ -81,12 +105,17 @@ NOTED = {
     "muscle": (actuators('<muscle joint="j"/>'), ["1 muscle actuator"], "does not act: its force is that of a muscle"),
     "adhesion": (actuators('<adhesion body="a" ctrlrange="0 1"/>'), ["1 adhesion actuator"], "through contacts"),
     "slider-crank": (
-        actuators('<motor cranksite="s" slidersite="s" cranklength="1"/>'),
+        actuators('<motor cranksite="s" slidersite="t" cranklength="1"/>').replace(
+            BALL, f'{BALL}<site name="s"/><site name="t" pos="0 0 .5"/>'
+        ),
         ["1 motor actuator"],
         "does not act: it is a slider-crank",
     ),
     "spatial tendon": (
-        model(tail="<tendon><spatial stiffness='1' damping='1'/></tendon>"),
+        model(
+            JOINT.replace(BALL, f'{BALL}<site name="s"/>') + '<site name="t" pos="0 0 1"/>',
+            tail="<tendon><spatial stiffness='1' damping='1'><site site='s'/><site site='t'/></spatial></tendon>",
+        ),
         ["1 spatial tendon with stiffness, damping"],
         "does not act",
     ),
@@ -122,12 +151,12 @@ NOTED = {
     "keyframe with controls of nobody": (
         model(tail="<keyframe><key qpos='1' ctrl='2'/></keyframe>"),
         ["1 keyframe"],
-        "not read: ctrl has 1 numbers where the actuators have 0",
+        "not read: keyframe 0: invalid ctrl size, expected length 0",
     ),
     "keyframe of another size": (
         model(tail="<keyframe><key qpos='1 2'/></keyframe>"),
         ["1 keyframe"],
-        "has 2 numbers where the joints have 1",
+        "invalid qpos size, expected 1, got 2",
     ),
 }
 

@@ -1,5 +1,5 @@
-"""Re-rolled sweeps: algorithms traced once per kind of link, and made programs with loops over the links."""
+"""Sweeps over links as ``For`` regions: algorithms traced once per link class, with a body for each."""
 
-from .kinds_traced import examples_of, rolled
+from .link_classes_traced import examples_of, rolled
 
 __all__ = ["examples_of", "rolled"]

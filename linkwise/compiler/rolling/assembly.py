@@ -1,4 +1,4 @@
-"""From values that belong to kinds of links to loops over the links.
+"""From values that belong to link classes to loops over the links.
 
 A value is computed in the sweep by which everything that it depends on is known, or where it is first needed if it
 depends on inputs alone.  What a later sweep needs is kept in cells of the link's own.  What passes between neighbours
@@ -22,11 +22,11 @@ from ..ir.program import CELL, OUTPUT, Body, For, Node, Place, Program
 from ..trace import Symbol
 from .bodies import HERE, THERE, BodyWriter, Columns, Memory, Offsets, Store, Tables
 from .groups import grouped, parents_of, with_few_positions
-from .values import ALONG_WAYS, Traced, Values
-from .ways import Beginnings, along_ways, each_column
+from .paths import Beginnings, along_paths, each_column
+from .values import ALONG_PATHS, Traced, Values
 
-Source = tuple[int, Dof | None]  # a kind, and where it gives several values, the degree of freedom
-Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the kinds that give it
+Source = tuple[int, Dof | None]  # a class, and where it gives several values, the degree of freedom
+Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the classes that give it
 
 
 def assemble(traced: Traced, name: str) -> Program:
@@ -37,22 +37,22 @@ def assemble(traced: Traced, name: str) -> Program:
 class _Assembly:
     def __init__(self, traced: Traced):
         self.traced, self.rolling, self.leaves = traced, traced.rolling, traced.leaves
-        self.kinds = traced.rolling.kinds
+        self.link_classes = traced.rolling.link_classes
         self.sweeps = traced.sweeps
         self.builder = traced.leaves.builder
         self.values = Values(traced)
         self.columns = Columns(self.values)
-        self.kind_of = np.empty(len(traced.parents), dtype=int)
-        for k, kind in enumerate(self.kinds):
-            self.kind_of[list(kind.links)] = k
-        self.groups = grouped(traced.parents, self.kind_of.tolist())
+        self.class_of = np.empty(len(traced.parents), dtype=int)
+        for k, link_class in enumerate(self.link_classes):
+            self.class_of[list(link_class.links)] = k
+        self.groups = grouped(traced.parents, self.class_of.tolist())
         self.parents_of_groups = parents_of(self.groups, traced.parents)
 
     # -- what is needed ---------------------------------------------------------------------------------
 
     @cached_property
     def _exchanged(self) -> Exchanged:
-        """What passes between links and is used: by quantity and number the values of the kinds that give it."""
+        """What passes between links and is used: by quantity and number the values of the classes that give it."""
         found: Exchanged = {}
         seen: set[Node] = set()
         stack = [result.node for result in self.traced.results]
@@ -71,7 +71,7 @@ class _Assembly:
         return found
 
     def _given_by(self, passed: Passed, source: Source) -> list[Node]:
-        """The numbers that links of a kind pass on."""
+        """The numbers that links of a class pass on."""
         form, numbers = self.rolling.given(passed, *source)
         if form is None:
             size = max(len(self.rolling.given(passed, *other)[1]) for other in self.rolling.gives(passed))
@@ -93,17 +93,17 @@ class _Assembly:
         widths = [sum(1 for s, _ in offsets.values() if s == sweep) for sweep in range(len(self.sweeps))]
         region = max((count * width for (_, count), width in zip(blocks, widths, strict=True)), default=0)
         nodes = [sorted(nodes, key=_index) for nodes in self._table_nodes(needed, computed)]
-        tables = Tables(self.values, self.kinds, nodes)
+        tables = Tables(self.values, self.link_classes, nodes)
         own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
         packed = 0 if self.traced.packing is None else self.traced.packing.cells
-        own = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.kind_of])])
+        own = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
         of_links = np.stack([own[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
         loops = []
         for sweep, direction in enumerate(self.sweeps):
             memory = Memory(offsets, kept, tables)
             writer = BodyWriter(self.values, self.columns, memory, sweep, stores[sweep], computed[sweep])
-            if direction == ALONG_WAYS:
-                loops.append(along_ways(writer, self.kind_of, of_links, beginnings, widths[sweep], packed))
+            if direction == ALONG_PATHS:
+                loops.append(along_paths(writer, self.class_of, of_links, beginnings, widths[sweep], packed))
             else:
                 exchange = packed + blocks[sweep][0] * widths[sweep]
                 loops.append(self._loop(writer, direction, exchange, self._of_members(of_links)))
@@ -138,10 +138,10 @@ class _Assembly:
     def _loop(self, writer: BodyWriter, direction: str, exchange: np.ndarray, of_links: np.ndarray) -> For:
         """One sweep, whose exchange cells begin at ``exchange`` for each group."""
         outwards = direction == BASE_TO_TIP
-        kinds = list(dict.fromkeys(group.kinds for group in self.groups))
-        bodies = {of_group: body for of_group in kinds if (body := writer.body(of_group, outwards)) is not None}
+        link_classes = list(dict.fromkeys(group.link_classes for group in self.groups))
+        bodies = {of_group: body for of_group in link_classes if (body := writer.body(of_group, outwards)) is not None}
         numbered = {of_group: number for number, of_group in enumerate(bodies)}
-        which = np.array([numbered.get(group.kinds, -1) for group in self.groups], dtype=np.int32)
+        which = np.array([numbered.get(group.link_classes, -1) for group in self.groups], dtype=np.int32)
         order = np.flatnonzero(which >= 0)[:: 1 if outwards else -1]
         parents = np.array(self.parents_of_groups)
         there = np.where(parents >= 0, exchange[parents], 0)
@@ -165,46 +165,46 @@ class _Assembly:
         return offsets
 
     def _stores(self, exchanged: Exchanged, offsets: Offsets) -> tuple[list[list[list[Store]]], Beginnings]:
-        """By sweep and kind: what is to be written where, and whether it is added to what is there; and what is written
-        where ways begin."""
+        """By sweep and class: what is to be written where, and whether it is added to what is there; and what
+        is written where paths begin."""
         beginnings: Beginnings = {}
-        stores: list[list[list[Store]]] = [[[] for _ in self.kinds] for _ in self.sweeps]
+        stores: list[list[list[Store]]] = [[[] for _ in self.link_classes] for _ in self.sweeps]
         for array, element, node, by_column in self.traced.results:
-            if element.kind is None:
+            if element.link_class is None:
                 raise NotRolled("a result belongs to no link")
             place = self.columns.place(OUTPUT if self.traced.packing is None else CELL, array, element)
             along = element.outer is not None and not by_column
-            least = self.traced.columns if by_column else self.traced.ways if along else 0
+            least = self.traced.columns if by_column else self.traced.paths if along else 0
             sweep = max(self.values.sweep[node], least)
             if self.traced.repeated_from(sweep) != (least if along or by_column else -1):
                 raise NotRolled("a result of one link depends on those further out, one by one")
-            stores[sweep][element.kind].append((place, node, False))
+            stores[sweep][element.link_class].append((place, node, False))
         for (number, k), values in exchanged.items():
             passed = self.rolling.passed[number]
             sweep, offset = offsets[number, k]
-            for (kind, dof), node in values.items():
+            for (link_class, dof), node in values.items():
                 place = Place(CELL, 0, HERE if passed.source == PARENT else THERE, offset)
                 if dof is not None and dof != ANY:
-                    beginnings.setdefault((kind, dof[1]), []).append((place, node, False))
+                    beginnings.setdefault((link_class, dof[1]), []).append((place, node, False))
                     continue
-                adds = dof is None and passed.source == CHILDREN and not self.kinds[kind].first
+                adds = dof is None and passed.source == CHILDREN and not self.link_classes[link_class].first
                 if not adds or not (node.op is ops.CONST and node.value == 0.0):
-                    stores[sweep][kind].append((place, node, adds))
+                    stores[sweep][link_class].append((place, node, adds))
         return stores, beginnings
 
     def _needed(self, stores: list[list[list[Store]]], beginnings: Beginnings) -> list[list[list[Node]]]:
-        """By sweep and kind what is written."""
-        needed = [[[node for _, node, _ in of_kind] for of_kind in of_sweep] for of_sweep in stores]
-        for (kind, _), begun in beginnings.items():
-            needed[self.traced.ways][kind] += [node for _, node, _ in begun]
+        """By sweep and class what is written."""
+        needed = [[[node for _, node, _ in of_class] for of_class in of_sweep] for of_sweep in stores]
+        for (link_class, _), begun in beginnings.items():
+            needed[self.traced.paths][link_class] += [node for _, node, _ in begun]
         return needed
 
     def _computed(self, needed: list[list[list[Node]]]) -> tuple[list[list[set[Node]]], list[dict[Node, int]]]:
-        """By sweep and kind what is computed; by kind what is kept for later sweeps, and in which of its cells."""
+        """By sweep and class what is computed; by class what is kept for later sweeps, and in which of its cells."""
         count = len(self.sweeps)
-        computed: list[list[set[Node]]] = [[set() for _ in self.kinds] for _ in self.sweeps]
-        kept: list[dict[Node, int]] = [{} for _ in self.kinds]
-        for k in range(len(self.kinds)):
+        computed: list[list[set[Node]]] = [[set() for _ in self.link_classes] for _ in self.sweeps]
+        kept: list[dict[Node, int]] = [{} for _ in self.link_classes]
+        for k in range(len(self.link_classes)):
             roots = [list(needed[sweep][k]) for sweep in range(count)]
             free: list[list[Node]] = [[] for _ in range(count)]  # needed in a sweep, but dependent on inputs alone
             for sweep in reversed(range(count)):
@@ -215,7 +215,7 @@ class _Assembly:
                         continue
                     when = self.values.sweep[node]
                     if when < self.traced.repeated_from(sweep):
-                        when = max(when, 0)  # once for a link, not once for each way or column
+                        when = max(when, 0)  # once for a link, not once for each path or column
                         kept[k].setdefault(node, len(kept[k]))
                         roots[when].append(node)
                     elif when < 0:
@@ -241,7 +241,7 @@ class _Assembly:
                     stack.extend(node.args)
                 computed[sweep][k] |= here
                 done |= here
-        return computed, [self._cells(k, kept[k], needed, computed) for k in range(len(self.kinds))]
+        return computed, [self._cells(k, kept[k], needed, computed) for k in range(len(self.link_classes))]
 
     def _cells(
         self, k: int, kept: Iterable[Node], needed: list[list[list[Node]]], computed: list[list[set[Node]]]
@@ -265,10 +265,10 @@ class _Assembly:
         return cells
 
     def _table_nodes(self, needed: list[list[list[Node]]], computed: list[list[set[Node]]]) -> list[set[Node]]:
-        """By kind the values that bodies read from the table."""
-        found: list[set[Node]] = [set() for _ in self.kinds]
+        """By class the values that bodies read from the table."""
+        found: list[set[Node]] = [set() for _ in self.link_classes]
         for sweep in range(len(self.sweeps)):
-            for k in range(len(self.kinds)):
+            for k in range(len(self.link_classes)):
                 used = [arg for node in computed[sweep][k] for arg in node.args]
                 used += needed[sweep][k]
                 found[k] |= {node for node in used if self.values.tabular[node]}
@@ -278,7 +278,7 @@ class _Assembly:
         """The block of exchange cells that each group has in a sweep, and how many blocks there are: a block is free
         again when the group whose neighbours meet in it has been passed, and all of them."""
         parents = self.parents_of_groups
-        if self.sweeps[sweep] == ALONG_WAYS:
+        if self.sweeps[sweep] == ALONG_PATHS:
             return np.zeros(0, dtype=int), 2
         outwards = self.sweeps[sweep] == BASE_TO_TIP
         order = range(len(parents)) if outwards else reversed(range(len(parents)))

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...mechanics.recursions.kinds import Kind
+from ...mechanics.recursions.link_classes import LinkClass
 from ...mechanics.recursions.rolled import PARENT
 from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Array, Body, Node, Place, Program, reachable
 from ..targets.numpy_reference import MEANING
-from .values import FROM_THE_END, ElementOfKind, Values
+from .values import FROM_THE_END, ElementOfClass, Values
 
 # Positions of an iteration: exchange cells of its last link and of its parent, then of each of its links the cells, the
 # numbers, and the elements of inputs and outputs.
@@ -36,7 +36,7 @@ class Columns:
     def of_a_link(self) -> int:
         return 2 + len(self.starts)
 
-    def place(self, space: str, array: int, element: ElementOfKind) -> Place:
+    def place(self, space: str, array: int, element: ElementOfClass) -> Place:
         """Of an element of an array, for the first link of an iteration."""
         base, outer = (None if c is None else self._numbers[c] for c in (element.column, element.outer))
         return Place(space, array, base, element.offset, outer)
@@ -64,15 +64,15 @@ class Columns:
 
 
 class Tables:
-    """The numbers of all links: row by row, one kind after the other."""
+    """The numbers of all links: row by row, one class after the other."""
 
-    def __init__(self, values: Values, kinds: Sequence[Kind], nodes: Sequence[Sequence[Node]]):
-        self.column = [{node: c for c, node in enumerate(of_kind)} for of_kind in nodes]
+    def __init__(self, values: Values, link_classes: Sequence[LinkClass], nodes: Sequence[Sequence[Node]]):
+        self.column = [{node: c for c, node in enumerate(of_class)} for of_class in nodes]
         self.rows = np.zeros(len(values.traced.parents), dtype=int)
         parts, start = [], 0
-        for kind, of_kind in zip(kinds, nodes, strict=True):
-            numbers = _numbers_of_links(values, kind.table, of_kind)
-            self.rows[list(kind.links)] = start + np.arange(len(kind.links)) * len(of_kind)
+        for link_class, of_class in zip(link_classes, nodes, strict=True):
+            numbers = _numbers_of_links(values, link_class.table, of_class)
+            self.rows[list(link_class.links)] = start + np.arange(len(link_class.links)) * len(of_class)
             parts.append(numbers.ravel())
             start += numbers.size
         self.identity = start
@@ -83,7 +83,7 @@ class Tables:
 
 
 def _numbers_of_links(values: Values, table: np.ndarray, nodes: Sequence[Node]) -> np.ndarray:
-    """(links, nodes): the nodes' values for every link of a kind."""
+    """(links, nodes): the nodes' values for every link of a class."""
     found: dict[Node, np.ndarray] = {}
     with np.errstate(all="ignore"):
         for node in reachable([nodes]):
@@ -101,7 +101,7 @@ class Memory(NamedTuple):
     """Where values lie that a body takes from others.
 
     offsets   of what passes between links
-    kept      by kind the values that are kept for later sweeps, and in which of the link's cells
+    kept      by class the values that are kept for later sweeps, and in which of the link's cells
     tables    the mechanism's numbers
     """
 
@@ -113,8 +113,8 @@ class Memory(NamedTuple):
 class BodyWriter:
     """Makes the bodies of one loop.
 
-    stores     by kind, what is to be written
-    computed   by kind, what is computed for that
+    stores     by class, what is to be written
+    computed   by class, what is computed for that
     """
 
     def __init__(
@@ -129,34 +129,36 @@ class BodyWriter:
         self.values, self.columns, self.memory, self.sweep = values, columns, memory, sweep
         self.stores, self.computed = stores, computed
 
-    def body(self, kinds: Sequence[int], outwards: bool) -> Body | None:
-        """What links of these kinds do, each but the first carried by the one before; None if that is nothing."""
+    def body(self, link_classes: Sequence[int], outwards: bool) -> Body | None:
+        """What links of these classes do, each but the first carried by the one before; None if that is nothing."""
         builder = Builder()
         reads: dict[Place, int] = {}
         writes: list[tuple[Place, Node]] = []
         handed: dict[int, Node] = {}  # by offset, from one link of the iteration to the next
-        last = len(kinds) - 1
-        for member in range(len(kinds)) if outwards else reversed(range(len(kinds))):
+        last = len(link_classes) - 1
+        for member in range(len(link_classes)) if outwards else reversed(range(len(link_classes))):
             within = {HERE: member < last, THERE: member > 0}  # whether the neighbour there is of this iteration
-            of_member = _Member(self, builder, reads, handed, kinds[member], member, within)
-            handed, outside = of_member.written(self.stores[kinds[member]], self._kept_here(kinds[member]))
+            of_member = _Member(self, builder, reads, handed, link_classes[member], member, within)
+            handed, outside = of_member.written(
+                self.stores[link_classes[member]], self._kept_here(link_classes[member])
+            )
             writes += outside
-        name = "_".join([f"sweep{self.sweep}", "kind", *map(str, kinds)])
+        name = "_".join([f"sweep{self.sweep}", "kind", *map(str, link_classes)])
         return self._made(reads, writes, name) if writes else None
 
-    def beginning(self, kind: int, stores: Sequence[Store], name: str) -> Body:
-        """What a link of a kind writes at the beginning of a way, of what it has kept."""
+    def beginning(self, link_class: int, stores: Sequence[Store], name: str) -> Body:
+        """What a link of a class writes at the beginning of a path, of what it has kept."""
         reads: dict[Place, int] = {}
-        member = _Member(self, Builder(), reads, {}, kind, 0, {HERE: False, THERE: False})
+        member = _Member(self, Builder(), reads, {}, link_class, 0, {HERE: False, THERE: False})
         _, writes = member.written(stores, {})
         return self._made(reads, writes, name)
 
-    def _kept_here(self, kind: int) -> dict[Node, int]:
-        """What links of a kind keep that is known in this sweep, and in which cells."""
-        values, computed = self.values, self.computed[kind]
+    def _kept_here(self, link_class: int) -> dict[Node, int]:
+        """What links of a class keep that is known in this sweep, and in which cells."""
+        values, computed = self.values, self.computed[link_class]
         return {
             node: cell
-            for node, cell in self.memory.kept[kind].items()
+            for node, cell in self.memory.kept[link_class].items()
             if node in computed or (values.is_passed(node) and values.sweep[node] == self.sweep)
         }
 
@@ -178,12 +180,12 @@ class _Member:
         builder: Builder,
         reads: dict[Place, int],
         handed: dict[int, Node],
-        kind: int,
+        link_class: int,
         member: int,
         within: dict[int, bool],
     ):
         self.writer, self.builder, self.reads, self.handed = writer, builder, reads, handed
-        self.kind, self.member, self.within = kind, member, within
+        self.link_class, self.member, self.within = link_class, member, within
         self.new: dict[Node, Node] = {}
 
     def written(
@@ -209,7 +211,7 @@ class _Member:
 
     def _needed(self, roots: Sequence[Node]) -> list[Node]:
         """What is computed for these values, operands first."""
-        computed, found, stack = self.writer.computed[self.kind], set(), list(roots)
+        computed, found, stack = self.writer.computed[self.link_class], set(), list(roots)
         while stack:
             node = stack.pop()
             if node in computed and node not in found:
@@ -237,7 +239,7 @@ class _Member:
         writer, values = self.writer, self.writer.values
         offsets, kept, tables = writer.memory
         if values.tabular[node]:
-            return Place(NUMBER, 0, TABLE, tables.column[self.kind][node])
+            return Place(NUMBER, 0, TABLE, tables.column[self.link_class][node])
         if values.is_of_column(node):
             (_, dof), matrix = values.leaves.columns[node.value[1]]
             return writer.columns.of_column(dof, matrix, tables.identity)
@@ -248,7 +250,7 @@ class _Member:
         if values.is_passed(node) and values.sweep[node] == writer.sweep:
             _, passed, k = values.leaves.passed[node.value[1]]
             return Place(CELL, 0, THERE if passed.source == PARENT else HERE, offsets[passed.number, k][1])
-        return Place(CELL, 0, OWN, kept[self.kind][node])
+        return Place(CELL, 0, OWN, kept[self.link_class][node])
 
 
 def _index(node: Node) -> int:

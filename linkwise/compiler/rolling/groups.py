@@ -1,7 +1,7 @@
 """Links in a row: iterations that do several links at once.
 
 What passes between the links of an iteration stays in registers where it can, and never goes through memory that other
-iterations read.  Links that are carried by the only neighbour of their kind, one after the other, are such a row.
+iterations read.  Links that are carried by the only neighbour of their class, one after the other, are such a row.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ import numpy as np
 from ..ir.program import Body, For, Place
 
 IN_A_ROW = 2  # links of an iteration: more gained 1 % and took longer to compile
-MANY = 16  # iterations of a kind from which on their code is worth its length
+MANY = 16  # iterations of a class from which on their code is worth its length
 
 
 class Group(NamedTuple):
     """The links of an iteration, from base to tip: each but the first is the only child of the one before."""
 
     links: tuple[int, ...]
-    kinds: tuple[int, ...]
+    link_classes: tuple[int, ...]
 
 
-def grouped(parents: Sequence[int], kind_of: Sequence[int]) -> list[Group]:
+def grouped(parents: Sequence[int], class_of: Sequence[int]) -> list[Group]:
     """All links in groups, parents first."""
     children = Counter(parents)
-    rows: list[list[int]] = []  # links of one kind that carry one another alone
+    rows: list[list[int]] = []  # links of one class that carry one another alone
     row_of: list[list[int]] = []
     for i, parent in enumerate(parents):
-        follows = parent >= 0 and children[parent] == 1 and kind_of[parent] == kind_of[i]
+        follows = parent >= 0 and children[parent] == 1 and class_of[parent] == class_of[i]
         row = row_of[parent] if follows else []
         if not follows:
             rows.append(row)
         row.append(i)
         row_of.append(row)
-    full = Counter({kind: 0 for kind in kind_of})
+    full = Counter({link_class: 0 for link_class in class_of})
     for row in rows:
-        full[kind_of[row[0]]] += len(row) // IN_A_ROW
+        full[class_of[row[0]]] += len(row) // IN_A_ROW
     groups = []
     for row in rows:
-        kind = kind_of[row[0]]
-        size = IN_A_ROW if full[kind] >= MANY else 1
+        link_class = class_of[row[0]]
+        size = IN_A_ROW if full[link_class] >= MANY else 1
         ends = len(row) // size * size
         parts = [row[k : k + size] for k in range(0, ends, size)] + [[i] for i in row[ends:]]
-        groups += [Group(tuple(part), (kind,) * len(part)) for part in parts]
+        groups += [Group(tuple(part), (link_class,) * len(part)) for part in parts]
     return sorted(groups)
 
 

@@ -1,4 +1,4 @@
-"""What running an algorithm once per kind of link gave: symbols, results, and what each value belongs to."""
+"""What running an algorithm once per link class gave: symbols, results, and what each value belongs to."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node, reachable
 from ..trace import Symbol
-from .packing import Packing
+from .packed_matrices import Packing
 
-ALONG_WAYS = "inwards from every degree of freedom"
+ALONG_PATHS = "inwards from every degree of freedom"
 Column = tuple[str, int]  # "nq", "nv" or "n_links", and how many elements each of them has
 FROM_THE_END: Column = ("from the end", 1)  # of degrees of freedom
-EVERY = -1  # the kind of values that are the same for all links
+EVERY = -1  # the class of values that are the same for all links
 CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # of inputs: computed again rather than kept
 
 
-class ElementOfKind(NamedTuple):
-    """An element of an array: of links of a kind, ``offset`` past their positions in a column; None: of no link.
+class ElementOfClass(NamedTuple):
+    """An element of an array: of links of a class, ``offset`` past their positions in a column; None: of no link.
 
     outer   of a matrix, the column of the degree of freedom further out whose position is added
     """
 
-    kind: int | None
+    link_class: int | None
     column: Column | None
     offset: int
     outer: Column | None = None
@@ -41,7 +41,7 @@ class Result(NamedTuple):
     """A value that is an element of an output; ``by_column`` if it is computed for every column of a matrix."""
 
     array: int
-    element: ElementOfKind
+    element: ElementOfClass
     node: Node
     by_column: bool = False
 
@@ -51,7 +51,7 @@ class DividedArray:
     """An array, what its elements are in the trace (of an input), and where those of every link begin, by column."""
 
     array: Array
-    places: list[ElementOfKind]
+    places: list[ElementOfClass]
     columns: dict[Column, np.ndarray]
 
 
@@ -62,14 +62,14 @@ class Leaves:
 
     builder: Builder
     arrays: int
-    numbers: list[tuple[int, int]] = field(default_factory=list)  # kind, column of its table
-    passed: list[tuple[int, Passed, int]] = field(default_factory=list)  # kind that takes it, quantity, which number
-    columns: list[tuple[Dof, int | None]] = field(default_factory=list)  # of a kind, and of which matrix
+    numbers: list[tuple[int, int]] = field(default_factory=list)  # class, column of its table
+    passed: list[tuple[int, Passed, int]] = field(default_factory=list)  # class that takes it, quantity, which number
+    columns: list[tuple[Dof, int | None]] = field(default_factory=list)  # of a class, and of which matrix
     _known: dict[tuple[int, int, int], Symbol] = field(default_factory=dict)
 
-    def number(self, kind: int, column: int) -> Symbol:
-        """A number that is another for every link of a kind."""
-        self.numbers.append((kind, column))
+    def number(self, link_class: int, column: int) -> Symbol:
+        """A number that is another for every link of a class."""
+        self.numbers.append((link_class, column))
         return Symbol(self.builder.input(self.arrays, len(self.numbers) - 1), self.builder)
 
     def column(self, dof: Dof, matrix: int | None) -> Scalar:
@@ -77,18 +77,18 @@ class Leaves:
         self.columns.append((dof, matrix))
         return Symbol(self.builder.input(self.arrays + 2, len(self.columns) - 1), self.builder)
 
-    def taken(self, kind: int, passed: Passed, k: int) -> Scalar:
-        """Number k of what links of a kind take from a neighbour."""
-        key = (kind, passed.number, k)
+    def taken(self, link_class: int, passed: Passed, k: int) -> Scalar:
+        """Number k of what links of a class take from a neighbour."""
+        key = (link_class, passed.number, k)
         if key not in self._known:
-            self.passed.append((kind, passed, k))
+            self.passed.append((link_class, passed, k))
             self._known[key] = Symbol(self.builder.input(self.arrays + 1, len(self.passed) - 1), self.builder)
         return self._known[key]
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What running an algorithm once per kind gave."""
+    """What running an algorithm once per class gave."""
 
     leaves: Leaves
     rolling: Rolling
@@ -100,21 +100,21 @@ class Traced:
 
     @property
     def sweeps(self) -> list[str]:
-        """Directions of the sweeps, after them, where something goes along, of the ways of degrees of freedom, and then
-        of the sweeps that are made for every column."""
+        """Directions of the sweeps; after those that are made once, where something goes along them, of the paths from
+        degrees of freedom to the root; then of the sweeps that are made for every column."""
         found = self.rolling.sweeps or [BASE_TO_TIP]
         once, each = found[: self._once], found[self._once :]
-        return [*once, ALONG_WAYS, *each] if self._has_ways else found
+        return [*once, ALONG_PATHS, *each] if self._has_paths else found
 
     @property
-    def ways(self) -> int:
-        """The number of the ways among the sweeps."""
+    def paths(self) -> int:
+        """The number of the paths among the sweeps."""
         return self._once
 
     @property
     def columns(self) -> int:
         """The first of the sweeps that are made for every column."""
-        return self._once + self._has_ways
+        return self._once + self._has_paths
 
     @property
     def _once(self) -> int:
@@ -123,46 +123,46 @@ class Traced:
         return len(self.rolling.sweeps or [BASE_TO_TIP]) if from_here is None else from_here
 
     @property
-    def _has_ways(self) -> bool:
+    def _has_paths(self) -> bool:
         return any(passed.sweep == AFTER_SWEEPS for passed in self.rolling.passed)
 
     def sweep_of(self, passed: Passed) -> int:
         if passed.sweep == AFTER_SWEEPS:
-            return self.ways
-        return passed.sweep + (self._has_ways and passed.sweep >= self._once)
+            return self.paths
+        return passed.sweep + (self._has_paths and passed.sweep >= self._once)
 
     def repeated_from(self, sweep: int) -> int:
-        """Of a sweep or ways that run for each of many, the first sweep that does so; -1: it runs once."""
-        return self.columns if sweep >= self.columns else sweep if self.sweeps[sweep] == ALONG_WAYS else -1
+        """Of a sweep or paths that run for each of many, the first sweep that does so; -1: it runs once."""
+        return self.columns if sweep >= self.columns else sweep if self.sweeps[sweep] == ALONG_PATHS else -1
 
 
 class Values:
     """The values of a trace.
 
-    kind      of the links that they belong to, by node
+    class      of the links that they belong to, by node
     sweep     by which they are known; -1: from the beginning
     tabular   whether they depend on the mechanism's numbers alone
     """
 
     def __init__(self, traced: Traced):
         self.traced, self.leaves = traced, traced.leaves
-        self.kind: dict[Node, int] = {}
+        self.link_class: dict[Node, int] = {}
         self.sweep: dict[Node, int] = {}
         self.tabular: dict[Node, bool] = {}
 
     def study(self, roots: Iterable[Node]) -> None:
         """Kind, sweep and nature of all nodes that ``roots`` depend on."""
         for node in reachable([list(roots)]):
-            if node in self.kind:
+            if node in self.link_class:
                 continue
             if node.op is ops.INPUT:
-                self.kind[node], self.sweep[node] = self._leaf(node)
+                self.link_class[node], self.sweep[node] = self._leaf(node)
                 self.tabular[node] = node.value[0] == self.leaves.arrays
                 continue
-            kinds = {self.kind[arg] for arg in node.args} - {EVERY}
-            if len(kinds) > 1:
+            link_classes = {self.link_class[arg] for arg in node.args} - {EVERY}
+            if len(link_classes) > 1:
                 raise NotRolled("a value depends on links that are no neighbours")
-            self.kind[node] = kinds.pop() if kinds else EVERY
+            self.link_class[node] = link_classes.pop() if link_classes else EVERY
             self.sweep[node] = max((self.sweep[arg] for arg in node.args), default=-1)
             self.tabular[node] = bool(node.args) and all(self.tabular[a] or a.op is ops.CONST for a in node.args)
 
@@ -173,10 +173,10 @@ class Values:
         if array == self.leaves.arrays + 2:
             return self.leaves.columns[element][0][0], self.traced.columns
         if array > self.leaves.arrays:
-            kind, passed, _ = self.leaves.passed[element]
-            return kind, self.traced.sweep_of(passed)
-        kind = self.traced.inputs[array].places[element].kind
-        return (EVERY if kind is None else kind), -1
+            link_class, passed, _ = self.leaves.passed[element]
+            return link_class, self.traced.sweep_of(passed)
+        link_class = self.traced.inputs[array].places[element].link_class
+        return (EVERY if link_class is None else link_class), -1
 
     def is_passed(self, node: Node) -> bool:
         return node.op is ops.INPUT and node.value[0] == self.leaves.arrays + 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..recursions.rolled import LinksOfKinds, NotRolled
+from ..recursions.rolled import LinksOfClasses, NotRolled
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot
 from ..spatial import Force, Vector3
@@ -27,7 +27,7 @@ class FlowByPairs(Flow):
     sines and cosines come after them: the machine computes these while it divides."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
-        if isinstance(tree.links, LinksOfKinds):
+        if isinstance(tree.links, LinksOfClasses):
             raise NotRolled("links that are no neighbours make pairs")
         self._links, self._given = tree.links, list(p)
         self._parents = [link.parent for link in tree.links]

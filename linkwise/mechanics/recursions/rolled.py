@@ -1,7 +1,7 @@
-"""A tree as the kinds of its links: recursions run once per kind, on numbers that stand for those of any such link.
+"""A tree as the classes of its links: recursions run once per class, on numbers that stand for those of any such link.
 
 What a link takes from its neighbours are unknown numbers too, but for those that are the same constant at every
-neighbour that it can have.  Which these are shows only when all kinds have been run: a run assumes, checks, and is
+neighbour that it can have.  Which these are shows only when all classes have been run: a run assumes, checks, and is
 repeated with fewer constants until the assumption holds (``Rolling.confirmed``).
 """
 
@@ -13,15 +13,15 @@ from typing import Any
 
 from ..links.link import Link
 from ..scalar import Scalar, is_constant
-from .kinds import Form, Kind, assembled, inward, outward, taken_apart
+from .link_classes import Form, LinkClass, assembled, inward, outward, taken_apart
 from .neighbours import plus
 from .pairs import Dof, OfColumns
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
 from .sweep_log import label_of, within
 
 PARENT, CHILDREN = "parent", "children"  # where a link takes something from
-AFTER_SWEEPS = 1 << 30  # the sweep of what goes inwards along each way
-ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a kind, whichever it is
+AFTER_SWEEPS = 1 << 30  # the sweep of what goes inwards along each path
+ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a class, whichever it is
 
 
 class NotRolled(Exception):
@@ -30,8 +30,8 @@ class NotRolled(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """A quantity that passes between neighbours in one sweep, or after all of them inwards along the way of each degree
-    of freedom: ``value(kind)`` is what links of a kind give, or ``handed[kind]``, by degree of freedom."""
+    """A quantity that passes between neighbours in one sweep, or after all of them inwards along the path of each
+    degree of freedom: ``value(class)`` is what links of a class give, or ``handed[class]``, by degree of freedom."""
 
     number: int
     sweep: int
@@ -39,11 +39,11 @@ class Passed:
     value: Callable[[int], Any]
     handed: dict[int, dict[Dof, Any]] = field(default_factory=dict)
 
-    def sources(self, kinds: Iterable[int]) -> list[tuple[int, Dof | None]]:
-        """What links of these kinds give: the kind, and the degree of freedom where there are several."""
+    def sources(self, link_classes: Iterable[int]) -> list[tuple[int, Dof | None]]:
+        """What links of these classes give: the class, and the degree of freedom where there are several."""
         if self.sweep != AFTER_SWEEPS:
-            return [(j, None) for j in sorted(kinds)]
-        return [(j, dof) for j in sorted(kinds) for dof in self.handed.get(j, ())]
+            return [(j, None) for j in sorted(link_classes)]
+        return [(j, dof) for j in sorted(link_classes) for dof in self.handed.get(j, ())]
 
 
 Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, and those of its numbers that are known
@@ -53,8 +53,8 @@ Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, a
 class Assumed:
     """Assumptions of a run.
 
-    patterns   of what links take, by number of the quantity and kind
-    alike      (kind, number of the quantity, number in it) -> one before it that is always the same
+    patterns   of what links take, by number of the quantity and class
+    alike      (class, number of the quantity, number in it) -> one before it that is always the same
     """
 
     patterns: dict[tuple[int, int], Pattern] = field(default_factory=dict)
@@ -62,37 +62,43 @@ class Assumed:
 
 
 class Rolling:
-    """The neighbours of links of each kind.
+    """The neighbours of links of each class.
 
-    symbol(kind, passed, k)   the unknown number k of what a link of the kind takes
+    symbol(class, passed, k)   the unknown number k of what a link of the class takes
     identity(number)          equal for equal numbers, known or not; None for what is no number
-    column(dof, matrix)       the unknown number of a degree of freedom of a kind in a column of a matrix, whichever it
+    column(dof, matrix)       the unknown number of a degree of freedom of a class in a column of a matrix, whichever it
                               is; None: of the identity
     """
 
     def __init__(
         self,
-        kinds: Sequence[Kind],
+        link_classes: Sequence[LinkClass],
         parents: Sequence[int],
         symbol: Callable[[int, Passed, int], Scalar],
         identity: Callable[[Any], Hashable],
         assumed: Assumed,
         column: Callable[[Dof, int | None], Scalar],
     ):
-        self.kinds = kinds
+        self.link_classes = link_classes
         self.columns_from: int | None = None  # the first of the sweeps that are made for every column of matrices
         self._column = column
         self.passed: list[Passed] = []
         self._symbol, self._identity, self._assumed = symbol, identity, assumed
         self._used: dict[tuple[int, int], Pattern] = {}
         self._by_key: dict[Hashable, Passed] = {}
-        self._orders = {BASE_TO_TIP: list(outward(kinds, parents)), TIP_TO_BASE: list(inward(kinds, parents))}
-        kind_of = {i: k for k, kind in enumerate(kinds) for i in kind.links}
-        self._near: dict[str, list[set[int]]] = {PARENT: [set() for _ in kinds], CHILDREN: [set() for _ in kinds]}
+        self._orders = {
+            BASE_TO_TIP: list(outward(link_classes, parents)),
+            TIP_TO_BASE: list(inward(link_classes, parents)),
+        }
+        class_of = {i: k for k, link_class in enumerate(link_classes) for i in link_class.links}
+        self._near: dict[str, list[set[int]]] = {
+            PARENT: [set() for _ in link_classes],
+            CHILDREN: [set() for _ in link_classes],
+        }
         for i, parent in enumerate(parents):
             if parent >= 0:
-                self._near[PARENT][kind_of[i]].add(kind_of[parent])
-                self._near[CHILDREN][kind_of[parent]].add(kind_of[i])
+                self._near[PARENT][class_of[i]].add(class_of[parent])
+                self._near[CHILDREN][class_of[parent]].add(class_of[i])
         self.sweeps: list[str] = []  # their directions
         self._names: list[str] = []
         self._given: dict[tuple[int, int, Dof | None], tuple[Form, list[Scalar]]] = {}
@@ -101,7 +107,7 @@ class Rolling:
     # -- sweeps -----------------------------------------------------------------------------------------
 
     def start(self, direction: str, name: str) -> Iterator[int]:
-        """A new sweep: the kinds in an order in which each has a neighbour before it to take from."""
+        """A new sweep: the classes in an order in which each has a neighbour before it to take from."""
         self.sweeps.append(direction)
         self._names.append(name)
         self._visited = set()
@@ -112,13 +118,13 @@ class Rolling:
     # -- neighbours -------------------------------------------------------------------------------------
 
     def has_parent(self, i: int) -> bool:
-        return not self.kinds[i].grounded
+        return not self.link_classes[i].grounded
 
     def from_parent(self, i: int, key: Hashable, value: Callable[[int], Any]) -> Any:
         return self._taken(i, key, PARENT, value) if self.has_parent(i) else None
 
     def from_children(self, i: int, key: Hashable, message: Callable[[int], Any], start: Any) -> Any:
-        return plus(start, self._taken(i, key, CHILDREN, message)) if self.kinds[i].carries else start
+        return plus(start, self._taken(i, key, CHILDREN, message)) if self.link_classes[i].carries else start
 
     def _taken(self, i: int, key: Hashable, source: str, value: Callable[[int], Any]) -> Any:
         now = len(self.sweeps) - 1
@@ -147,7 +153,7 @@ class Rolling:
         return self.passed[number], k
 
     def _joined(self, passed: Passed, sources: Iterable[int]) -> Pattern:
-        """The pattern that the values of all these kinds have."""
+        """The pattern that the values of all these classes have."""
         parts = [self.given(passed, j, dof) for j, dof in passed.sources(sources)]
         forms = {form for form, _ in parts if form is not None}
         if not forms:
@@ -203,20 +209,20 @@ class Rolling:
                 self._given[key] = taken_apart(passed.handed[j][dof])
             else:
                 direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
-                with within(label_of(direction, name, self.kinds[j].example.name)):
+                with within(label_of(direction, name, self.link_classes[j].example.name)):
                     self._given[key] = taken_apart(passed.value(j))
         return self._given[key]
 
     def gives(self, passed: Passed) -> list[tuple[int, Dof | None]]:
-        """The kinds whose values of a quantity links take, and of which degree of freedom."""
+        """The classes whose values of a quantity links take, and of which degree of freedom."""
         takers = [i for number, i in self._used if number == passed.number]
         return passed.sources(set().union(*(self._near[passed.source][i] for i in takers)))
 
-    # -- ways inwards -----------------------------------------------------------------------------------
+    # -- paths inwards -----------------------------------------------------------------------------------
 
     def inwards(self) -> RolledInwards:
         if any(passed.sweep == AFTER_SWEEPS for passed in self.passed):
-            raise NotRolled("several quantities go inwards along each way")
+            raise NotRolled("several quantities go inwards along each path")
         passed = Passed(len(self.passed), AFTER_SWEEPS, CHILDREN, lambda _: None)
         self.passed.append(passed)
         return RolledInwards(self, passed)
@@ -226,7 +232,7 @@ class Rolling:
     def each_column(
         self, matrices: Sequence[RolledMatrixOfDofs | None], sizes: Sequence[int], function: OfColumns
     ) -> list[RolledMatrixOfDofs]:
-        """``function`` of columns of matrices, whichever these are; joints of the kinds have ``sizes`` degrees of
+        """``function`` of columns of matrices, whichever these are; joints of the classes have ``sizes`` degrees of
         freedom.  Sweeps from here on are made for every column."""
         if self.columns_from is not None:
             raise NotRolled("columns of matrices are gone through twice")
@@ -241,20 +247,20 @@ class Rolling:
 
 
 class RolledInwards:
-    """What goes inwards from degrees of freedom, at links of each kind: of those further out, any one."""
+    """What goes inwards from degrees of freedom, at links of each class: of those further out, any one."""
 
     def __init__(self, rolling: Rolling, passed: Passed):
         self._rolling, self._passed = rolling, passed
 
     def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
-        return [(ANY, self._rolling._numbers_of(self._passed, i))] if self._rolling.kinds[i].carries else []
+        return [(ANY, self._rolling._numbers_of(self._passed, i))] if self._rolling.link_classes[i].carries else []
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
         self._passed.handed[i] = dict(values)
 
 
 class RolledMatrixOfDofs:
-    """Entries by kind: of links of a kind with each other's degrees of freedom, or with one further out (ANY).
+    """Entries by class: of links of a class with each other's degrees of freedom, or with one further out (ANY).
 
     before   of a matrix that was made column by column, where ANY is each of them, the matrix that it was made of
     """
@@ -276,14 +282,14 @@ def _weaker(a: Pattern, b: Pattern) -> Pattern:
     return b[0], tuple(x if x == y else None for x, y in zip(a[1], b[1], strict=True))
 
 
-class LinksOfKinds(tuple[Link, ...]):
+class LinksOfClasses(tuple[Link, ...]):
     """One link for each link class, with unknown numbers; ``rolling`` has their neighbours."""
 
     rolling: Rolling
 
     @staticmethod
-    def of(links: Iterable[Link], rolling: Rolling) -> LinksOfKinds:
-        rolled_links = LinksOfKinds(links)
+    def of(links: Iterable[Link], rolling: Rolling) -> LinksOfClasses:
+        rolled_links = LinksOfClasses(links)
         rolled_links.rolling = rolling
         return rolled_links
 

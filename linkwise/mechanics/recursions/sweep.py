@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from ..links.link import Link
-from .rolled import LinksOfKinds, NotRolled
+from .rolled import LinksOfClasses, NotRolled
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
 from .sweep_log import current, label_of, within
 
@@ -26,7 +26,7 @@ def sweep_over(direction: str, name: str) -> Callable[[str], AbstractContextMana
 def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
     """``step(i, value of the parent)`` for every link, parents first; the parent's value is None at the ground."""
     values: list[Value | None] = [None] * len(links)
-    if isinstance(links, LinksOfKinds):
+    if isinstance(links, LinksOfClasses):
         for i in _labelled(links.start(BASE_TO_TIP, name), links, BASE_TO_TIP, name):
             values[i] = step(i, links.parent_value(i, values))
     else:
@@ -42,7 +42,7 @@ def tip_to_base(
     message to its parent.  The second result is the messages that reach the ground."""
     values: list[Value | None] = [None] * len(links)
     ground: list[Message] = []
-    if isinstance(links, LinksOfKinds):
+    if isinstance(links, LinksOfClasses):
         for i in _labelled(links.start(TIP_TO_BASE, name), links, TIP_TO_BASE, name):
             values[i], message = step(i, [])
             if message is not None:

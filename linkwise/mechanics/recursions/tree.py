@@ -35,7 +35,7 @@ from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
 from .loops import LENGTH, SIDES, Tie, Walk, around, way_of
 from .neighbours import Neighbours, TreeNeighbours
 from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs, OfColumns
-from .rolled import LinksOfKinds, RolledMatrixOfDofs
+from .rolled import LinksOfClasses, RolledMatrixOfDofs
 
 Parameters = Mapping[
     tuple[str, int], Any
@@ -165,7 +165,7 @@ class Tree:
 class RolledTree(Tree):
     """One link for each kind of link of the ``whole`` mechanism; ``mechanism`` has a body for each."""
 
-    links: LinksOfKinds
+    links: LinksOfClasses
     whole: Mechanism
 
     @property
@@ -189,7 +189,7 @@ class RolledTree(Tree):
         return self.links.rolling.each_column(matrices, [link.joint.nv for link in self.links], function)
 
     def with_links(self, links: Iterable[Link]) -> RolledTree:
-        return dataclasses.replace(self, links=LinksOfKinds.of(links, self.links.rolling))
+        return dataclasses.replace(self, links=LinksOfClasses.of(links, self.links.rolling))
 
 
 class Configuration:

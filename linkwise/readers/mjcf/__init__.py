@@ -1,11 +1,12 @@
-"""MJCF, the model format of MuJoCo.
+"""MJCF, the model format of MuJoCo, read through MuJoCo's own compiler.
 
-Read are bodies and their joints (several in one body too), masses given or computed from geoms and meshes, armature,
-springs, damping, friction and limits, actuators, fixed tendons, fluids, sites and fixed bodies as frames, ``connect``
-and ``weld`` as loops, linear ``joint`` equalities as mimic joints; the initial configuration and keyframes; settings
-of the compiler, default classes, included files, attached models, frames and replicated subtrees; geoms as shapes, and
-contact between those that move and the world, and as what is seen of bodies.  What acts or measures and is left out
-(other contact, sensors, spatial tendons, ...) is in ``mech.notes``.
+MuJoCo resolves default classes, frames, replicated and attached parts, infers masses from geoms and meshes and computes
+what depends on a model as a whole; linkwise reads the arrays of the compiled model.  Read are bodies and their joints
+(several in one body too), masses, armature, springs, damping, friction and limits, actuators, fixed tendons, fluids,
+sites and fixed bodies as frames, ``connect`` and ``weld`` as loops, linear ``joint`` equalities as mimic joints; the
+initial configuration and keyframes; geoms as shapes, and contact between those that move and the world, and as what is
+seen of bodies.  What acts or measures and is left out (other contact, sensors, spatial tendons, ...) is in
+``mech.notes``.
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
 counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
@@ -18,30 +19,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from linkwise.mechanism import GROUND, Builder, Mechanism
-from linkwise.readers.mjcf import equalities, keyframes, omissions, tendons
-from linkwise.readers.mjcf.actuation import (
-    Actuation,
-    gravity_compensation,
-    note_effort_ranges,
-    with_damping_ratios,
-    with_spring_dampers,
-)
-from linkwise.readers.mjcf.actuators import driven_joints, rotors_of
-from linkwise.readers.mjcf.assembly import Assembly
-from linkwise.readers.mjcf.attachments import with_attachments
+from linkwise.mechanism import Builder, Mechanism
+from linkwise.mechanism.annotation import USUAL_TIMESTEP
+from linkwise.readers.mjcf import keyframes, omissions
+from linkwise.readers.mjcf.compiler import Compiled, compile_document, compile_given
+from linkwise.readers.mjcf.constraints import Equalities
 from linkwise.readers.mjcf.contacts import with_contacts
-from linkwise.readers.mjcf.defaults import Defaults
-from linkwise.readers.mjcf.document import merged, settings_of, with_includes
-from linkwise.readers.mjcf.fluid import fluid_forces
-from linkwise.readers.mjcf.joints import joints_of
+from linkwise.readers.mjcf.forces import Forces, fluid_forces, gravity_compensation, note_effort_ranges
 from linkwise.readers.mjcf.looks import looks_of
-from linkwise.readers.mjcf.masses import masses_of
-from linkwise.readers.mjcf.meshes import Meshes
-from linkwise.readers.mjcf.poses import HERE
-from linkwise.readers.mjcf.replication import with_replicas
-from linkwise.readers.mjcf.tree import WORLD, Node, bodies_of
-from linkwise.readers.protocol import FLOATING_BASE, Element, register_reader, warn
+from linkwise.readers.mjcf.tree import Assembly, Tree
+from linkwise.readers.protocol import Element, register_reader, warn
+
+_INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")  # in the order of MuJoCo's numbers
 
 
 @register_reader("mujoco", "MJCF")
@@ -55,78 +44,59 @@ def from_xml(
     folder          where included files and meshes are looked for
     mimic           whether ``<joint>`` equalities tie and hold joints
     """
-    root = with_includes(root, folder)
-    settings, defaults = settings_of(root, folder), Defaults(root)
-    root = with_replicas(with_attachments(root, settings, folder), settings)
-    bodies = bodies_of(root, settings, defaults)
-    if len(bodies) == 1:
-        warn(root, "has no <body>: nothing moves")
-    omissions.note(root, bodies, settings, defaults)
-    if floating_base:
-        freejoint = replace(root, tag="freejoint", attributes={"name": FLOATING_BASE}, children=[])
-        _base(root, bodies).joints.append((freejoint, HERE))
-    joints = joints_of(bodies, settings)
-    constraints = equalities.active(root, settings, defaults)
-    all_joints = [joint for of_body in joints.values() for joint in of_body]
-    scalar = (joint for joint in all_joints if joint.kind.only_step)
-    references = {joint.name: joint.reference for joint in scalar}
-    ties = equalities.ties_of(constraints, references, mimic)
-    kinds = {joint.name: joint.kind for joint in all_joints}
-    rotors = rotors_of(root, settings, defaults, kinds)
-    meshes = Meshes(root, settings, defaults)
-    masses = masses_of(bodies, settings, meshes)
+    return _mechanism(compile_document(root, folder, floating_base), floating_base, gravity, name, mimic)
 
+
+def from_model(
+    given: Any, source: Element, floating_base: bool, gravity: Any, name: str | None, mimic: bool
+) -> Mechanism:
+    """The mechanism of an ``mujoco.MjModel`` or ``mujoco.MjSpec``; ``source`` stands for it in messages."""
+    return _mechanism(compile_given(given, source), floating_base, gravity, name, mimic)
+
+
+def _mechanism(compiled: Compiled, floating_base: bool, gravity: Any, name: str | None, mimic: bool) -> Mechanism:
+    model, root = compiled.model, compiled.root
+    tree = Tree(compiled, floating_base)
+    if not tree.bodies:
+        warn(root, "has no <body>: nothing moves")
+    omissions.note(compiled)
+    forces = Forces(tree)
+    equalities = Equalities(tree, forces)
+    ties = equalities.ties(mimic)
     builder = Builder(source=root.source)
-    assembly = Assembly(builder, bodies, joints, rotors, settings)
-    assembly.add_frame(WORLD, GROUND)
-    for body in bodies[1:]:
-        assembly.add_body(body, masses[body.name], ties.mimic_joints)
-    frames = {site: frame for body in bodies for site, frame in assembly.add_sites(body)}
-    loops = equalities.LoopMaker(bodies, assembly.frame_of)
-    for constraint in constraints:
-        if constraint.tag in ("connect", "weld"):
-            loops.add(builder, constraint)
+    assembly = Assembly(builder, tree, forces.rotors)
+    assembly.add_all(ties.mimic_joints)
+    equalities.add_loops(builder)
     if mimic:
-        tendons.add_couplings(builder, root, constraints, references)
-    mechanism = builder.build(
-        name or root.attributes.get("model", "").strip() or "model",
-        settings.gravity if gravity is None else gravity,
-        strict=False,
-    )
+        equalities.add_couplings(builder)
+    own = (0.0, 0.0, 0.0) if compiled.disables("gravity") else tuple(map(float, model.opt.gravity))
+    mechanism = builder.build(name or compiled.name or "model", own if gravity is None else gravity, strict=False)
+    postures, states = keyframes.keyframes_of(tree, forces.actuators)
     known = replace(
         mechanism.annotations,
-        initial=keyframes.initial_of(bodies, joints),
-        postures=keyframes.postures_of(root, all_joints),
-        actuated=driven_joints(root, settings, defaults, kinds),
-        timestep=settings.timestep,
-        integrator=settings.integrator,
-        looks=looks_of(root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND}),
+        initial=keyframes.initial_of(tree),
+        postures=postures,
+        keyframes=states,
+        actuated=forces.driven_joints,
+        timestep=_timestep(compiled),
+        integrator=_INTEGRATORS[int(model.opt.integrator)],
+        looks=tuple(looks_of(tree)),
     )
-    actuation = Actuation(root, settings, defaults, all_joints)
-    elements = (*actuation.tendons(), *gravity_compensation(bodies, masses, assembly.frame_of, settings))
-    elements += tuple(fluid_forces(merged(root, "option"), bodies, masses, assembly.frame_of, settings, meshes))
-    mechanism = replace(mechanism, annotations=known, elements=(*elements, *actuation.effort_ranges()))
-    mechanism = with_spring_dampers(mechanism, all_joints, settings, rotors)
-    driven = list(actuation.actuators(frames))
-    note_effort_ranges(mechanism, driven, all_joints)
-    listed = [(one and one.record.name, one is not None and one.record.has_activation) for one in driven]
-    known = replace(known, keyframes=keyframes.states_of(root, all_joints, known.postures, listed))
-    elements = (*mechanism.elements, *with_damping_ratios(driven, mechanism))
+    elements = (*forces.tendons(), *gravity_compensation(tree), *fluid_forces(tree), *forces.effort_ranges())
     mechanism = replace(mechanism, annotations=known, elements=elements)
-    if not all(one.acts for one in driven if one is not None):
-        mechanism = mechanism.with_acting(actuators=[one.record.name for one in driven if one is not None and one.acts])
-    mechanism = with_contacts(mechanism, root, bodies, settings, defaults, assembly.frame_of | {WORLD: GROUND})
+    records = forces.records(assembly.site_frames)
+    note_effort_ranges(mechanism, records, tree.all_joints)
+    mechanism = replace(mechanism, elements=(*elements, *records))
+    read = [one for one in forces.actuators if one.record is not None]
+    if not all(one.acts for one in read):
+        mechanism = mechanism.with_acting(actuators=[one.record.name for one in read if one.record and one.acts])
+    mechanism = with_contacts(mechanism, tree)
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 
-def _base(root: Element, bodies: list[Node]) -> Node:
-    """The one body that can be made to float."""
-    fixed = [body for body in bodies if body.parent is bodies[0] and not body.joints]
-    if len(fixed) == 1:
-        return fixed[0]
-    if not fixed:
-        raise root.error("floating_base: no body is fixed to the world, so that none can be set free; leave it out")
-    raise root.error(
-        f"floating_base: the bodies {', '.join(repr(body.name) for body in fixed)} are fixed to the world; write "
-        "<freejoint/> into the one that is to move"
-    )
+def _timestep(compiled: Compiled) -> float:
+    step = float(compiled.model.opt.timestep)
+    if step > 0.0:
+        return step
+    warn(compiled.option, f"has timestep={step:g}, which is not positive: {USUAL_TIMESTEP} s are taken")
+    return USUAL_TIMESTEP

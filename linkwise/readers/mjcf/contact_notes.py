@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from linkwise.mechanism import Mechanism, Shape
 from linkwise.mechanism.contact import BETWEEN_LINKS
 from linkwise.mechanism.shapes import SIZES, WHAT_TOUCHES, can_touch, in_order
-from linkwise.readers.mjcf.document import Settings
+from linkwise.readers.mjcf.compiler import Compiled
 from linkwise.readers.mjcf.geometry import Geom, Meeting
-from linkwise.readers.mjcf.omissions import OF_SOLVER, nonzero, own_numbers
+from linkwise.readers.mjcf.omissions import own_numbers
 from linkwise.readers.protocol import Element, omit
 
 _NO_SHAPE = "it passes through everything: shapes that act are " + ", ".join(kind for kind in SIZES)
 _NO_PAIR = "nothing of the moving bodies touches it: " + WHAT_TOUCHES
 _PASSES_THROUGH = "it passes through that: " + WHAT_TOUCHES
 _MEETS_ALONE = "it passes through what it meets on other moving links ({kinds}): " + WHAT_TOUCHES
-_SLIDING = 3.0  # condim of friction against sliding alone
+_SLIDING = 3  # condim of friction against sliding alone
 _TORSIONAL = "friction acts against sliding alone"
 _SOFTNESS = (
     "stiffness and dissipation of contacts follow from masses and step: mech.with_contact(stiffness=..., "
@@ -30,8 +31,13 @@ _OF_SURFACES = {
 }
 
 
+def overrides(compiled: Compiled) -> bool:
+    """Whether numbers of the options take the place of those of all contacts."""
+    return bool(compiled.model.opt.enableflags & compiled.library.mjtEnableBit.mjENBL_OVERRIDE)
+
+
 def note_geoms(
-    mechanism: Mechanism, geoms: list[Geom], world: list[tuple[Geom, Geom]], meeting: Meeting, settings: Settings
+    mechanism: Mechanism, compiled: Compiled, geoms: list[Geom], world: list[tuple[Geom, Geom]], meeting: Meeting
 ) -> None:
     """What geoms would do and do not; ``world`` are those that meet what is fixed to the world."""
     met: dict[int, bool] = {}  # whether a geom that meets something touches any of it
@@ -53,59 +59,59 @@ def note_geoms(
         if geom.shape is not None and id(geom) in through:
             omit(geom.element, f"{geom.kind} with no contact with a {through[id(geom)]}", _PASSES_THROUGH)
         if met.get(id(geom)):
-            _note_numbers(geom, settings)
-        _note_surface(geom.element)
+            _note_numbers(geom, compiled)
+        for word in _OF_SURFACES:
+            if getattr(compiled.model, f"geom_{word}")[geom.index].any():
+                omit(geom.element, f"geom with {word}", _OF_SURFACES[word])
         if geom.shape is not None and id(geom) in between:
             omit(geom.element, *between[id(geom)])
-    if any(met.values()) and settings.override is not None:
-        _note_solver(settings.override, "override of contacts", prefix="o_")
-        if _is_anisotropic(settings.override, "o_friction"):
-            omit(settings.override, "override of contacts with anisotropic friction", _ANISOTROPIC)
+    if any(met.values()) and overrides(compiled):
+        option, numbers = compiled.option, compiled.model.opt
+        names = [f"o_{name}" for name in own_numbers(numbers.o_solref, numbers.o_solimp)]
+        _note_solver(option, "override of contacts", names)
+        if _is_anisotropic(numbers.o_friction):
+            omit(option, "override of contacts with anisotropic friction", _ANISOTROPIC)
 
 
-def note_pair(pair: Element, acts: bool, settings: Settings) -> None:
+def note_pair(compiled: Compiled, pair: int, acts: bool) -> None:
     """What a ``<pair>`` says and does not act, or all of it."""
+    model, element = compiled.model, compiled.element("pair", pair)
     if not acts:
-        omit(pair, "contact pair", "its geoms pass through each other: " + WHAT_TOUCHES)
+        omit(element, "contact pair", "its geoms pass through each other: " + WHAT_TOUCHES)
         return
-    if pair.number("condim", _SLIDING) > _SLIDING:
-        omit(pair, "contact pair with torsional friction", _TORSIONAL)
-    _note_surface(pair)
-    if settings.override is None:
-        _note_solver(pair, "contact pair")
-        if pair.number("condim", _SLIDING) >= _SLIDING and _is_anisotropic(pair, "friction"):
-            omit(pair, "contact pair with anisotropic friction", _ANISOTROPIC)
-        if pair.number("margin", 0.0) < 0.0:
-            omit(pair, "contact pair with a negative margin", _NEGATIVE)
+    if model.pair_dim[pair] > _SLIDING:
+        omit(element, "contact pair with torsional friction", _TORSIONAL)
+    if model.pair_adhesion[pair]:
+        omit(element, "contact pair with adhesion", _OF_SURFACES["adhesion"])
+    if not overrides(compiled):
+        names = own_numbers(model.pair_solref[pair], model.pair_solimp[pair])
+        names += ["solreffriction"] * bool(model.pair_solreffriction[pair].any())
+        _note_solver(element, "contact pair", names)
+        if model.pair_dim[pair] >= _SLIDING and _is_anisotropic(model.pair_friction[pair]):
+            omit(element, "contact pair with anisotropic friction", _ANISOTROPIC)
+        if model.pair_margin[pair] < 0.0:
+            omit(element, "contact pair with a negative margin", _NEGATIVE)
 
 
-def _note_numbers(geom: Geom, settings: Settings) -> None:
+def _note_numbers(geom: Geom, compiled: Compiled) -> None:
     """Of a geom that touches something."""
-    if geom.number("condim", _SLIDING) > _SLIDING:
+    model, index = compiled.model, geom.index
+    if model.geom_condim[index] > _SLIDING:
         omit(geom.element, "geom with torsional friction", _TORSIONAL)
-    if settings.override is None:
-        _note_solver(geom.element, "geom")
-        if geom.number("margin", 0.0) < 0.0:
+    if not overrides(compiled):
+        _note_solver(geom.element, "geom", own_numbers(model.geom_solref[index], model.geom_solimp[index]))
+        if model.geom_margin[index] < 0.0:
             omit(geom.element, "geom with a negative margin", _NEGATIVE)
 
 
-def _note_solver(element: Element, what: str, prefix: str = "") -> None:
+def _note_solver(element: Element, what: str, names: list[str]) -> None:
     """Numbers of MuJoCo's solver that are not the format's own."""
-    given = [prefix + name for name in OF_SOLVER if own_numbers(element, prefix + name, OF_SOLVER[name])]
-    given += ["solreffriction"] * nonzero(element, "solreffriction")
-    if given:
-        omit(element, f"{what} with {' and '.join(given)}", _SOFTNESS)
+    if names:
+        omit(element, f"{what} with {' and '.join(names)}", _SOFTNESS)
 
 
-def _note_surface(element: Element) -> None:
-    for attribute, advice in _OF_SURFACES.items():
-        if nonzero(element, attribute):
-            omit(element, f"{'contact pair' if element.tag == 'pair' else 'geom'} with {attribute}", advice)
-
-
-def _is_anisotropic(element: Element, attribute: str) -> bool:
-    given = element.numbers(attribute, 1, 5) if attribute in element.attributes else ()
-    return len(given) > 0 and given[0] != (*given, 1.0)[1]
+def _is_anisotropic(friction: Any) -> bool:
+    return bool(friction[0] != friction[1])
 
 
 # -- between moving links -------------------------------------------------------------------------------

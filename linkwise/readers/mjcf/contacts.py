@@ -6,69 +6,61 @@ whose stiffness follows from weight and size; those that a file sets are noted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from linkwise.mechanism import ContactPair, Mechanism
+from linkwise.mechanism import GROUND, ContactPair, Mechanism
 from linkwise.mechanism.contact_defaults import Defaults
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.readers.mjcf import contact_notes
-from linkwise.readers.mjcf.defaults import Defaults as Classes
-from linkwise.readers.mjcf.document import Settings, check_attributes
-from linkwise.readers.mjcf.geometry import Geom, Meeting, first, geoms_of
-from linkwise.readers.mjcf.tree import Node
-from linkwise.readers.protocol import Element
+from linkwise.readers.mjcf.compiler import Compiled
+from linkwise.readers.mjcf.geometry import Geom, Meeting, geoms_of
+from linkwise.readers.mjcf.tree import Tree
 
-_SIDES = ("geom1", "geom2")
-_FRICTIONLESS = 1.0  # condim
+_FRICTIONLESS = 1  # condim
 
 
-def with_contacts(
-    mechanism: Mechanism,
-    root: Element,
-    bodies: list[Node],
-    settings: Settings,
-    classes: Classes,
-    frame_of: Mapping[str, str],
-) -> Mechanism:
+def with_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
     """The mechanism with the shapes of its geoms and the contacts that act; what does not act is noted."""
-    if not settings.has("contact"):
+    compiled, model = tree.compiled, tree.compiled.model
+    if compiled.disables("constraint", "contact"):
         return mechanism
-    pairs = [classes.applied(pair) for pair in _inside(root, "pair")]
-    paired = {pair.attributes.get(key, "") for pair in pairs for key in _SIDES}
-    geoms = list(geoms_of(bodies, frame_of, paired, settings))
-    excluded = [(one.text("body1"), one.text("body2")) for one in _inside(root, "exclude")]
-    meeting = Meeting(frozenset(map(frozenset, excluded)), not settings.has("filterparent"))
+    sides = {pair: (int(model.pair_geom1[pair]), int(model.pair_geom2[pair])) for pair, _ in compiled.pairs}
+    sides |= {pair: sides[pair][::-1] for pair, exchanged in compiled.pairs if exchanged}
+    geoms = list(geoms_of(tree, {geom for pair in sides.values() for geom in pair}))
+    excluded = list(_excluded(compiled))
+    meeting = Meeting(tree, frozenset(map(frozenset, excluded)), compiled.disables("filterparent"))
+    frames = [GROUND, *tree.frame_of[1:]]
     known = replace(
         mechanism.annotations,
         neighbours_touch=meeting.parents_and_children,
-        kept_apart=tuple((frame_of[a], frame_of[b]) for a, b in excluded if a in frame_of and b in frame_of),
+        kept_apart=tuple((frames[a], frames[b]) for a, b in excluded),
     )
     shapes = tuple(geom.shape for geom in geoms if geom.shape is not None)
     mechanism = replace(mechanism, shapes=shapes, annotations=known)
-    contacts, by_name = _Contacts(mechanism, settings), {geom.name: geom for geom in geoms}
-    for pair in pairs:
-        one, other = (by_name.get(pair.attributes.get(key, "")) for key in _SIDES)
+    contacts, by_index = _Contacts(mechanism, compiled), {geom.index: geom for geom in geoms}
+    for pair, (a, b) in sides.items():
+        one, other = by_index.get(a), by_index.get(b)
         acts = one is not None and other is not None and contacts.add(one, other, pair)
-        contact_notes.note_pair(pair, acts, settings)
+        contact_notes.note_pair(compiled, pair, acts)
     world = list(meeting.with_the_world(geoms))
     for moving, fixed in world:
         contacts.add(moving, fixed)
-    contact_notes.note_geoms(mechanism, geoms, world, meeting, settings)
+    contact_notes.note_geoms(mechanism, compiled, geoms, world, meeting)
     return replace(mechanism, contact_pairs=contacts.pairs())
 
 
-def _inside(root: Element, tag: str) -> Iterator[Element]:
-    for one in (one for part in root.all("contact") for one in part.all(tag)):
-        check_attributes(one)
-        yield one
+def _excluded(compiled: Compiled) -> Iterator[tuple[int, int]]:
+    """Pairs of bodies that do not touch."""
+    for signature in compiled.model.exclude_signature:
+        yield int(signature) >> 16, int(signature) & 0xFFFF
 
 
 class _Contacts:
     """Names of shapes that touch, each pair with friction and margin."""
 
-    def __init__(self, mechanism: Mechanism, settings: Settings) -> None:
-        self._mechanism, self._override = mechanism, settings.override
+    def __init__(self, mechanism: Mechanism, compiled: Compiled) -> None:
+        self._mechanism, self._compiled, self._model = mechanism, compiled, compiled.model
         self._numbers_of_pairs: dict[tuple[str, str], tuple[float, float]] = {}
 
     def pairs(self) -> tuple[ContactPair, ...]:
@@ -79,9 +71,9 @@ class _Contacts:
             pairs.append(replace(made, law=replace(made.law, margin=max(0.0, margin))))
         return tuple(pairs)
 
-    def add(self, one: Geom, other: Geom, pair: Element | None = None) -> bool:
+    def add(self, one: Geom, other: Geom, pair: int | None = None) -> bool:
         """Whether they can touch, and then do; by the numbers of a ``<pair>`` if there is one."""
-        if one.shape is None or other.shape is None or one.mover is other.mover:
+        if one.shape is None or other.shape is None or one.mover == other.mover:
             return False
         a, b = in_order(self._mechanism, one.shape, other.shape)
         if not can_touch(self._mechanism, a, b):
@@ -93,20 +85,23 @@ class _Contacts:
 
     def _numbers(self, one: Geom, other: Geom) -> tuple[float, float]:
         """Friction, that of the geom of higher priority, else the larger; margin, the sum."""
-        priorities = [geom.number("priority", 0.0) for geom in (one, other)]
-        chosen = [geom for geom, own in zip((one, other), priorities, strict=True) if own == max(priorities)]
+        model, geoms = self._model, [one.index, other.index]
+        highest = max(model.geom_priority[geoms])
+        chosen = [geom for geom in geoms if model.geom_priority[geom] == highest]
         return self._overridden(
-            max(geom.number("condim", 3.0) for geom in chosen),
-            max(geom.number("friction", 1.0) for geom in chosen),
-            sum(geom.number("margin", 0.0) for geom in (one, other)),
+            int(max(model.geom_condim[chosen])),
+            float(max(model.geom_friction[chosen, 0])),
+            float(sum(model.geom_margin[geoms])),
         )
 
-    def _numbers_of(self, pair: Element) -> tuple[float, float]:
-        """Those of the pair, or the format's: numbers of its geoms do not count."""
-        return self._overridden(pair.number("condim", 3.0), first(pair, "friction", 1.0), pair.number("margin", 0.0))
+    def _numbers_of(self, pair: int) -> tuple[float, float]:
+        model = self._model
+        return self._overridden(
+            int(model.pair_dim[pair]), float(model.pair_friction[pair, 0]), float(model.pair_margin[pair])
+        )
 
-    def _overridden(self, condim: float, friction: float, margin: float) -> tuple[float, float]:
+    def _overridden(self, condim: int, friction: float, margin: float) -> tuple[float, float]:
         """Friction, none of contact with a normal force alone, and margin; both may be the same for all contacts."""
-        if self._override is not None:
-            friction, margin = first(self._override, "o_friction", 1.0), self._override.number("o_margin", 0.0)
+        if contact_notes.overrides(self._compiled):
+            friction, margin = float(self._model.opt.o_friction[0]), float(self._model.opt.o_margin)
         return 0.0 if condim == _FRICTIONLESS else max(0.0, friction), margin

@@ -3,75 +3,84 @@ child."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from linkwise.mechanism import PLANE, Pose, Shape
+from linkwise.mechanism import PLANE, Shape
 from linkwise.mechanism.shapes import SIZES
-from linkwise.readers.mjcf.document import Settings, choice
-from linkwise.readers.mjcf.masses import GEOM_TYPES, size_of
-from linkwise.readers.mjcf.tree import Node, carrier, unused
+from linkwise.readers.mjcf.compiler import Compiled
+from linkwise.readers.mjcf.tree import Tree, unused
 from linkwise.readers.protocol import Element
+
+#: Numbers of geom types that are shapes here -> what these are called.
+SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
+NUMBER_OF_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
+_OTHERS = {1: "hfield", 7: "mesh", 8: "sdf"}
 
 
 @dataclass(frozen=True)
 class Geom:
-    """A geom that may touch others; ``shape`` is None where it has none that acts."""
+    """A geom that may touch others; ``shape`` is None where it has none that acts.
+
+    index    in the model
+    body     that carries it; ``mover`` is the body with the joints that move it, 0 the world
+    kind     what it is, whether it has a shape that acts or not
+    masks    contype and conaffinity
+    """
 
     element: Element
+    index: int
     name: str
-    body: Node
+    body: int
+    mover: int
+    kind: str
+    masks: tuple[int, int]
     shape: Shape | None
-
-    def number(self, attribute: str, default: float) -> float:
-        """The first number of an attribute."""
-        return first(self.element, attribute, default)
-
-    @property
-    def masks(self) -> tuple[int, int]:
-        """contype and conaffinity."""
-        return int(self.number("contype", 1.0)), int(self.number("conaffinity", 1.0))
-
-    @property
-    def mover(self) -> Node:
-        """The body with the joints that move it; the world if there are none."""
-        return carrier(self.body)
 
     @property
     def fixed(self) -> bool:
-        return self.mover.parent is None
-
-    @property
-    def kind(self) -> str:
-        """What it is, whether it has a shape that acts or not."""
-        return "mesh" if "mesh" in self.element.attributes else self.element.attributes.get("type", "sphere")
+        return not self.mover
 
 
-def first(element: Element, attribute: str, default: float) -> float:
-    """The first number of a list."""
-    return element.numbers(attribute, 1, 5)[0] if attribute in element.attributes else default
+def kind_of(compiled: Compiled, geom: int) -> str:
+    """The word for a geom's type."""
+    number = int(compiled.model.geom_type[geom])
+    return compiled.stand_ins.get(geom) or SHAPES.get(number) or _OTHERS.get(number, "geom")
 
 
-def geoms_of(bodies: list[Node], frame_of: Mapping[str, str], paired: set[str], settings: Settings) -> Iterator[Geom]:
+def size_of(compiled: Compiled, geom: int, kind: str) -> tuple[float, ...]:
+    """The half sizes of a shape: radius; radius and half length; or three half axes."""
+    return tuple(compiled.model.geom_size[geom, : NUMBER_OF_SIZES[kind]].tolist())
+
+
+def names_of_geoms(tree: Tree) -> list[str]:
+    """A name for every geom."""
+    model = tree.compiled.model
+    names = tree.compiled.names("geom", model.ngeom)
+    taken = set(names)
+    found = []
+    for geom, name in enumerate(names):
+        body = int(model.geom_bodyid[geom])
+        found.append(name or unused(f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}", taken))
+    return found
+
+
+def geoms_of(tree: Tree, paired: set[int]) -> Iterator[Geom]:
     """All geoms with masks, or named by a pair."""
-    taken = {geom.attributes.get("name", "") for body in bodies for geom, _ in body.geoms}
-    for body in bodies:
-        for number, (element, pose) in enumerate(body.geoms):
-            name = element.attributes.get("name", "") or unused(f"{body.name}_geom{number}", taken)
-            geom = Geom(element, name, body, None)
-            if any(geom.masks) or name in paired:
-                yield replace(geom, shape=_shape(geom, pose, frame_of[body.name], settings))
-
-
-def _shape(geom: Geom, pose: Pose, frame: str, settings: Settings) -> Shape | None:
-    kind = choice(geom.element, "type", GEOM_TYPES, "sphere")
-    if kind not in SIZES or "mesh" in geom.element.attributes:
-        return None
-    size = () if kind == PLANE else tuple(size_of(geom.element, kind).tolist())
-    category, collides_with = geom.masks
-    override = settings.override
-    friction = geom.number("friction", 1.0) if override is None else first(override, "o_friction", 1.0)
-    return Shape(geom.name, frame, kind, size, pose, max(0.0, friction), category, collides_with)
+    compiled, model = tree.compiled, tree.compiled.model
+    override = model.opt.enableflags & compiled.library.mjtEnableBit.mjENBL_OVERRIDE
+    for index, name in enumerate(names_of_geoms(tree)):
+        body, kind = int(model.geom_bodyid[index]), kind_of(compiled, index)
+        masks = int(model.geom_contype[index]), int(model.geom_conaffinity[index])
+        if not (any(masks) or index in paired):
+            continue
+        shape = None
+        if kind in SIZES:
+            friction = float(model.opt.o_friction[0] if override else model.geom_friction[index, 0])
+            size = () if kind == PLANE else size_of(compiled, index, kind)
+            pose, frame = compiled.pose("geom", index), tree.frame_of[body] if body else "ground"
+            shape = Shape(name, frame, kind, size, pose, max(0.0, friction), *masks)
+        yield Geom(compiled.element("geom", index), index, name, body, tree.mover(body), kind, masks, shape)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,8 @@ class Meeting:
     parents_and_children   whether those of bodies that a joint connects do
     """
 
-    excluded: frozenset[frozenset[str]]
+    tree: Tree
+    excluded: frozenset[frozenset[int]]
     parents_and_children: bool
 
     def with_the_world(self, geoms: list[Geom]) -> Iterator[tuple[Geom, Geom]]:
@@ -97,7 +107,7 @@ class Meeting:
         groups: dict[tuple[int, int, int, str, bool], list[Geom]] = {}
         for geom in geoms:
             if not geom.fixed:
-                groups.setdefault((id(geom.body), *geom.masks, geom.kind, geom.shape is None), []).append(geom)
+                groups.setdefault((geom.body, *geom.masks, geom.kind, geom.shape is None), []).append(geom)
         kinds: dict[tuple[object, ...], list[list[Geom]]] = {}  # the bodies of one kind are alike for what is noted
         for (_, *kind), alike in groups.items():
             kinds.setdefault(tuple(kind), []).append(alike)
@@ -109,14 +119,13 @@ class Meeting:
 
     def _meet(self, one: Geom, other: Geom) -> bool:
         (a, b), (c, d) = one.masks, other.masks
-        return bool(a & d or c & b) and frozenset((one.body.name, other.body.name)) not in self.excluded
+        return bool(a & d or c & b) and frozenset((one.body, other.body)) not in self.excluded
 
     def _may_meet(self, one: Geom, other: Geom) -> bool:
         movers = one.mover, other.mover
-        related = not self.parents_and_children and any(_is_parent(*pair) for pair in (movers, movers[::-1]))
-        return movers[0] is not movers[1] and not related and self._meet(one, other)
+        related = not self.parents_and_children and any(self._is_parent(*pair) for pair in (movers, movers[::-1]))
+        return movers[0] != movers[1] and not related and self._meet(one, other)
 
-
-def _is_parent(one: Node, other: Node) -> bool:
-    """Whether a moving body carries the other by its joints."""
-    return other.parent is not None and carrier(other.parent) is one and one.parent is not None
+    def _is_parent(self, one: int, other: int) -> bool:
+        """Whether a moving body carries the other by its joints."""
+        return bool(one) and bool(other) and self.tree.mover(self.tree.parents[other]) == one

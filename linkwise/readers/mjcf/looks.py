@@ -5,98 +5,77 @@ Geoms of the groups that MuJoCo shows are seen; those of the others touch, as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.spatial.quaternion import rotation_matrix
-from linkwise.mechanism import PLANE, MechanismError, Pose
+from linkwise.mechanism import GROUND, PLANE, Pose
 from linkwise.mechanism.looks import MESH, Look, placed
-from linkwise.readers.mjcf.defaults import Defaults
-from linkwise.readers.mjcf.document import Settings
-from linkwise.readers.mjcf.masses import size_of
-from linkwise.readers.mjcf.meshes import mesh_folders, mesh_name
-from linkwise.readers.mjcf.tree import Node
-from linkwise.readers.protocol import Element, warn
+from linkwise.readers.mjcf.compiler import Compiled, rotation_of, tidy
+from linkwise.readers.mjcf.geometry import SHAPES, kind_of, size_of
+from linkwise.readers.mjcf.tree import Tree
 
 SHOWN_GROUPS = 3  # the first of them
-_NOT_DRAWN = ("hfield", "sdf")
+_NOT_DRAWN = ("hfield", "sdf", "geom")
+_GREY = (0.5, 0.5, 0.5, 1.0)  # of geoms that do not say theirs
 
 
-def looks_of(
-    root: Element, bodies: list[Node], settings: Settings, defaults: Defaults, frame_of: Mapping[str, str]
-) -> tuple[Look, ...]:
-    """All looks; one that cannot be read is not drawn, which is said."""
-    assets = _Assets(root, settings, defaults)
-    return tuple(look for body in bodies for look in _of_body(body, frame_of[body.name], assets))
-
-
-class _Assets:
-    """Meshes, and colours of materials."""
-
-    def __init__(self, root: Element, settings: Settings, defaults: Defaults) -> None:
-        found: dict[str, list[Element]] = {"mesh": [], "material": [], "texture": []}
-        for asset in root.all("asset"):
-            for tag, elements in found.items():
-                elements += (defaults.applied(one) for one in asset.all(tag))
-        self._settings = settings
-        self._meshes = {mesh_name(one): one for one in found["mesh"] if {"name", "file"} & set(one.attributes)}
-        named = (one for one in found["texture"] if "rgb1" in one.attributes and "name" in one.attributes)
-        textures = {one.text("name"): one.vector("rgb1", (0.8, 0.8, 0.8)) for one in named}
-        self.colours: dict[str, tuple[float, ...] | None] = {}
-        for one in found["material"]:
-            plain = textures.get(one.attributes.get("texture", ""))
-            colour = one.numbers("rgba", 4) if "rgba" in one.attributes else None
-            self.colours[one.attributes.get("name", "")] = colour or (None if plain is None else (*plain, 1.0))
-
-    def mesh(self, geom: Element) -> dict[str, Any]:
-        """What a look has of a mesh."""
-        element = self._meshes.get(geom.text("mesh"))
-        if element is None:
-            raise geom.error(f"there is no mesh {geom.text('mesh')!r}")
-        scale = np.array(element.vector("scale", (1.0, 1.0, 1.0)))
-        rotation = np.eye(3)
-        if "refquat" in element.attributes:
-            rotation = np.array(rotation_matrix(element.numbers("refquat", 4)), dtype=float)
-        linear = scale[:, None] * rotation.T
-        shaping = placed(linear, -linear @ element.vector("refpos", (0.0, 0.0, 0.0)))
-        if "vertex" in element.attributes:
-            return {"shaping": shaping, "corners": (_numbers(element, "vertex", float), _numbers(element, "face", int))}
-        file = element.text("file")
-        if self._settings.strip_path:
-            file = PurePosixPath(file.replace("\\", "/")).name
-        folders = (str(one.absolute()) for one in mesh_folders(element, self._settings) if one is not None)
-        return {"shaping": shaping, "file": file, "folders": tuple(folders)}
-
-
-def _numbers(element: Element, attribute: str, kind: type) -> tuple[Any, ...]:
-    return tuple(map(kind, element.attributes.get(attribute, "").split()))
-
-
-def _of_body(body: Node, frame: str, assets: _Assets) -> Iterator[Look]:
-    for number, (geom, pose) in enumerate(body.geoms):
-        name = geom.attributes.get("name", "").strip() or f"{body.name}_geom{number}"
-        kind = MESH if "mesh" in geom.attributes else geom.attributes.get("type", "sphere")
-        collision = geom.number("group", 0.0) >= SHOWN_GROUPS
-        touches = any(geom.number(key, 1.0) for key in ("contype", "conaffinity"))
-        if kind in _NOT_DRAWN or (collision and touches and kind != MESH):  # simple ones are shapes of the mechanism
+def looks_of(tree: Tree) -> Iterator[Look]:
+    """All looks."""
+    compiled, model = tree.compiled, tree.compiled.model
+    frames = [GROUND, *tree.frame_of[1:]]
+    for geom, name in enumerate(compiled.names("geom", model.ngeom)):
+        body, kind = int(model.geom_bodyid[geom]), kind_of(compiled, geom)
+        kind = MESH if geom in compiled.meshes else kind
+        collision = int(model.geom_group[geom]) >= SHOWN_GROUPS
+        touches = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
+        # Simple ones that touch are shapes of the mechanism.
+        if kind in _NOT_DRAWN or (collision and touches and kind != MESH):
             continue
-        try:
-            yield _look(geom, name, frame, kind, pose, collision, assets)
-        except (MechanismError, ValueError, KeyError) as error:
-            warn(geom, f"is not drawn: {error}")
+        pose, more = compiled.pose("geom", geom), dict[str, Any]()
+        if kind == MESH:
+            pose, more = _mesh(compiled, geom, pose)
+        elif kind == PLANE:
+            more["size"] = tuple(model.geom_size[geom, :2].tolist())
+        else:
+            more["size"] = size_of(compiled, geom, kind)
+        name = name or f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}"
+        colour = _colour(compiled, geom)
+        yield Look(name, frames[body], kind, pose=placed(*pose), colour=colour, collision=collision, **more)
 
 
-def _look(geom: Element, name: str, frame: str, kind: str, pose: Pose, collision: bool, assets: _Assets) -> Look:
-    more: dict[str, Any] = {}
-    if kind == MESH:
-        more = assets.mesh(geom)
-    elif kind == PLANE:
-        more["size"] = geom.numbers("size", 1, 3)[:2] if "size" in geom.attributes else (0.0, 0.0)
-    else:
-        more["size"] = tuple(size_of(geom, kind).tolist())
-    colour = geom.numbers("rgba", 4) if "rgba" in geom.attributes else None
-    colour = colour or assets.colours.get(geom.attributes.get("material", ""))
-    return Look(name, frame, kind, pose=placed(*pose), colour=colour, collision=collision, **more)
+def _mesh(compiled: Compiled, geom: int, pose: Pose) -> tuple[Pose, dict[str, Any]]:
+    """Where a mesh is, and what a look has of it: its file, or its triangles as MuJoCo has them."""
+    model, look = compiled.model, compiled.looks.get(compiled.meshes.get(geom, ""))
+    number = int(model.geom_dataid[geom])
+    opened = number >= 0 and SHAPES.get(int(model.geom_type[geom])) is None
+    if look is not None:
+        if opened:  # MuJoCo moves meshes to their principal axes, and geoms against that
+            rotation = rotation_of(model.mesh_quat[number])
+            turned = pose[0] @ rotation.T
+            pose = (turned, tidy(pose[1] - turned @ model.mesh_pos[number], np.abs(pose[1]).max()))
+        return pose, {**look, "shaping": placed(*look["shaping"])}
+    vertices = slice(int(model.mesh_vertadr[number]), int(model.mesh_vertadr[number] + model.mesh_vertnum[number]))
+    faces = slice(int(model.mesh_faceadr[number]), int(model.mesh_faceadr[number] + model.mesh_facenum[number]))
+    corners = model.mesh_vert[vertices].astype(float).ravel().tolist(), model.mesh_face[faces].ravel().tolist()
+    return pose, {"corners": (tuple(corners[0]), tuple(corners[1]))}
+
+
+def _colour(compiled: Compiled, geom: int) -> tuple[float, ...] | None:
+    """The colour of a geom, of its material or of that's texture; None where there is none."""
+    model, material = compiled.model, int(compiled.model.geom_matid[geom])
+    own = _decimal(model.geom_rgba[geom])
+    if own != _GREY or geom in compiled.coloured or "rgba" in compiled.element("geom", geom).attributes:
+        return own
+    if material < 0:
+        return None
+    colour = _decimal(model.mat_rgba[material])
+    if colour != (1.0, 1.0, 1.0, 1.0) or "rgba" in compiled.element("material", material).attributes:
+        return colour
+    return compiled.texture_colour(material)
+
+
+def _decimal(colour: np.ndarray) -> tuple[float, ...]:
+    """Numbers of single precision as the shortest decimal numbers that they may have been."""
+    return tuple(float(str(number)) for number in colour)

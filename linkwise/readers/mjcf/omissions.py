@@ -1,31 +1,17 @@
-"""Sections that are not read: unknown ones are errors, what acts or measures is noted, the rest is skipped."""
+"""What a compiled model has and a mechanism does not: noted from the arrays, each with what can be done about it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from linkwise.mechanism.checks import did_you_mean
-from linkwise.readers.mjcf.defaults import Defaults
-from linkwise.readers.mjcf.document import Settings, is_limited
-from linkwise.readers.mjcf.tree import Node
+import numpy as np
+
+from linkwise.readers.mjcf.compiler import Compiled
+from linkwise.readers.mjcf.documents import NO_FLEX, NO_SENSOR
 from linkwise.readers.protocol import Element, omit
 
-_READ = (
-    "compiler",
-    "option",
-    "default",
-    "asset",
-    "worldbody",
-    "equality",
-    "tendon",
-    "actuator",
-    "contact",
-    "deformable",
-)
-_SKIPPED = ("size", "statistic", "visual", "extension", "sensor", "custom", "keyframe")
 #: What MuJoCo's solver makes of a constraint: numbers of a spring and damper, and how hard it is, by default.
-OF_SOLVER = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0)}
-_TENDON_FORCES = ("stiffness", "damping", "frictionloss", "armature")
+SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 _OF_A_ROPE = (
     "what hangs on it falls: mech.with_loops(lw.constraints.Loop(name, lw.contact.Distance(length), site_a, None, "
     "site_b, None)), or "
@@ -34,57 +20,73 @@ _OF_A_ROPE = (
 )
 
 
-def note(root: Element, bodies: list[Node], settings: Settings, defaults: Defaults) -> None:
+def note(compiled: Compiled) -> None:
     """Note what acts on the mechanism, or measures it, and is left out; actuators, equalities and geoms are noted where
     they are read."""
-    for section in root.children:
-        if section.tag not in (*_READ, *_SKIPPED):
-            raise section.error(f"<{section.tag}> is no section of MJCF: {did_you_mean(section.tag, _READ + _SKIPPED)}")
-    for tendon in _inside(root, "tendon"):
-        _note_tendon(defaults.applied(tendon, tag="tendon"), settings)
-    for flex in _inside(root, "deformable", "flex"):
-        omit(flex, "deformable body", "deformable bodies are not read")
-    for sensor in _inside(root, "sensor"):
-        omit(sensor, "sensor", "not read: lw.frame_pose, lw.frame_velocity, lw.frame_acceleration compute such")
-    for body in bodies[1:]:
-        if body.element.attributes.get("mocap") == "true":
-            omit(body.element, "mocap body", "kept where the file has it")
-        if "sleep" in settings.enabled and body.element.attributes.get("sleep") == "init":
-            omit(body.element, "body with sleep", "it moves from the start on, where the file has it asleep")
+    model = compiled.model
+    for tendon in range(model.ntendon):
+        _note_tendon(compiled, tendon)
+    flexible = {id(one): one for one in (compiled.element("flex", flex) for flex in range(model.nflex))}
+    for element in flexible.values():
+        omit(element, "deformable body", NO_FLEX)
+    for sensor in range(model.nsensor):
+        omit(compiled.element("sensor", sensor), "sensor", NO_SENSOR)
+    asleep = compiled.library.mjtSleepPolicy.mjSLEEP_INIT
+    sleeps = model.opt.enableflags & compiled.library.mjtEnableBit.mjENBL_SLEEP
+    for body in range(1, model.nbody):
+        element = compiled.element("body", body)
+        if model.body_mocapid[body] >= 0:
+            omit(element, "mocap body", "kept where the file has it")
+        tree = int(model.body_treeid[body])
+        if sleeps and tree >= 0 and model.tree_sleep_policy[tree] == asleep and model.body_parentid[body] == 0:
+            omit(element, "body with sleep", "it moves from the start on, where the file has it asleep")
+        if model.body_plugin[body] >= 0:
+            omit(_plugin(element), "plugin", "what a plugin does is not in the file")
+    for index in np.flatnonzero(model.geom_plugin >= 0):
+        omit(_plugin(compiled.element("geom", int(index))), "plugin", "what a plugin does is not in the file")
 
 
-def _inside(root: Element, section: str, tag: str | None = None) -> Iterator[Element]:
-    return (one for part in root.all(section) for one in part.children if tag in (None, one.tag))
+def _plugin(element: Element) -> Element:
+    return element.first("plugin") or element
 
 
-def nonzero(element: Element, attribute: str) -> bool:
-    """Whether an attribute is there and holds a number other than zero."""
-    return attribute in element.attributes and any(element.numbers(attribute, 1, 6))
+def is_fixed_tendon(compiled: Compiled, tendon: int) -> bool:
+    """Whether a tendon's length is a sum of joint coordinates."""
+    model = compiled.model
+    return bool(model.wrap_type[model.tendon_adr[tendon]] == compiled.library.mjtWrap.mjWRAP_JOINT)
 
 
-def own_numbers(element: Element, attribute: str, usual: tuple[float, ...]) -> bool:
-    """Whether an attribute is there and holds other numbers than the format has by default."""
-    given = element.numbers(attribute, 1, len(usual)) if attribute in element.attributes else ()
-    return given != usual[: len(given)]
-
-
-def note_softness(element: Element, what: str, constraint: str, advice: str) -> None:
+def note_softness(
+    element: Element, what: str, constraint: str, advice: str, solref: Any, solimp: Any, margin: float = 0.0
+) -> None:
     """Numbers of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
-    names = [name + constraint for name in OF_SOLVER if own_numbers(element, name + constraint, OF_SOLVER[name])]
-    names += ["margin"] * (constraint == "limit" and nonzero(element, "margin"))
+    names = [f"{name}{constraint}" for name in own_numbers(solref, solimp)] + ["margin"] * bool(margin)
     if names:
         omit(element, f"{what} with {' and '.join(names)}", advice)
 
 
-def _note_tendon(tendon: Element, settings: Settings) -> None:
+def own_numbers(solref: Any, solimp: Any) -> list[str]:
+    """Which numbers of the solver are other ones than the format has by default."""
+    given = (("solref", solref, SOLREF), ("solimp", solimp, SOLIMP))
+    return [name for name, numbers, usual in given if not np.array_equal(numbers, usual)]
+
+
+def _note_tendon(compiled: Compiled, tendon: int) -> None:
     """What acts along spatial tendons; along fixed ones it is read, but for armature."""
-    acts = [attribute for attribute in _TENDON_FORCES if nonzero(tendon, attribute)]
-    if tendon.tag == "fixed":
-        acts = [attribute for attribute in acts if attribute == "armature"]
-    elif settings.has("limit") and is_limited(tendon, "limited", "range", settings, needed=False):
-        omit(tendon, "spatial tendon with limits", _OF_A_ROPE, constrains=True)
+    model, element = compiled.model, compiled.element("tendon", tendon)
+    acts = [
+        word
+        for word in ("stiffness", "damping", "frictionloss", "armature")
+        if getattr(model, f"tendon_{word}")[tendon]
+    ]
+    fixed = is_fixed_tendon(compiled, tendon)
+    if fixed:
+        acts = [word for word in acts if word == "armature"]
+    elif model.tendon_limited[tendon] and not compiled.disables("constraint", "limit"):
+        omit(element, "spatial tendon with limits", _OF_A_ROPE, constrains=True)
     if acts:
-        omit(tendon, f"{tendon.tag} tendon with {', '.join(acts)}", "does not act: give its forces as tau")
-    for attribute in ("springyield", "actuatorfrcrange"):
-        if tendon.tag == "fixed" and attribute in tendon.attributes:
-            omit(tendon, f"tendon with {attribute}", "not read")
+        kind = "fixed" if fixed else "spatial"
+        omit(element, f"{kind} tendon with {', '.join(acts)}", "does not act: give its forces as tau")
+    for word, given in (("springyield", model.tendon_springyield), ("actuatorfrcrange", model.tendon_actfrclimited)):
+        if fixed and given[tendon]:
+            omit(element, f"tendon with {word}", "not read")

@@ -113,6 +113,8 @@ class Bodies:
         if last.mass or last.inertia.any():
             self._inertial(made, chain.links[-1], chain.frame)
         else:
+            nothing = (0.0, 0.0, 0.0)
+            element(made, "inertial", pos=nothing, mass=0.0, diaginertia=nothing)  # without it no reader takes the body
             self._report.remark("bodies without mass, which linkwise reads and MuJoCo refuses", chain.name)
         for link, seen in zip(chain.links, poses, strict=True):
             self.order.append(link)

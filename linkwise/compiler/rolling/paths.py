@@ -1,8 +1,8 @@
-"""Nested loops: from every degree of freedom inwards, link by link, as entries of matrices are computed.
+"""Nested loops: from every degree of freedom to the root, link by link, as entries of matrices are computed.
 
-The outer loop begins a way for each degree of freedom: it copies what that hands to the parent of its link.  The inner
-one goes from there to the ground.  What goes along lies in one of two places by turns, so that it is never written
-where it is still to be read.
+The outer loop begins a path for each degree of freedom: it copies what that hands to the parent of its link.  The inner
+one goes from there through the ancestors to the ground.  What goes along lies in one of two places by turns, so that it
+is never written where it is still to be read.
 
 Or for every column of matrices: sweeps over all links, which read a column and write one.
 """
@@ -19,22 +19,22 @@ from ...mechanics.recursions.rolled import NotRolled
 from ..ir.program import Array, Body, For, Program
 from .bodies import TABLE, BodyWriter, Columns, Store
 from .groups import with_few_positions
-from .packing import OF_PAIRS
+from .packed_matrices import OF_PAIRS
 
 NOTHING = Body(Program((Array("reads", (0,)),), (Array("writes", (0,)),), (), ((),), "column"), (), ())
-Beginnings = dict[tuple[int, int], list[Store]]  # by kind and degree of freedom of its joint, what is written
+Beginnings = dict[tuple[int, int], list[Store]]  # by class and degree of freedom of its joint, what is written
 
 
-def along_ways(
-    writer: BodyWriter, kind_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int, start: int
+def along_paths(
+    writer: BodyWriter, class_of: np.ndarray, of_links: np.ndarray, beginnings: Beginnings, width: int, start: int
 ) -> For:
-    """All ways; ``of_links`` are the positions of every link, and ``width`` numbers go along, in cells from ``start``
+    """All paths; ``of_links`` are the positions of every link, and ``width`` numbers go along, in cells from ``start``
     on."""
     parents = np.array(writer.values.traced.parents)
     here = _depths(parents) % 2 * width
     positions = np.column_stack([start + here, start + width - here, of_links]).astype(np.int32)
-    rows, row_of = _rows(writer, kind_of, positions)
-    starts = [(i, dof) for i, kind in enumerate(kind_of.tolist()) for k, dof in beginnings if k == kind]
+    rows, row_of = _rows(writer, class_of, positions)
+    starts = [(i, dof) for i, link_class in enumerate(class_of.tolist()) for k, dof in beginnings if k == link_class]
     links, dofs = np.array(starts, dtype=np.int32).reshape(-1, 2).T
     bases = positions[links]
     for column, (quantity, size) in enumerate(writer.columns.starts, TABLE + 1):
@@ -45,7 +45,7 @@ def along_ways(
             assert packing is not None
             bases[:, column] = packing.of_pairs[packing.dof_starts[links] + dofs]
     numbered = {key: number for number, key in enumerate(beginnings)}
-    which = np.array([numbered[kind_of[i], dof] for i, dof in starts], dtype=np.int32)
+    which = np.array([numbered[class_of[i], dof] for i, dof in starts], dtype=np.int32)
     bodies = (writer.beginning(k, stores, f"way_of_kind_{k}_{dof}") for (k, dof), stores in beginnings.items())
     inner = np.flatnonzero(row_of >= 0)
     following = np.where(parents[inner] >= 0, row_of[parents[inner]], -1)
@@ -66,19 +66,19 @@ def each_column(sweeps: Sequence[For], columns: Columns, count: int) -> For:
     return For("columns", (NOTHING,), zeros, columns.around(count), rows)
 
 
-def _rows(writer: BodyWriter, kind_of: np.ndarray, positions: np.ndarray) -> tuple[For, np.ndarray]:
+def _rows(writer: BodyWriter, class_of: np.ndarray, positions: np.ndarray) -> tuple[For, np.ndarray]:
     """A row for every link that carries others, and which one that is; -1: none."""
-    kinds = [k for k, stores in enumerate(writer.stores) if stores]
-    bodies = [writer.body((k,), outwards=False) for k in kinds]
-    of_kind = np.full(len(writer.stores), -1)
-    of_kind[kinds] = np.arange(len(kinds))
-    which = of_kind[kind_of]
+    link_classes = [k for k, stores in enumerate(writer.stores) if stores]
+    bodies = [writer.body((k,), outwards=False) for k in link_classes]
+    of_class = np.full(len(writer.stores), -1)
+    of_class[link_classes] = np.arange(len(link_classes))
+    which = of_class[class_of]
     links = np.flatnonzero(which >= 0)
-    row_of = np.full(len(kind_of), -1)
+    row_of = np.full(len(class_of), -1)
     row_of[links] = np.arange(len(links))
     found = tuple(body for body in bodies if body is not None)
     if len(found) < len(bodies):
-        raise NotRolled("nothing is computed along a way")
+        raise NotRolled("nothing is computed along a path")
     label = next((n.section.rpartition(": ")[0] for body in found for n in body.program.nodes if n.section), "ways")
     return For(label, found, which[links].astype(np.int32), positions[links]), row_of
 

@@ -1,6 +1,6 @@
-"""Links of the same kind: those for which a recursion does the same, with other numbers.
+"""Links of the same class: those for which a recursion does the same, with other numbers.
 
-Two links are of a kind if their joints are, if their numbers vanish at the same places, so that what folds away at one
+Two links are of a class if their joints are, if their numbers vanish at the same places, so that what folds away at one
 does at the other, and if they stand alike in the tree: on the ground or not, carrying others or not.
 """
 
@@ -20,7 +20,7 @@ from ..scalar import Scalar
 from ..spatial import Transform, Translation
 from ..spatial.factors import Orientation
 
-FEW = 64  # of so many links one is too rare for a kind of its own
+FEW = 64  # of so many links one is too rare for a class of its own
 Standing = tuple[bool, bool, bool]  # on the ground, carries others, is the first to pass something on
 Form = Any  # of a value: what ``assembled`` needs besides its numbers
 
@@ -60,8 +60,8 @@ _NUMBER = "number"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Links of one kind.
+class LinkClass:
+    """Links of one class.
 
     links      their numbers in the tree, ascending
     example    the first of them
@@ -80,8 +80,8 @@ class Kind:
 
     @cached_property
     def varies(self) -> np.ndarray:
-        """Which numbers are not the same for all of the links.  A link that is the only one of its kind has the code of
-        any such link too: variants of a mechanism share it."""
+        """Which numbers are not the same for all of the links.  A link that is the only one of its class has the code
+        of any such link too: variants of a mechanism share it."""
         if len(self.links) == 1:
             return np.array([_folding(number) is None for number in self.table[0].tolist()], bool)
         return (self.table != self.table[0]).any(axis=0)
@@ -103,18 +103,18 @@ class Kind:
         )
 
 
-def kinds_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[Kind]:
-    """The kinds of the links of a tree, in order of their first links.  ``marked`` ones are of kinds of their own, and
-    so are those on the ways to them.
+def link_classes_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
+    """The classes of the links of a tree, in order of their first links.  ``marked`` ones are of classes of their own,
+    and so are those on the paths to them.
 
-    A link that has few of its kind is taken as one in a general position, in which nothing folds away; and if there are
-    still few, as one with an armature too.  If it is the only one then, it stays as it is.
+    A link that has few of its class is taken as one in a general position, in which nothing folds away; and if there
+    are still few, as one with an armature too.  If it is the only one then, it stays as it is.
     """
     few = max(2, len(links) // FEW)
     last_child = {link.parent: i for i, link in enumerate(links)}
     standing = [(link.parent < 0, i in last_child, last_child[link.parent] == i) for i, link in enumerate(links)]
     marks = _marks(links, marked)
-    kinds: list[Kind] = []
+    link_classes: list[LinkClass] = []
     left, special = list(range(len(links))), len(LEVELS) - 1
     for level, (form_of, folds) in enumerate(LEVELS):
         groups: dict[tuple[Hashable, Hashable, Standing], list[tuple[int, Link, list[float]]]] = {}
@@ -127,14 +127,14 @@ def kinds_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[Kind]:
             numbers_of_links = tuple(i for i, _, _ in members)
             if level == special and len(members) == 1:
                 (i,) = numbers_of_links
-                kinds.append(Kind((i,), links[i], np.array([_plain_numbers(links[i])]), *stands))
+                link_classes.append(LinkClass((i,), links[i], np.array([_plain_numbers(links[i])]), *stands))
             elif level == special or len(members) >= few:
                 table = np.array([numbers for _, _, numbers in members])
-                kinds.append(Kind(numbers_of_links, members[0][1], table, *stands))
+                link_classes.append(LinkClass(numbers_of_links, members[0][1], table, *stands))
             else:
                 left += numbers_of_links
         left.sort()
-    return sorted(kinds, key=lambda kind: kind.links)
+    return sorted(link_classes, key=lambda link_class: link_class.links)
 
 
 def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
@@ -152,7 +152,7 @@ def _numbers_of(link: Link) -> tuple[Any, ...]:
 
 
 def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable, list[float]]:
-    """What links of a kind share besides their standing, and the link's numbers, as ``taken_apart`` gives them."""
+    """What links of a class share besides their standing, and the link's numbers, as ``taken_apart`` gives them."""
     form = tuple((type(step), getattr(step, "axis", None)) for step in (*link.place.factors, None, *link.user.factors))
     key = link.joint.canonical_kind, link.quarter_turns, form, *map(_folding, folds(link))
     return key, _plain_numbers(link)
@@ -189,7 +189,7 @@ def _joint_numbers(link: Link) -> list[float]:
     return taken_apart([getattr(link.joint, name) for name in link.joint.canonical_numbers or ()])[1]
 
 
-#: How a link is written, and which of its numbers must fold away alike: from the most special kinds to the most general
+#: How a link is written, and which of its numbers must fold away alike: from special classes to general ones
 LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...] = (
     (lambda link: link, _plain_numbers),
     (_general, lambda link: [*_joint_numbers(link), *link.armature]),
@@ -202,18 +202,18 @@ def _folding(number: float) -> float | None:
     return number if number in (0.0, 1.0, -1.0) else None
 
 
-def outward(kinds: Sequence[Kind], parents: Sequence[int]) -> Iterator[int]:
-    """The kinds in an order in which each but those on the ground has a parent of a kind before it."""
+def outward(link_classes: Sequence[LinkClass], parents: Sequence[int]) -> Iterator[int]:
+    """The classes in an order in which each but those on the ground has a parent of a class before it."""
     depth = [0] * len(parents)
     for i, parent in enumerate(parents):
         depth[i] = depth[parent] + 1 if parent >= 0 else 0
-    return iter(sorted(range(len(kinds)), key=lambda k: min(depth[i] for i in kinds[k].links)))
+    return iter(sorted(range(len(link_classes)), key=lambda k: min(depth[i] for i in link_classes[k].links)))
 
 
-def inward(kinds: Sequence[Kind], parents: Sequence[int]) -> Iterator[int]:
-    """The kinds in an order in which each but the last links has a child of a kind before it."""
+def inward(link_classes: Sequence[LinkClass], parents: Sequence[int]) -> Iterator[int]:
+    """The classes in an order in which each but the last links has a child of a class before it."""
     height = [0] * len(parents)
     for i in reversed(range(len(parents))):
         if parents[i] >= 0:
             height[parents[i]] = max(height[parents[i]], height[i] + 1)
-    return iter(sorted(range(len(kinds)), key=lambda k: min(height[i] for i in kinds[k].links)))
+    return iter(sorted(range(len(link_classes)), key=lambda k: min(height[i] for i in link_classes[k].links)))

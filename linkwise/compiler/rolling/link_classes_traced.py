@@ -1,7 +1,7 @@
-"""An algorithm traced once per kind of link.
+"""An algorithm traced once per link class.
 
-The algorithm runs on a tree with one link for each kind.  The numbers of that link, what it takes from its neighbours
-and its elements of the inputs are symbols of the kind.  ``assemble`` makes loops of what was traced.
+The algorithm runs on a tree with one link for each class.  The numbers of that link, what it takes from its neighbours
+and its elements of the inputs are symbols of the class.  ``assemble`` makes loops of what was traced.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ...mechanics.algorithms.algorithm import SHAPES, Algorithm
 from ...mechanics.joints import Joint
 from ...mechanics.operators.explain import Computation
 from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
-from ...mechanics.recursions.kinds import Kind, kinds_of
-from ...mechanics.recursions.rolled import ANY, Assumed, LinksOfKinds, NotRolled, RolledMatrixOfDofs, Rolling
+from ...mechanics.recursions.link_classes import LinkClass, link_classes_of
+from ...mechanics.recursions.rolled import ANY, Assumed, LinksOfClasses, NotRolled, RolledMatrixOfDofs, Rolling
 from ...mechanics.recursions.sweep_log import SweepLog
 from ...mechanics.recursions.tree import RolledTree, Tree
 from ...mechanism import GROUND, Frame, Mechanism
@@ -26,8 +26,8 @@ from ..ir.builder import Builder
 from ..ir.program import Array, Node, Program
 from ..trace import Symbol, symbols
 from .assembly import assemble
-from .packing import AT_ONE_JOINT, OF_PAIRS, ON_THE_WAY, Packing
-from .values import FROM_THE_END, DividedArray, ElementOfKind, Leaves, Result, Traced
+from .packed_matrices import ANCESTOR_COUNT, AT_ONE_JOINT, OF_PAIRS, Packing
+from .values import FROM_THE_END, DividedArray, ElementOfClass, Leaves, Result, Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +62,8 @@ def rolled(
     if not all(isinstance(link.joint, Joint) for link in tree.links):
         raise NotRolled("joints are looked at from elsewhere")
     named = _frames_named(computed, mechanism)
-    kinds = kinds_of(tree.links, {frame.body for frame in named})
-    template = _template(mechanism, kinds, named)
+    link_classes = link_classes_of(tree.links, {frame.body for frame in named})
+    template = _template(mechanism, link_classes, named)
     inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
     lead = _matrices(algorithm, computed)
     outputs = [] if lead is not None else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
@@ -73,12 +73,12 @@ def rolled(
         log.sweeps.clear()
         log.on_section = lambda label, builder=builder: setattr(builder, "section", label)  # type: ignore[misc]
         leaves = Leaves(builder, len(inputs))
-        rolling = Rolling(kinds, mechanism.tree.parents, leaves.taken, _identity, assumed, leaves.column)
+        rolling = Rolling(link_classes, mechanism.tree.parents, leaves.taken, _identity, assumed, leaves.column)
         links = [
-            kind.link([leaves.number(k, int(column)) for column in np.flatnonzero(kind.varies)])
-            for k, kind in enumerate(kinds)
+            link_class.link([leaves.number(k, int(column)) for column in np.flatnonzero(link_class.varies)])
+            for k, link_class in enumerate(link_classes)
         ]
-        at = RolledTree(template, LinksOfKinds.of(links, rolling), tree.gravity, whole=mechanism)
+        at = RolledTree(template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
         given = symbols([Array(name, _shape(axis, core, template)) for name, axis, core in inputs], builder)
         found = algorithm.run(computed, at, given, options)
         if rolling.confirmed():
@@ -142,11 +142,11 @@ def _results_of_matrices(
         for (outer, inner), value in matrix.entries.items() if matrix is not None else ():
             offset = number * size * size
             if ANY not in (outer, inner):
-                element = ElementOfKind(outer[0], diagonal, offset + outer[1] * size + inner[1])
+                element = ElementOfClass(outer[0], diagonal, offset + outer[1] * size + inner[1])
             elif outer == ANY:
-                element = ElementOfKind(inner[0], start, offset + inner[1], outer=row)
+                element = ElementOfClass(inner[0], start, offset + inner[1], outer=row)
             else:
-                element = ElementOfKind(outer[0], row, offset + outer[1] * size, outer=start)
+                element = ElementOfClass(outer[0], row, offset + outer[1] * size, outer=start)
             results.append(Result(0, element, _node(value, builder), matrix.by_column))
     return [DividedArray(array, [], columns)], results, None
 
@@ -162,11 +162,11 @@ def _packed(
         for (outer, inner), node in of.items():
             if ANY not in (outer, inner):
                 offset = packing.start(number) + outer[1] * sizes[outer[0]] + inner[1]
-                element = ElementOfKind(outer[0], AT_ONE_JOINT, offset)
+                element = ElementOfClass(outer[0], AT_ONE_JOINT, offset)
             elif outer == ANY:
-                element = ElementOfKind(inner[0], ON_THE_WAY, packing.rows(number) + inner[1], outer=OF_PAIRS)
+                element = ElementOfClass(inner[0], ANCESTOR_COUNT, packing.rows(number) + inner[1], outer=OF_PAIRS)
             elif not packing.symmetric[number]:
-                element = ElementOfKind(outer[0], ON_THE_WAY, packing.columns(number) + outer[1], outer=OF_PAIRS)
+                element = ElementOfClass(outer[0], ANCESTOR_COUNT, packing.columns(number) + outer[1], outer=OF_PAIRS)
             else:
                 continue
             results.append(Result(0, element, node))
@@ -174,15 +174,17 @@ def _packed(
 
 
 def examples_of(tree: Tree) -> Tree:
-    """A tree with one link of each kind, to be shown."""
-    kinds = kinds_of(tree.links)
+    """A tree with one link of each class, to be shown."""
+    link_classes = link_classes_of(tree.links)
     links = tuple(
-        dataclasses.replace(kind.example, name=f"{kind.example.name} and {len(kind.links) - 1} like it")
-        if len(kind.links) > 1
-        else kind.example
-        for kind in kinds
+        dataclasses.replace(
+            link_class.example, name=f"{link_class.example.name} and {len(link_class.links) - 1} like it"
+        )
+        if len(link_class.links) > 1
+        else link_class.example
+        for link_class in link_classes
     )
-    return Tree(_template(tree.mechanism, kinds), links, tree.gravity)
+    return Tree(_template(tree.mechanism, link_classes), links, tree.gravity)
 
 
 def _identity(number: Any) -> Hashable:
@@ -207,14 +209,17 @@ def _frames_named(computed: tuple[Computation, ...] | None, mechanism: Mechanism
     return [mechanism.frame(name) for name in sorted(names)]
 
 
-def _template(mechanism: Mechanism, kinds: Sequence[Kind], named: Sequence[Frame] = ()) -> Mechanism:
-    """A mechanism with a body for each kind, in a row: sizes and places of its arrays are asked for, and frames that
+def _template(mechanism: Mechanism, link_classes: Sequence[LinkClass], named: Sequence[Frame] = ()) -> Mechanism:
+    """A mechanism with a body for each class, in a row: sizes and places of its arrays are asked for, and frames that
     have a name in what is computed; nothing else."""
-    bodies = [dataclasses.replace(mechanism.bodies[kind.links[0]], parent=k - 1) for k, kind in enumerate(kinds)]
+    bodies = [
+        dataclasses.replace(mechanism.bodies[link_class.links[0]], parent=k - 1)
+        for k, link_class in enumerate(link_classes)
+    ]
     names = [GROUND, *(body.link for body in bodies)]
     frames = {name: Frame(name, k - 1, np.eye(3), np.zeros(3)) for k, name in enumerate(names)}
-    kind_of = {i: k for k, kind in enumerate(kinds) for i in kind.links}
-    frames |= {frame.name: dataclasses.replace(frame, body=kind_of.get(frame.body, -1)) for frame in named}
+    class_of = {i: k for k, link_class in enumerate(link_classes) for i in link_class.links}
+    frames |= {frame.name: dataclasses.replace(frame, body=class_of.get(frame.body, -1)) for frame in named}
     return Mechanism(mechanism.name, tuple(bodies), frames, mechanism.gravity)
 
 
@@ -261,16 +266,16 @@ def _shape(axis: Axis, core: tuple[int, ...], mechanism: Mechanism) -> tuple[int
 def _array(part: tuple[str, Axis, tuple[int, ...]], mechanism: Mechanism, template: Mechanism) -> DividedArray:
     name, axis, core = part
     width = int(np.prod(core, dtype=int))
-    places: list[ElementOfKind] = []
+    places: list[ElementOfClass] = []
     offset = 0
     for quantity in axis.parts:
         starts = _starts(template, quantity)
         for k in range(template.n_links):
             size = (starts[k + 1] - starts[k]) * width
-            places += [ElementOfKind(k, (quantity, width), offset + c) for c in range(size)]
+            places += [ElementOfClass(k, (quantity, width), offset + c) for c in range(size)]
         offset += getattr(mechanism, quantity) * width
     if not axis.parts:
-        places = [ElementOfKind(None, None, c) for c in range(width)]
+        places = [ElementOfClass(None, None, c) for c in range(width)]
     columns = {(quantity, width): _starts(mechanism, quantity)[:-1] * width for quantity in axis.parts}
     return DividedArray(Array(name, _shape(axis, core, mechanism)), places, columns)
 

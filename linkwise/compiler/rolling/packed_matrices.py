@@ -1,7 +1,8 @@
-"""Entries of matrices side by side in cells, as the ways of degrees of freedom give them.
+"""Entries of matrices side by side in cells, as the paths to the root compute them: from each degree of freedom through
+its ancestors.
 
-Of a branched tree most entries are zero: they take no memory until results are delivered.  And what one way writes lies
-in a row, not in a row and a column of a large matrix.
+Of a branched tree most entries are zero: they take no memory until results are delivered.  And what one path writes
+lies in a row, not in a row and a column of a large matrix.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 
 from ...mechanism import Mechanism
 
-# Positions: of a link, how many degrees of freedom there are on the way to it, and where pairs of its own begin; of a
-# degree of freedom, where its pairs with those on the way to it begin.
-ON_THE_WAY, AT_ONE_JOINT, OF_PAIRS = ("on the way", 1), ("at one joint", 1), ("of pairs", 1)
+# Positions: of a link, how many degrees of freedom there are on the path to it, and where pairs of its own begin; of a
+# degree of freedom, where its pairs with those on the path to it begin.
+ANCESTOR_COUNT, AT_ONE_JOINT, OF_PAIRS = ("ancestors", 1), ("at one joint", 1), ("of pairs", 1)
 
 
 @dataclass(frozen=True)
@@ -24,35 +25,35 @@ class Packing:
     outer degree of freedom as row, and those with it as column unless the matrix is symmetric.
 
     symmetric   by matrix
-    on_the_way, at_one_joint   (links,)
+    ancestor_counts, at_one_joint   (links,)
     of_pairs    (degrees of freedom,)
-    ways        of each degree of freedom, those on the way to it
+    paths       of each degree of freedom, its ancestors: those on the path to it
     """
 
     symmetric: tuple[bool, ...]
-    on_the_way: np.ndarray
+    ancestor_counts: np.ndarray
     at_one_joint: np.ndarray
     of_pairs: np.ndarray
-    ways: Sequence[np.ndarray]
+    paths: Sequence[np.ndarray]
     sizes: np.ndarray
 
     @staticmethod
     def of(mechanism: Mechanism, symmetric: Sequence[bool]) -> Packing:
         sizes = np.array([body.nv for body in mechanism.bodies])
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        to_link: list[np.ndarray] = []  # degrees of freedom on the way to it
-        ways: list[np.ndarray] = []
+        to_link: list[np.ndarray] = []  # degrees of freedom on the path to it
+        paths: list[np.ndarray] = []
         for i, parent in enumerate(mechanism.tree.parents):
             inner = np.arange(starts[parent], starts[parent + 1]) if parent >= 0 else np.zeros(0, int)
             to_link.append(np.concatenate([to_link[parent], inner]) if parent >= 0 else inner)
-            ways += [to_link[i]] * int(sizes[i])
-        lengths = np.array([len(way) for way in ways], dtype=int)
+            paths += [to_link[i]] * int(sizes[i])
+        lengths = np.array([len(path) for path in paths], dtype=int)
         return Packing(
             tuple(symmetric),
-            np.array([len(way) for way in to_link]),
+            np.array([len(path) for path in to_link]),
             np.concatenate([[0], np.cumsum(sizes**2)])[:-1],
             np.concatenate([[0], np.cumsum(lengths)])[:-1],
-            ways,
+            paths,
             sizes,
         )
 
@@ -63,7 +64,7 @@ class Packing:
 
     @property
     def _pairs(self) -> int:
-        return sum(len(way) for way in self.ways)
+        return sum(len(path) for path in self.paths)
 
     @property
     def _own(self) -> int:
@@ -89,22 +90,22 @@ class Packing:
     def positions(self) -> dict[tuple[str, int], np.ndarray]:
         """Of all links."""
         return {
-            ON_THE_WAY: self.on_the_way,
+            ANCESTOR_COUNT: self.ancestor_counts,
             AT_ONE_JOINT: self.at_one_joint,
             OF_PAIRS: np.zeros(len(self.sizes), dtype=int),
         }
 
     def results(self) -> np.ndarray:
         """The cells of all entries, row by row; -1: zero."""
-        n = len(self.ways)
+        n = len(self.paths)
         cells = np.full((len(self.symmetric), n, n), -1, dtype=np.int32)
         starts = self.dof_starts
         for matrix, found in enumerate(cells):
             for i, size in enumerate(self.sizes.tolist()):
                 own = self.start(matrix) + self.at_one_joint[i] + np.arange(size * size).reshape(size, size)
                 found[starts[i] : starts[i + 1], starts[i] : starts[i + 1]] = own
-            for dof, way in enumerate(self.ways):
-                pairs = self.of_pairs[dof] + np.arange(len(way))
-                found[dof, way] = self.rows(matrix) + pairs
-                found[way, dof] = self.columns(matrix) + pairs
+            for dof, path in enumerate(self.paths):
+                pairs = self.of_pairs[dof] + np.arange(len(path))
+                found[dof, path] = self.rows(matrix) + pairs
+                found[path, dof] = self.columns(matrix) + pairs
         return cells.ravel()
