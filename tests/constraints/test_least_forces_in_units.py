@@ -73,6 +73,15 @@ def test_static_forces_do_not_depend_on_the_unit_of_length(actuated, unit):
         np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("actuated", ["slot", "slot.angle", "A", ("A",)])
+def test_compiled_forces_take_one_name_as_calls_do(actuated):
+    mech = scissors()
+    q = lw.constraints.assemble(mech, mech.initial)
+    expected = quiet(lw.static_forces, mech, q, actuated=actuated)
+    found = lw.compile(lw.static_forces, mech, actuated=actuated)(q)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
 def test_shared_loads_are_least_and_reported():
     """The least sum of (force times length)^2 and torque^2 of all that hold it, and a warning with names and cure."""
     mech = scissors()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...mechanism import Coupling, Mechanism, MechanismError
+from ...mechanism.checks import names_of
 from ...mechanism.clusters import Cluster
 from ..links.constraint_units import ConstraintUnits
 from ..links.loop_elimination import BIAS, Fronts, Row, SweepOrder
@@ -271,7 +272,7 @@ def _times(x: Scalar, factor: float) -> Scalar:
 def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
     """Places in v of actuated joints and single coordinates, each once."""
     places: dict[int, None] = {}
-    for name in names:
+    for name in names_of(names):
         single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
