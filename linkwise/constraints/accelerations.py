@@ -91,7 +91,7 @@ def forward_dynamics(
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
                   constraints that are redundant but for the rounding of the data (``redundancy``) do not count
-    active        (..., number of loops) booleans: loops that hold, state by state; the others let go, as contacts do;
+    active        (..., len(mech.loops)) booleans: loops that hold, state by state; the others let go, as contacts do;
                   one kernel serves all
     damping       softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
                   singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
@@ -356,7 +356,7 @@ def null_space(
     "tangent", "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd");
     for "partitioning" the motions per unit of the coordinates that pivoting chooses; with
     ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).  Loops that are not
-    ``active`` (..., number of loops) have no part in it.
+    ``active`` (..., len(mech.loops)) have no part in it.
     """
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)

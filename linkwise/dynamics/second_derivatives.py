@@ -53,7 +53,7 @@ def forward_dynamics_second_derivatives(
 
     along    a step of q, a change of v and one of tau, (nv,) each: the result is the change of the three matrices (d_q,
              d_v, d_tau) along it, (nv, nv) each, a product with the second derivatives
-    active   (..., number of constraints) booleans: constraints that hold; default: all
+    active   (..., len(mech.loops)) booleans: constraints that hold; default: all
 
     With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
     directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from

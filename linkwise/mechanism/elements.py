@@ -29,7 +29,6 @@ Range = tuple[float, float]
 TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site")
 DYNAMICS = ("none", "integrator", "filter", "filterexact")
 GAINS = ("fixed", "affine")
-BIASES = ("none", "affine")
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ from .step import (
 )
 
 Records = Sequence[np.ndarray]
-#: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``counting`` ends with,
-#: of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
+#: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``step._counting`` ends
+#: with, of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
 Resumed = Callable[[Mapping[str, np.ndarray]], tuple[Records, np.ndarray]]
 SAME = 1e-7  # of velocities: a step that leads where two of half its length do, but for this, resolves the motion
 SHORTER = "rk4"  # the method of shorter steps
