@@ -23,7 +23,7 @@ PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not NO_PAGES & {*page.parts}),
 ]
-RECIPES = ROOT / "docs" / "extending.md"  # test_recipes.py runs it, and forgets what it registers
+RECIPES = ROOT / "docs" / "extending.md"  # test_recipes.py runs it
 NEEDING = (
     "torch",
     "jax",
@@ -66,7 +66,7 @@ def name_of(page: Path) -> str:
 @pytest.mark.smoke_cases("README")
 @pytest.mark.filterwarnings("error", "ignore::linkwise.files.OmissionWarning", "ignore:os.fork:RuntimeWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if page != RECIPES], ids=name_of)
-def test_page_runs(page, tmp_path, monkeypatch):
+def test_page_runs(page, restored_tables, tmp_path, monkeypatch):
     if page.stem in NEEDING:
         pytest.importorskip(page.stem)
     monkeypatch.chdir(tmp_path)

@@ -18,9 +18,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import cli
-from linkwise.compiler import known_targets
 from linkwise.mechanics import joints
-from linkwise.mechanics.algorithms import catalogue, integration
+from linkwise.mechanics.algorithms import catalogue
 from linkwise.mechanics.operators import RECORDS, Record, dense
 from linkwise.readers import protocol
 
@@ -33,10 +32,6 @@ PLACEHOLDERS = {"NAME", "PATH", "FILE", "OTHER"}
 SPAN = re.compile(r"`([^`\n]+)`")
 QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 ONE_LINK = "<robot name='one'><link name='base'/></robot>"
-TABLES = (
-    *(RECORDS, joints.KINDS, known_targets._WRITTEN, known_targets._RUNNING, integration.METHODS, protocol.FORMATS),
-    *(catalogue.ALGORITHMS, cli.commands.commands),
-)
 
 
 def recipe(kind: str) -> str:
@@ -129,17 +124,6 @@ def test_names_that_are_gone_are_noticed():
 
 
 # -- examples ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def restored_tables():
-    """What examples register is forgotten afterwards; the package's own readers register when first needed."""
-    lw.load(ONE_LINK)
-    before = [dict(table) for table in TABLES]
-    yield
-    for table, content in zip(TABLES, before, strict=True):
-        table.clear()
-        table.update(content)
 
 
 @pytest.mark.filterwarnings("error")

@@ -374,9 +374,9 @@ def pinocchio_model(pin, tree, table):
         if name in kinds:
             ball = kinds[name] == "SPHERICAL"
             kind = pin.JointModelSpherical() if ball else pin.JointModelUniversal(np.eye(3)[0], np.eye(3)[1])
-        parent = model.getJointId(tree.names[tree.tree.parents[k]])
+        parent = model.getJointId(tree.names[tree.parents[k]])
         index = model.addJoint(parent, kind, tree.jointPlacements[k], name)
-        model.appendBodyToJoint(index, tree.parameters.inertias[k], pin.SE3.Identity())
+        model.appendBodyToJoint(index, tree.inertias[k], pin.SE3.Identity())
     for frame in tree.frames[1:]:
         parent = model.getJointId(tree.names[frame.parentJoint])
         model.addFrame(pin.Frame(frame.name, parent, 0, frame.placement, frame.type), False)

@@ -16,7 +16,7 @@ import pytest
 import linkwise as lw
 from linkwise.compiler import pipeline as compiler
 from linkwise.compiler.ir.program import Array
-from linkwise.compiler.runtime import llvm_loader
+from linkwise.compiler.runtime import cpu, llvm_loader
 from linkwise.compiler.runtime import single_call as module
 from linkwise.compiler.runtime.single_call import layout_is_known, single_call
 from linkwise.mechanics.algorithms.estimation import INPUTS
@@ -136,7 +136,7 @@ def test_public_kernels_take_the_short_cut():
 
 
 def test_long_programs_do_not(monkeypatch):
-    monkeypatch.setattr(compiler, "LONG", 10)
+    monkeypatch.setattr(cpu, "LONG", 10)
     assert isinstance(lw.compile("mass_matrix", MECHANISMS["arm"]).function, types.FunctionType)
 
 
