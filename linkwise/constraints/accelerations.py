@@ -123,11 +123,19 @@ def forward_dynamics(
             return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    options: dict[str, Any] = {
+        "method": method,
+        "baumgarte": baumgarte,
+        "wrenches": wrenches,
+        "independent": independent,
+        "rank": rank,
+        "tolerance": tolerance,
+        "active": mask,
+    }
     if damping is None:
-        a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
+        a = accelerations(mech, q, v, tau, **options)
     else:
-        given = (method, baumgarte, wrenches, independent, rank, tolerance, mask)
-        a = motion_under(mech, q, v, tau, *given, damping=damping)[1]
+        a = motion_under(mech, q, v, tau, **options, damping=damping)[1]
     if baumgarte is None:
         warn_if_open(mech, closable_error(mech, q), mask)
         warn_if_opening(mech, q, v, mask)

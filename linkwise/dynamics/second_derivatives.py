@@ -164,7 +164,7 @@ def _products(at: State, steps: Float64Array) -> Arrays:
 
 
 def _differences(at: State, steps: Float64Array) -> Arrays:
-    """The same, by central differences of order six."""
+    """Changes of the three matrices along ``steps`` (..., 3 nv), by central differences of order six."""
     mech = at.mech
     refuse_open(at, terms(mech, at.q, at.v))
     step, change, push = np.split(steps, 3, axis=-1)

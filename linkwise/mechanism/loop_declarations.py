@@ -1,4 +1,4 @@
-"""What a builder is told of constraints: loops, contacts, couplings, drives."""
+"""Declarations of constraints to a builder: loops, contacts, couplings, prescribed motion."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class _Measured:
         return np.broadcast_to(array, (*self.batch, *core)).reshape(-1, *core)
 
     def estimate(self) -> Estimate:
-        """That of ``solution``."""
+        """The estimate that ``solution`` makes of all states, in the shape of their batch."""
         solution = self.solution()
 
         def of(array: Float64Array) -> Float64Array:
