@@ -1,4 +1,4 @@
-"""What of a file acts, and what not: switches, stops at limits, control inputs of actuators."""
+"""Options for force elements of a file (switches, stops at limits, control inputs), and reports of those left out."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass
 class Acting:
-    """What of the file acts.
+    """Force elements of the file that act.
 
-    acting   what of the file acts: all by default, none, or some of springs, damping, friction, limits, actuators,
-             tendons, gravity_compensation, fluid, contact
+    acting   force elements of the file that act: all by default, none, or some of springs, damping, friction, limits,
+             actuators, tendons, gravity_compensation, fluid, contact
     """
 
     acting: Annotated[str, "KIND,KIND..."] | None = None
@@ -70,7 +70,7 @@ class Acting:
 
 @dataclass
 class Controlled(Acting):
-    """What of the file acts, and the inputs of actuators.
+    """Force elements of the file that act, and the inputs of actuators.
 
     ctrl   control input of an actuator, zero by default; or of all of them: U or U,U,...
     """
@@ -95,7 +95,7 @@ class Controlled(Acting):
 
 @dataclass
 class Stopped(Controlled):
-    """What of the file acts, the inputs of actuators, and stops at limits.
+    """Force elements of the file that act, the inputs of actuators, and stops at limits.
 
     limits          joint limits are stops as stiff as this, N m/rad or N/m; by default as suits the inertia
     limit_damping   of stops: the share by which a stop pushes harder per rad/s or m/s that it is run into

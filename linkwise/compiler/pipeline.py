@@ -62,7 +62,7 @@ def compile(
     loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
                  by default whatever compiles soon and runs fast: loops for many links of few kinds
     ports        optional inputs that the kernel takes after the others: "wrenches" (n_links, 6) on the links,
-                 "active" (number of loops,), 1 for constraints that hold and 0 for those that do not
+                 "active" (len(mech.loops),), 1 for constraints that hold and 0 for those that do not
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """

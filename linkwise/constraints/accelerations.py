@@ -91,7 +91,7 @@ def forward_dynamics(
     rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
     tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
                   constraints that are redundant but for the rounding of the data (``redundancy``) do not count
-    active        (..., number of loops) booleans: loops that hold, state by state; the others let go, as contacts do;
+    active        (..., len(mech.loops)) booleans: loops that hold, state by state; the others let go, as contacts do;
                   one kernel serves all
     damping       softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
                   singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
@@ -123,11 +123,19 @@ def forward_dynamics(
             return a
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    options: dict[str, Any] = {
+        "method": method,
+        "baumgarte": baumgarte,
+        "wrenches": wrenches,
+        "independent": independent,
+        "rank": rank,
+        "tolerance": tolerance,
+        "active": mask,
+    }
     if damping is None:
-        a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask)
+        a = accelerations(mech, q, v, tau, **options)
     else:
-        given = (method, baumgarte, wrenches, independent, rank, tolerance, mask)
-        a = motion_under(mech, q, v, tau, *given, damping=damping)[1]
+        a = motion_under(mech, q, v, tau, **options, damping=damping)[1]
     if baumgarte is None:
         warn_if_open(mech, closable_error(mech, q), mask)
         warn_if_opening(mech, q, v, mask)
@@ -356,7 +364,7 @@ def null_space(
     "tangent", "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd");
     for "partitioning" the motions per unit of the coordinates that pivoting chooses; with
     ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).  Loops that are not
-    ``active`` (..., number of loops) have no part in it.
+    ``active`` (..., len(mech.loops)) have no part in it.
     """
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)

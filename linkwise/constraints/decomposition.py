@@ -138,7 +138,7 @@ def decompose(
 ) -> Decomposition:
     """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
     more than ``rank`` of them kept.  ``rows`` (m,) and ``columns`` (n,) make the matrix dimensionless; constraint
-    Jacobians are decomposed by ``constraints.decomposed_jacobian``, which knows them.
+    Jacobians are decomposed by ``equations.decomposed_jacobian``, which knows them.
 
     A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.  Rows and
     columns that share no number with the others, as those of loops in separate clusters, are decomposed for themselves.

@@ -52,7 +52,7 @@ def degrees_of_freedom(
     mech: Mechanism, q: ByJoint = NO_JOINTS, tolerance: float | None = None, active: ArrayLike | None = None
 ) -> int | NDArray[np.intp]:
     """nv minus the rank of G at q (by default near ``mech.initial``, loops closed), of all loops or those that are
-    ``active`` (..., number of loops): an integer, or an array of them for a batch.
+    ``active`` (..., len(mech.loops)): an integer, or an array of them for a batch.
 
     Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
     those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
@@ -217,16 +217,6 @@ def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64A
 def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
     """Places in v, ascending, that must stand still for the named joints to do so."""
     return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
-
-
-def velocities_within_loops(mech: Mechanism) -> int:
-    """How many numbers of v loops and couplings constrain: not those of a free base, nor of branches."""
-    within: set[int] = set()
-    for loop in mech.loops:
-        for body in loop.bodies_within(mech):
-            own = mech.v_index(mech.bodies[body].joint)
-            within.update(range(own.start, own.stop))
-    return len(within)
 
 
 def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:

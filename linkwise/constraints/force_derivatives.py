@@ -46,7 +46,7 @@ def multipliers_derivatives(
     active: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (m, nv): row i has the derivatives of multiplier i of ``multipliers``, along tangent
-    directions of q, by v and by tau; zero for loops that are not ``active`` (..., number of loops).
+    directions of q, by v and by tau; zero for loops that are not ``active`` (..., len(mech.loops)).
 
     As in ``forward_dynamics_derivatives``, changes of q and v that constraints do not allow are projected onto those
     that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.

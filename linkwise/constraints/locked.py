@@ -23,7 +23,7 @@ from .sizes import units
 
 @dataclass(frozen=True, eq=False)
 class HeldEquations(LoopEquations):
-    """The same, and coordinates of links that have given values (k,): all are closed that have these too."""
+    """Equations of the loops, and of coordinates of links that have given values (k,)."""
 
     held: tuple[NamedCoordinate, ...] = ()
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -71,7 +71,7 @@ class Held(NamedTuple):
     wanted: Mapping[str, float] = NO_JOINTS
 
     def equations(self, mech: Mechanism, start: np.ndarray) -> LoopEquations:
-        """Those of the loops, and of the coordinates of links."""
+        """Equations of the loops; with those of the coordinates of links if there are any."""
         loops = loop_equations(mech)
         if not self.links:
             return loops

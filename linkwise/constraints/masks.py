@@ -17,7 +17,7 @@ Three = tuple[Float64Array, Float64Array, Float64Array]
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
-    """(..., number of loops): 1 where a loop holds, 0 where it lets go; None if all hold.  The batches of ``others``,
+    """(..., len(mech.loops)): 1 where a loop holds, 0 where it lets go; None if all hold.  The batches of ``others``,
     by name, must fit to it."""
     if active is None:
         return None
@@ -99,7 +99,7 @@ def by_mask(
 
 
 def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
-    """The batch of all arrays (..., n), a mask (..., number of loops) and wrenches (..., n_links, 6)."""
+    """The batch of all arrays (..., n), a mask (..., len(mech.loops)) and wrenches (..., n_links, 6)."""
     shapes = [x.shape[:-1] for x in arrays]
     if active is not None:
         shapes.append(active.shape[:-1])

@@ -128,7 +128,7 @@ def joint_wrenches(
 
     Along the degrees of freedom of a joint it is the joint force, with that of couplings, but for the rotor's part.
     Couplings act along these alone: forces of teeth, which mesh at places they do not know, are not among the wrenches
-    (docs/closed.md, "Gears and bearings", adds them).
+    (docs/constraint_forces.md, "Gears and bearings", adds them).
     Where constraints are redundant the wrenches are not determined by rigid-body mechanics; these belong to the
     multipliers of least norm.
     """

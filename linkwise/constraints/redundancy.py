@@ -235,7 +235,7 @@ class _Evidence(NamedTuple):
         return np.maximum(LOOPS.rank, 10.0 * np.sqrt(np.minimum(self.errors, LOOPS.closed)))[:, None]
 
     def of(self, which: np.ndarray) -> _Evidence:
-        """That of some of the configurations."""
+        """The evidence of the configurations ``which``, indices or a mask (k,)."""
         return _Evidence(*(x[which] for x in self))
 
 

@@ -91,7 +91,7 @@ def _measured(mech: Mechanism) -> Sizes:
 
 
 def constraint_units(mech: Mechanism) -> ConstraintUnits:
-    """The same for compiled kernels."""
+    """Units of constraints, velocities and multipliers for compiled kernels, from the sizes of the loops."""
     own = sizes(mech)
     arrays = (own.rows, own.columns, own.multipliers, units(mech).velocities)
     rows, columns, multipliers, forces = (tuple(x.tolist()) for x in arrays)
@@ -99,8 +99,8 @@ def constraint_units(mech: Mechanism) -> ConstraintUnits:
 
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
-    """The same for kernels that choose pivots, with rows rounded to powers of ``CLASS`` times the unit of the largest
-    loop: loops of about the same size then have the same unit, and need not be multiplied by any."""
+    """Units for kernels that choose pivots: ``constraint_units``, with rows rounded to powers of ``CLASS`` times the
+    unit of the largest loop.  Loops of about the same size then have the same unit, and are multiplied by none."""
     own, largest = constraint_units(mech), units(mech).length
     rows = (row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in own.rows)
     return replace(own, rows=tuple(rows))

@@ -1,7 +1,7 @@
 """Which solver answers for a state under constraints: the one place where this is decided.
 
 1. Compiled elimination, cluster by cluster, or the sweep over links and multipliers where that costs less
-   (``structure.fronts``: a cost model).  Its status is above ``RELIABLE`` where it answers.
+   (``elimination_orders.fronts``: a cost model).  Its status is above ``RELIABLE`` where it answers.
 2. Near and in singular positions, in small clusters: compiled elimination by the rank that constraints have at the
    state (``Fronts.by_rank``).
 3. One singular value decomposition (``decomposition``) for all that is left: large clusters in singular positions,

@@ -1,1 +1,1 @@
-"""The public array functions: trees, derivatives, closed mechanisms, diagonalized dynamics, DeNOC, identification."""
+"""The public array functions: trees, derivatives, diagonalized dynamics, DeNOC, identification."""

@@ -68,9 +68,8 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
     if given and kinds & {*OF_JOINTS}:
         raise MechanismError(
             "forces has a linkwise.forces.Passive, which is in place of the springs, damping, friction and limits of "
-            "the "
-            f"joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.forces.Passive.of(mech) + yours has "
-            "both"
+            f"the joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.forces.Passive.of(mech) + yours "
+            "has both"
         )
     idle = tuple(kind for kind in KINDS if kind not in kinds and mech.forces.active.get(kind))
     if idle:

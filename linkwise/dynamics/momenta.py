@@ -57,7 +57,7 @@ def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
 def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
     """(nv,): v = M^-1 p; of a constrained mechanism the v that keeps its constraints and has the momenta K* p.
 
-    active   (..., number of constraints) booleans: constraints that hold; all if None
+    active   (..., len(mech.loops)) booleans: constraints that hold; all if None
     """
     require_mechanism(mech)
     if not mech.loops:
@@ -80,7 +80,7 @@ def motion(
     """dp/dt and v, each (nv,), under joint forces, gravity, ``wrenches`` (n_links, 6) and forces of the constraints:
     what an integrator of (q, p) needs, at once.
 
-    active   (..., number of constraints) booleans: constraints that hold; all if None
+    active   (..., len(mech.loops)) booleans: constraints that hold; all if None
     """
     require_mechanism(mech)
     if not mech.loops:

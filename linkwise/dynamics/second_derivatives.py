@@ -53,7 +53,7 @@ def forward_dynamics_second_derivatives(
 
     along    a step of q, a change of v and one of tau, (nv,) each: the result is the change of the three matrices (d_q,
              d_v, d_tau) along it, (nv, nv) each, a product with the second derivatives
-    active   (..., number of constraints) booleans: constraints that hold; default: all
+    active   (..., len(mech.loops)) booleans: constraints that hold; default: all
 
     With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
     directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from
@@ -164,7 +164,7 @@ def _products(at: State, steps: Float64Array) -> Arrays:
 
 
 def _differences(at: State, steps: Float64Array) -> Arrays:
-    """The same, by central differences of order six."""
+    """Changes of the three matrices along ``steps`` (..., 3 nv), by central differences of order six."""
     mech = at.mech
     refuse_open(at, terms(mech, at.q, at.v))
     step, change, push = np.split(steps, 3, axis=-1)

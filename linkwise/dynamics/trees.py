@@ -63,7 +63,7 @@ def inverse_dynamics(
     distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
                    column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
                    exceeds the degrees of freedom
-    active         (..., number of constraints) booleans: constraints that hold, state by state; default: all
+    active         (..., len(mech.loops)) booleans: constraints that hold, state by state; default: all
     forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``: the joint forces are then those
                    that are missing beside them
     """
@@ -102,7 +102,7 @@ def joint_wrenches(
     know, are not among the wrenches.  A kernel (``lw.compile``) takes q, v and a without constraints, q, v and tau with
     them.
 
-    active         (..., number of constraints) booleans: constraints that hold, state by state; default: all
+    active         (..., len(mech.loops)) booleans: constraints that hold, state by state; default: all
     forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
     """
     if not settings:
@@ -135,7 +135,7 @@ def forward_dynamics(
                  "fluid", "contact"); a ``lw.forces.Passive``; or a sequence of kinds and a ``lw.forces.Passive``
     ctrl         (..., n_ctrl): control inputs of ``mech.forces.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
-    active       (..., number of constraints) booleans: constraints that hold, state by state; the others let go, as
+    active       (..., len(mech.loops)) booleans: constraints that hold, state by state; the others let go, as
                  contacts do; one kernel serves all
     method       of trees: one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
                  "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986

@@ -201,8 +201,8 @@ def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
 
 
 def _independent(mech: Any, what: str, values_by_joint: Coordinates) -> Coordinates:
-    """The same of independent joints alone: a mimic joint speaks for the one it mimics, and must not contradict what
-    is said of it elsewhere."""
+    """Coordinates of independent joints alone; the value of a mimic joint sets the joint that it mimics.  Raises where
+    the two contradict each other."""
     independent = {joint: values for joint, values in values_by_joint if not mech.bodies[mech.body_index(joint)].mimic}
     for joint, (value, *_) in ((joint, values) for joint, values in values_by_joint if joint not in independent):
         body, place = mech.bodies[mech.body_index(joint)], mech.coordinates.place(joint)

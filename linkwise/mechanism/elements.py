@@ -29,7 +29,6 @@ Range = tuple[float, float]
 TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site")
 DYNAMICS = ("none", "integrator", "filter", "filterexact")
 GAINS = ("fixed", "affine")
-BIASES = ("none", "affine")
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class Actuator:
     gear           up to six numbers; joints of one coordinate and tendons have the first
     dynamics       of the activation w: "none", "integrator" (dw/dt = u), "filter" or "filterexact"
                    (dw/dt = (u - w) / time_constant)
-    ctrl_range, force_range, activation_range   bounds, or None; u and the force are cut off at theirs; an activation
-                   does not move further beyond its own
+    ctrl_range, force_range, activation_range   bounds, or None; u, the activation and the force are cut off at theirs,
+                   and an activation beyond them does not move further outwards
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a builder is told of constraints: loops, contacts, couplings, drives."""
+"""Declarations of constraints to a builder: loops, contacts, couplings, prescribed motion."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class LoopDeclarations:
 
         It acts on joints, by moments about their axes, and has no place where teeth mesh: forces of teeth are not among
         the loads of bearings.  With pitch radii as ratios its multiplier is the tangential force of the teeth, which
-        docs/closed.md, "Gears and bearings", adds to these.
+        docs/constraint_forces.md, "Gears and bearings", adds to these.
 
         Of velocities alone, any row A(q) v = b(t): ratios that are functions of {joint name: coordinate}
         (``lw.constraints.Coupling``), and a ``velocity``, a number or a function of time, zero by default."""

@@ -78,8 +78,8 @@ def with_controller(
     if callable(feedback) and not (isinstance(feedback, CompiledControl) and feedback.compiles):
         raise TypeError(
             "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
-            "operational_space_control, "
-            "decoupled_tracking, lqr, joint_feedback of trees or without gravity, and lw.control.saturated of them) or "
+            "operational_space_control, decoupled_tracking, lqr, joint_feedback of trees or without gravity, and "
+            "lw.control.saturated of them) or "
             f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
             "tau=lw.motion.held(control, period) in its place"
         )

@@ -56,8 +56,8 @@ from .step import (
 )
 
 Records = Sequence[np.ndarray]
-#: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``counting`` ends with,
-#: of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
+#: All states after every step, q, v and activations if there are any, (n, steps, ...), and what ``step._counting`` ends
+#: with, of trajectories with inputs by name (n, ...), those of every step (n, steps, ...).
 Resumed = Callable[[Mapping[str, np.ndarray]], tuple[Records, np.ndarray]]
 SAME = 1e-7  # of velocities: a step that leads where two of half its length do, but for this, resolves the motion
 SHORTER = "rk4"  # the method of shorter steps
@@ -95,7 +95,9 @@ def onto_loops(
 def onto_loops_on_device(
     device: DeviceCall, mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]
 ) -> tuple[Any, Any]:
-    """The same of arrays on a GPU, there if nothing is to be said about them."""
+    """Initial states on a GPU with closed loops and consistent velocities.  They are computed there if loops
+    are closed and velocities consistent up to tolerances, and the projection is reliable; else ``onto_loops`` computes
+    them on the host, where it refuses or warns."""
     if not parameters and q.ndim == v.ndim == 2:  # one of each for all states is quickly done here
         error = _function_on_device(mech, "position_error")(q)
         found, reliability = _function_on_device(mech, "closed_projection")(q, v)

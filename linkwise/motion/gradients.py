@@ -127,7 +127,18 @@ def rollout_vjp(
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     driving = Driving(
-        tau, dt, steps, method, coordinates, passive, target, wrenches, feedback, parameters, ctrl, active
+        tau=tau,
+        dt=dt,
+        steps=steps,
+        method=method,
+        coordinates=coordinates,
+        passive=passive,
+        target=target,
+        wrenches=wrenches,
+        feedback=feedback,
+        parameters=parameters,
+        ctrl=ctrl,
+        active=active,
     )
     found, left = _gradients(mech, (q, v, activation), driving, cotangent, wrt)
     if mech.loops:

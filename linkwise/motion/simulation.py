@@ -142,8 +142,19 @@ def simulate(
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     method = method or ("radau" if rubs(mech) else "dop853")
-    asked = (method, step, rtol, atol, stabilization, coordinates, formulation, baumgarte, tolerance, worst_condition)
-    settings = checked(mech, Settings(*asked), duration, keep_energy, independent)
+    asked = Settings(
+        method=method,
+        step=step,
+        rtol=rtol,
+        atol=atol,
+        stabilization=stabilization,
+        coordinates=coordinates,
+        formulation=formulation,
+        baumgarte=baumgarte,
+        tolerance=tolerance,
+        worst_condition=worst_condition,
+    )
+    settings = checked(mech, asked, duration, keep_energy, independent)
     acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
     _check_free(keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)

@@ -91,12 +91,12 @@ class Manifold:
         )
 
     def of(self, states: np.ndarray | tuple[int, ...]) -> Manifold:
-        """That of some states of a batch."""
+        """The manifold of the chosen states of a batch, with their energies."""
         energy = None if self.energy is None else self.energy[states]
         return replace(self, singular=self.singular.of(states), energy=energy)
 
     def of_mechanism(self, mech: Mechanism) -> Manifold:
-        """That of the mechanism at another time."""
+        """The manifold of another mechanism, such as this one at another time."""
         return replace(self, singular=replace(self.singular, mech=mech))
 
     def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,12 +105,12 @@ class Manifold:
         return self._projected(q, v, self.energy) if self.projects else (self.with_unit_quaternions(q), v)
 
     def closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same without the energy."""
+        """The state moved the least that closes loops and makes velocities consistent with them; the energy is free."""
         return self._projected(q, v, None)
 
     def settled(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same, but for states in singular positions, whose loops stay as they are; the energy is restored by the
-        velocities alone."""
+        """The corrected state; loops of states in singular positions stay as they are, and the energy is restored by
+        the velocities alone."""
         if not self.projects:
             return self.corrected(q, v)
         q, v, loose = np.array(self.with_unit_quaternions(q)), np.array(v), ~self.singular.is_singular(q)

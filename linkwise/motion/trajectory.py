@@ -197,7 +197,7 @@ class Trajectory(Tabular):
     @cached_property
     def actuator_forces(self) -> Float64Array:
         """(m, ..., n_ctrl): of each actuator, in the order of ``mech.forces.actuator_names``; see
-        ``acting.actuator_forces``."""
+        ``lw.forces.actuator_forces``."""
         ctrl, activation = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
         return actuator_forces(self.mechanism, self.q, self.v, ctrl=ctrl, activation=activation)
 

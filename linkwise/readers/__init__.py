@@ -60,9 +60,8 @@ def load(
 
     What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.files.OmissionWarning``
     with counts, by a ``lw.files.MissingConstraintWarning`` where parts that are held together come apart;
-    ``mech.notes`` has the
-    details.  Where loop constraints are redundant only to the rounding of the file, a ``lw.MechanismWarning`` names
-    them (``constraints.redundancy``).
+    ``mech.notes`` has the details.  Where loop constraints are redundant only to the rounding of the file, a
+    ``lw.MechanismWarning`` names them (``constraints.redundancy``).
 
     floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the
                     ground; or by another joint, ``lw.Planar()`` for what drives on a floor, from where it stands in

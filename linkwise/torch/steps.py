@@ -18,8 +18,7 @@ from .signatures import DEVICES
 
 STEP_BY_STEP = (
     "take them through linkwise.torch.differentiable(linkwise.motion.step_kernel(mech, dt), 'state'), step after step, "
-    "or "
-    "through linkwise.jax.rollout"
+    "or through linkwise.jax.rollout"
 )
 START = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 

@@ -79,6 +79,12 @@ def test_links_lead_somewhere(page):
     assert not missing
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
+def test_fenced_blocks_are_closed(page):
+    fences = re.findall(r"^ *(`{3,})", page.read_text(), flags=re.MULTILINE)
+    assert len(fences) % 2 == 0
+
+
 def test_the_pages_that_explain_have_blocks_with_output():
     for name in ("README.md", "docs/conventions.md", "docs/operators.md"):
         assert sum(block.output is not None for block in blocks((ROOT / name).read_text())) >= 3

@@ -177,7 +177,19 @@ TEXTS = {
         moving("<geom type='mesh' mesh='m'/>").replace(
             "<worldbody>", "<asset><mesh name='m' builtin='cone'/></asset><worldbody>"
         ),
-        "<mesh name=\"m\">: MuJoCo refuses it: required attribute missing: 'params'",
+        "<mesh name=\"m\">: MuJoCo refuses it: required attribute missing: 'params'$",
+    ),
+    "mesh with half a scale": (  # whatever the bodies have
+        moving("<geom type='mesh' mesh='m'/>").replace(
+            "<worldbody>", "<asset><mesh name='m' scale='1 1'/></asset><worldbody>"
+        ),
+        "<mesh name=\"m\">: MuJoCo refuses it: attribute 'scale' does not have enough data$",
+    ),
+    "mesh of two corners": (  # whose body has no inertia of its own
+        moving("<geom type='mesh' mesh='m'/>").replace(
+            "<worldbody>", "<asset><mesh name='m' vertex='0 0 0 1 0 0'/></asset><worldbody>"
+        ),
+        '<mesh name="m">: MuJoCo refuses it: at least 4 vertices required; give the bodies that use it an <inertial>$',
     ),
     "global coordinates": (
         model(head='<compiler coordinate="global"/>'),

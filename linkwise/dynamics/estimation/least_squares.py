@@ -101,7 +101,7 @@ def least_squares(
     noise       each (B, ...)
     sensed      (B, n_links, 6): measured link accelerations less those of ``a``
     columns     (B, nv, k), see ``Solution.weighted``
-    active      (B, number of loops), as from ``masks.loop_mask``
+    active      (B, len(mech.loops)), as from ``masks.loop_mask``
     """
     at = terms(mech, q, v, active=active)
     warn_if_open(mech, at.error, active)

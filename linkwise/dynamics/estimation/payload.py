@@ -105,7 +105,7 @@ def estimate_payload(
     parameters   which of "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz" to estimate, the others being
                  zero; without rotational inertias the payload is a point
     passive      in place of the springs, damping, friction and limits of the joints; default the mechanism's own
-    active       (..., number of loops) booleans: constraints that hold; these are perfect measurements, and nothing is
+    active       (..., len(mech.loops)) booleans: constraints that hold; these are perfect measurements, and nothing is
                  known of their forces.  Joints without motors have the exact force zero
 
     Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.

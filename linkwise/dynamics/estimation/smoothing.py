@@ -76,7 +76,7 @@ def smooth(
     link_accelerations   (n_links, 6): measured, as ``linkwise.link_accelerations`` gives them, if ``noise`` has their
                          deviations
     passive              in place of the springs, damping, friction and limits of the joints; default the mechanism's
-    active               (..., number of loops) booleans: constraints that hold, as for ``linkwise.forward_dynamics``
+    active               (..., len(mech.loops)) booleans: constraints that hold, as for ``linkwise.forward_dynamics``
 
     Joint forces are those of motors: what else acts on the mechanism (``mech.forces.active``) acts besides.
     Constraints are perfect measurements: accelerations obey them, and nothing is known of their forces but what
@@ -206,7 +206,7 @@ class _Measured:
         return np.broadcast_to(array, (*self.batch, *core)).reshape(-1, *core)
 
     def estimate(self) -> Estimate:
-        """That of ``solution``."""
+        """The estimate that ``solution`` makes of all states, in the shape of their batch."""
         solution = self.solution()
 
         def of(array: Float64Array) -> Float64Array:

@@ -1,4 +1,4 @@
-"""``linkwise.acting`` of version 0.1: names for what ``lw.joint_forces`` and its like do, and for
+"""``linkwise.acting`` of version 0.1: names for what ``lw.forces.joint_forces`` and its like do, and for
 ``lw.forward_dynamics`` and ``lw.inverse_dynamics`` with ``forces="all"``; they go with version 0.3."""
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ def _forces(
     activation: ArrayLike | None = None,
     passive: Passive | None = None,
 ) -> Float64Array:
-    """``lw.joint_forces``."""
+    """``lw.forces.joint_forces``."""
     return force_elements.joint_forces(mech, q, v, forces=_chosen(mech, passive), ctrl=ctrl, activation=activation)
 
 
 def _activation_rates(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
 ) -> Float64Array:
-    """``lw.activation_rates``."""
+    """``lw.forces.activation_rates``."""
     return force_elements.activation_rates(mech, q, v, ctrl=ctrl, activation=activation)
 
 
 def _actuator_forces(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, ctrl: ArrayLike | None = None, activation: ArrayLike | None = None
 ) -> Float64Array:
-    """``lw.actuator_forces``."""
+    """``lw.forces.actuator_forces``."""
     return force_elements.actuator_forces(mech, q, v, ctrl=ctrl, activation=activation)
 
 
@@ -50,7 +50,7 @@ def _derivatives(
     activation: ArrayLike | None = None,
     passive: Passive | None = None,
 ) -> ForceDerivatives:
-    """``lw.joint_force_derivatives``."""
+    """``lw.derivatives.joint_force_derivatives``."""
     acts = {"forces": _chosen(mech, passive), "ctrl": ctrl, "activation": activation}
     return force_elements.joint_force_derivatives(mech, q, v, **acts)
 

@@ -63,10 +63,10 @@ def _springs_or_names(passive: Any, unactuated: Sequence[str] | None) -> tuple[P
     if passive is None or isinstance(passive, Passive):
         return passive, unactuated
     if unactuated is not None:
-        raise MechanismError(f"passive is a linkwise.Passive (springs, dampers), not {passive!r}")
+        raise MechanismError(f"passive is a linkwise.forces.Passive (springs, dampers), not {passive!r}")
     warn_caller(
         f"passive={passive!r}: joints without motors are named by unactuated=; passive takes springs and dampers "
-        "(linkwise.Passive), as everywhere, and names no longer from version 0.2 on",
+        "(linkwise.forces.Passive), as everywhere, and names no longer from version 0.3 on",
         DeprecationWarning,
     )
     return None, passive

@@ -12,8 +12,8 @@ import numpy as np
 def connection(metric: np.ndarray, slopes: np.ndarray, structure_constants: np.ndarray) -> np.ndarray:
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i.
 
-    slopes     [i, j, k]: how [i, j] of the metric changes along direction k
-    brackets   of tangent directions, ``Mechanism.coordinates.structure_constants``
+    slopes                [i, j, k]: how [i, j] of the metric changes along direction k
+    structure_constants   of tangent directions, ``Mechanism.coordinates.structure_constants``
 
     Linear in the metric and its derivatives, hence good for their derivatives too.
     """

@@ -14,7 +14,7 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class CompliantContact(ForceLaw):
-    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.forces_on``, and
+    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``, and
     pairs as such steps take them (``ContactPair.softened``)."""
 
     pairs: tuple[ContactPair, ...]

@@ -60,11 +60,6 @@ def at_most(x: Scalar, bound: float) -> Scalar:
     return select(x < bound, x, bound)
 
 
-def contact_force(law: Law, normal: Vector3, depth: Scalar, velocity: Vector3) -> Vector3:
-    """The force on what moves with ``velocity`` against the other side, along whose outward ``normal`` it is pushed."""
-    return contact_response(law, normal, depth, velocity).force
-
-
 class Response(NamedTuple):
     """A force, and how it resists a change of velocity, along the normal and across it: not negative."""
 
@@ -91,10 +86,10 @@ def contact_response(
     reached: Vector3 | None = None,
     load: float = math.inf,
 ) -> Response:
-    """The force as ``contact_force`` has it, or with a ``step`` h that of the depth p + h u which is reached by the end
-    of the step, with its slopes by the velocity (of friction its secant, the factor of -w): for methods that take
-    contact implicitly, and for which friction needs no bound.  ``bound`` is 1 / b of explicit steps, whose springs are
-    bounded by ``load``.
+    """The force on what moves with ``velocity`` against the other side, along whose outward ``normal`` it is pushed,
+    and its slopes by the velocity (of friction its secant, the factor of -w).  With a ``step`` h it is the force at the
+    depth p + h u which is reached by the end of the step: for methods that take contact implicitly, and for which
+    friction needs no bound.  ``bound`` is 1 / b of explicit steps, whose springs are bounded by ``load``.
 
     A step that stops what falls takes most of that normal force back, by its slope.  Where the velocity ``reached`` by
     the end of the step is known, friction is that of the normal force there, and of the faster sliding; else it is

@@ -66,10 +66,6 @@ class Knowledge(NamedTuple):
             change.force_back(self.evidence),
         )
 
-    def force_under(self, co_state: Motion, acceleration: Motion) -> Force:
-        """The force that is most likely, P lambda + F alpha + z."""
-        return self.covariance @ co_state + times(self.response, acceleration) + self.force
-
 
 UNKNOWN = Knowledge(NOTHING, NOTHING_ARTICULATED, NOTHING_ARTICULATED, NO_FORCE, NO_FORCE)
 

@@ -120,7 +120,8 @@ class Documents:
         for name, file in self.files.items():
             said = said.replace(name, file)
         cure = next((cure for words, cure in _CURES.items() if words in said), "")
-        cure = GIVE_INERTIAL if element.tag == "mesh" else cure
+        if element.tag == "mesh" and "XML Error" not in str(error):  # then it is one of shape, not of syntax
+            cure = GIVE_INERTIAL
         cure = f"; {cure}" if cure else ""
         return element.error(f"{element.label}: MuJoCo refuses it: {shortened(said, _MOST_BYTES_OF_TEXT)}{cure}")
 

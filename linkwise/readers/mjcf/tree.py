@@ -8,7 +8,7 @@ the axes of the body; where that is not the body's own frame, this one is welded
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -308,8 +308,3 @@ def _limits(joint: BodyJoint, compiled: Compiled, rotor: Rotor) -> Limits:
 def coordinates(tree: Tree) -> dict[str, float]:
     """Coordinates of hinges and slides in the pose of the file."""
     return {joint.name: joint.reference for joint in tree.all_joints if joint.kind.only_step}
-
-
-def names_of_scalar(joints: Collection[BodyJoint]) -> list[str]:
-    """Names of hinges and slides."""
-    return [joint.name for joint in joints if joint.kind.only_step]
