@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.store import WRENCHES, float64_function
 from ..dynamics import trees as tree
+from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion
 from ..mechanism import Loop, Mechanism, one_of
 from .accelerations import accelerations, bias_under, motion_under, null_space_accelerations, terms
@@ -20,6 +21,8 @@ from .sizes import sizes
 from .solver import by_kernel
 
 Options = dict[str, Any]
+APPLIED = ("wrenches", "forces", "ctrl", "activation")  # what acts besides the joint forces
+OPTIONS = (*APPLIED, "method", "baumgarte", "independent", "rank", "tolerance", "damping")
 
 
 def constraint_forces(
@@ -190,16 +193,22 @@ for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches
 def _given(
     mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options
 ) -> tuple[tuple[Float64Array, Float64Array, Float64Array], Float64Array | None, Any, Options]:
-    """State, mask, wrenches and all other options that say something; a warning where loops that hold are open."""
+    """State, with the forces of elements among the joint forces, mask, wrenches and all other options that say
+    something; a warning where loops that hold are open."""
+    for name in options:
+        one_of("option", name, OPTIONS)
+    elements = applied(mech, options.get("forces", NONE), options.get("ctrl"), options.get("activation"))
     wrenches = options.get("wrenches")
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
+    if elements is not None:
+        tau = tau + elements.forces(q, v)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
     if options.get("baumgarte") is None:
         warn_if_open(mech, position_error(mech, q), mask)
         warn_if_opening(mech, q, v, mask)
     if options.get("method") == "elimination":
         options = {**options, "method": None}
-    others = {name: value for name, value in options.items() if name != "wrenches" and value is not None}
+    others = {name: value for name, value in options.items() if name not in APPLIED and value is not None}
     return (q, v, tau), mask, wrenches, others
 
 

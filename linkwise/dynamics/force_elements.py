@@ -118,6 +118,10 @@ class Applied:
 
 def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = None) -> Applied | None:
     """The force elements that ``forces`` names; None if there are none of these."""
+    if isinstance(forces, str) and forces == NONE and ctrl is activation is None:
+        return None
+    require_mechanism(mech)
+    has_actuators = bool(mech.forces.active.get("actuators"))
     mech, passive = with_forces(mech, forces)
     elements = resolved(mech, passive, implicit_step=0.0)
     ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
@@ -127,6 +131,11 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
     values = []
     for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
         if given is not None and not size:
+            if has_actuators and not elements.n_ctrl:
+                raise MechanismError(
+                    f"{name} is given, but forces={forces!r} leaves out the actuators of mechanism {mech.name!r}: "
+                    'forces="all" is all that acts on it, forces="actuators" these alone'
+                )
             raise MechanismError(no_controls(mech, name))
         names = [actuator.name for actuator in mech.forces.actuators if name == "ctrl" or actuator.has_activation]
         meant = ": one number for each of the actuators " + ", ".join(names)

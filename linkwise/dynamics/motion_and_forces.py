@@ -21,7 +21,7 @@ from ..constraints.inverse_derivatives import derivatives_of_inverse_dynamics
 from ..constraints.masks import by_mask
 from ..constraints.variations import state_of
 from ..mechanism import Mechanism, MechanismError
-from .force_elements import NONE, Applied, applied
+from .force_elements import NONE, applied
 from .states import Float64Array, at_rest, checked_arrays, state_arrays
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
@@ -44,7 +44,7 @@ def forward_dynamics(
     ctrl: Any = None,
     activation: Any = None,
 ) -> Float64Array:
-    elements = _elements(mech, forces, ctrl, activation)
+    elements = applied(mech, forces, ctrl, activation)
     if elements is not None:
         q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
         tau = tau + elements.forces(q, v)
@@ -72,7 +72,7 @@ def inverse_dynamics(
     ctrl: Any = None,
     activation: Any = None,
 ) -> Float64Array:
-    elements = _elements(mech, forces, ctrl, activation)
+    elements = applied(mech, forces, ctrl, activation)
     besides: Float64Array | None = None
     if elements is not None:
         at_q, at_v = _arrays(mech, q=q, v=v)
@@ -117,7 +117,7 @@ def joint_wrenches(
 ) -> Float64Array:
     if a is not None and tau is not None:
         raise MechanismError("joint wrenches follow from accelerations a or from joint forces tau: give one of them")
-    elements = _elements(mech, forces, ctrl, activation)
+    elements = applied(mech, forces, ctrl, activation)
     if not mech.loops and tau is None:
         if elements is not None:
             q, v, a = _arrays(mech, q=q, v=v, a=a)
@@ -149,7 +149,7 @@ def forward_dynamics_derivatives(
     if active is not None:
         acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
         return by_mask(forward_dynamics_derivatives, mech, active, {"q": q, "v": v, "tau": tau}, wrenches, **acts)
-    elements = _elements(mech, forces, ctrl, activation)
+    elements = applied(mech, forces, ctrl, activation)
     if mech.loops and elements is None:
         return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
     if mech.loops:
@@ -180,7 +180,7 @@ def inverse_dynamics_derivatives(
         state, shared = {"q": q, "v": v, "a": a}, {"actuated": actuated, "units": velocity_units(mech)}
         shared |= {"forces": forces, "ctrl": ctrl, "activation": activation}
         return by_mask(inverse_dynamics_derivatives, mech, active, state, wrenches, **shared)
-    elements = _elements(mech, forces, ctrl, activation)
+    elements = applied(mech, forces, ctrl, activation)
     if mech.loops or actuated is not None:
         return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, units)
     if elements is None:
@@ -189,13 +189,6 @@ def inverse_dynamics_derivatives(
     by_q, by_v, by_a = _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
     of_forces = elements.derivatives(q, v)
     return by_q - of_forces[0], by_v - of_forces[1], by_a
-
-
-def _elements(mech: Mechanism, forces: Any, ctrl: Any, activation: Any) -> Applied | None:
-    """The force elements that act; None usually."""
-    if isinstance(forces, str) and forces == NONE and ctrl is activation is None:
-        return None
-    return applied(mech, forces, ctrl, activation)
 
 
 def _arrays(mech: Mechanism, **given: Any) -> list[Float64Array]:
