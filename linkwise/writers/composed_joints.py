@@ -56,10 +56,15 @@ def _parts(body: Body, report: Report) -> list[Body]:
             f"{report.format_name} has no joint that moves as {body.joint!r} does, {kind!r}, nor can one be composed"
         )
     names = [_name(body, step) for step in kind.steps]
+    leaders = {step.coordinate: name for name, step in zip(names, kind.steps, strict=True) if not step.name}
     made: list[Body] = []
     for joint, step in zip(names, kind.steps, strict=True):
         if step.name:
-            leaders = {other.coordinate: name for name, other in zip(names, kind.steps, strict=True) if not other.name}
+            if step.coordinate not in leaders:
+                raise report.refuse(
+                    f"step {step.name!r} of {kind!r} goes along with coordinate {step.coordinate}, which no step "
+                    "without a name is: the step that is the coordinate itself has no name and the ratio 1"
+                )
             rule = body.mimic or Mimic(leaders[step.coordinate])
             mimic = Mimic(rule.joint, step.ratio * rule.ratio, step.ratio * rule.offset)
             part = _moved_body(body, joint, step, mimic=mimic)

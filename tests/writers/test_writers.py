@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -233,3 +233,19 @@ def assert_same_masses(mech, model):
     found = lw.mass_matrix(mech.spanning_tree, q)
     expected = there.inverse.matrix(data.qpos, expected)
     np.testing.assert_allclose(expected, found, rtol=1e-12, atol=1e-13 * np.abs(found).max())
+
+
+def test_steps_that_lead_have_no_name(tmp_path):
+    """A joint of one's own that names the step which is its coordinate."""
+
+    @dataclass(frozen=True)
+    class Named(lw.Helical):
+        @property
+        def steps(self):
+            return tuple(step._replace(name=step.name or "turn") for step in lw.Helical.steps.fget(self))
+
+    mech = lw.mechanisms.planar_arm(1)
+    mech = replace(mech, bodies=(replace(mech.bodies[0], kind=Named((0.6, 0.0, 0.8), 0.1)),))
+    for name in ("robot.urdf", "robot.xml"):
+        with pytest.raises(lw.MechanismError, match="'turn' .* which no step without a name is"):
+            mech.save(tmp_path / name)
