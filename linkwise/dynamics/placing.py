@@ -36,6 +36,10 @@ def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
             f"place_on_ground: mechanism {mech.name!r} has no contacts: mech.with_ground(height) gives it a floor that "
             "its shapes touch, mech.with_shape adds shapes"
         )
+    if not mech.forces.active.get("contact"):
+        raise MechanismError(
+            f"place_on_ground: contact of mechanism {mech.name!r} is switched off: mech.with_acting(contact=True)"
+        )
     up = _up(mech)
     flat = np.array(at.reshape(-1, mech.nq))
     moved = False

@@ -88,6 +88,7 @@ def test_units_do_not_matter():
     "make, message",
     [
         (lambda: BOX, r"has no contacts: mech.with_ground"),
+        (lambda: BOX.with_ground(0.0).with_acting(False), r"is switched off: mech.with_acting\(contact=True\)"),
         (lambda: _arm().with_ground(-1.0), "can be lifted: it stands on a fixed base.*floating_base=True"),
         (lambda: BOX.with_ground(0.0, (0, 0, -1)), "gravity does not point into it"),
         (lambda: BOX.with_ground(0.0).with_loops(_held()), "can be lifted"),
