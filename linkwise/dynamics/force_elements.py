@@ -133,8 +133,8 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
         if given is not None and not size:
             if has_actuators and not elements.n_ctrl:
                 raise MechanismError(
-                    f"{name} is given, but forces={forces!r} leaves out the actuators of mechanism {mech.name!r}: "
-                    'forces="all" is all that acts on it, forces="actuators" these alone'
+                    f"{name} is given, but no actuator of mechanism {mech.name!r} acts under forces={forces!r}: "
+                    'forces="all" has all that acts on it, forces="actuators" these alone'
                 )
             raise MechanismError(no_controls(mech, name))
         names = [actuator.name for actuator in mech.forces.actuators if name == "ctrl" or actuator.has_activation]
