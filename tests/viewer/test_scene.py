@@ -276,4 +276,4 @@ def test_all_robots_open():
             assert np.isfinite(part.pose).all(), (file, part.name)
         if mech.n_links:
             assert np.isfinite(seen.placed(lw.link_poses(mech, mech.initial))).all()
-    assert opened > 100 and seen_something > 90
+    assert opened > 60 and seen_something > 50  # 69 files of example-robot-data, and those of other packages
