@@ -167,7 +167,17 @@ def followed(package: Path) -> dict[str, set[str]]:
         touched[kind] = {name for name, text in after.items() if before.get(name) != text}
         before = after
 
-    (mechanics / "joints" / "rolling.py").write_text(example("joint"))
+    homes = {  # the page says from where the package imports what lw.extend offers to others
+        "from linkwise.extend import Joint, Measure, Motion, Step, Transform,": (
+            "from .protocol import Joint, Measure, Step\nfrom ..spatial import Motion, Transform,"
+        ),
+        "linkwise.extend.scalar": "..scalar",
+    }
+    text = example("joint")
+    for public, home in homes.items():
+        assert public in text
+        text = text.replace(public, home)
+    (mechanics / "joints" / "rolling.py").write_text(text)
     edit(mechanics / "joints" / "__init__.py", "from .spherical", "from .rolling import Rolling\nfrom .spherical")
     edit(mechanics / "joints" / "__init__.py", '    "Spherical",', '    "Rolling",\n    "Spherical",')
     note("joint")
@@ -175,6 +185,7 @@ def followed(package: Path) -> dict[str, set[str]]:
     algebra = mechanics / "operators" / "algebra.py"
     own = example("operator").replace("op.local", "act.local").replace("op.", "")
     own = own.replace("from linkwise import operators as op\n", "import numpy as np\n")
+    own = own.replace("from linkwise.extend import", "from ..spatial import")
     edit(algebra, "\ndef _checked_name", f"\n{own}\n\ndef _checked_name")
     edit(algebra, "__all__ = [\n", '__all__ = [\n    "Drag",\n')
     note("operator")

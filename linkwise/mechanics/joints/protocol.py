@@ -63,17 +63,20 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class FormatEntry:
-    """How a format of files, or another library, describes a kind of joint.
+    """How a file format, or another library, describes a joint kind.
 
-    type        its word for joints that move links; "" if there is none
-    axes        fields of the kind that are directions, in the order in which the format and the kind take them
-    numbers     further fields of the kind: (field, the format's word, the format's unit over ours)
-    unlimited   the word for one of whose coordinate is not limited, where that is another
+    type        its word for a joint that moves a link; "" if it has none
+    axes        names of the kind's fields that are directions, in the order of the format and of the kind
+    numbers     further fields: (field, the format's word, unit of the format over that of the field)
+    unlimited   the word for a joint without limits, if the format has a separate one
     also        further words that are read as this kind
-    loop        the word for what closes loops; "" if there is none
-    extension   what readers other than linkwise do not know, in words; "" if they do
-    along_z     other readers take z for its axis, whatever the file says: joints along others are composed of several
-    square      its two axes must be perpendicular: others are composed of several joints
+    loop        the word for a joint that closes a loop; "" if it has none
+    extension   why other readers do not understand the entry, in words; "" if they do
+    along_z     whether other readers take z as its axis whatever the file says; other axes become several joints
+    square      whether its two axes must be perpendicular; others become several joints
+
+    >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words
+    ('revolute', 'continuous')
     """
 
     type: str
