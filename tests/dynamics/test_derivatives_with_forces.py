@@ -71,7 +71,11 @@ def test_reactions_in_a_fluid(make):
         parts = derivative(mech, q, v, tau, **on)
         found = sum(part @ direction for part, direction in zip(parts, directions, strict=True))
         assert np.shape(function(mech, q, v, tau, **on)) == found.shape
-        check(found, differentiate(lambda s: function(mech, *along(mech, q, v, tau, directions, s), **on), 1e-4), 1e-7)
+        check(
+            found,
+            differentiate(lambda s, f=function: f(mech, *along(mech, q, v, tau, directions, s), **on), 1e-4),
+            1e-7,
+        )
 
 
 @pytest.mark.parametrize("make", [swimmer, held_swimmer], ids=["tree", "held"])
