@@ -22,7 +22,7 @@ from .dynamics.former.closed import function_named
 from .dynamics.resolved import Resolved, no_controls, resolved
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanics.elements.law import Acting
-from .mechanism import Mechanism, MechanismError, one_of
+from .mechanism import Mechanism, MechanismError, one_of, warn_caller
 
 __all__ = [
     "COTANGENT",
@@ -33,6 +33,7 @@ __all__ = [
     "algorithm_named",
     "asked",
     "derivative_of",
+    "former_closed",
     "kept",
     "only_result",
     "product_of",
@@ -115,6 +116,13 @@ class Namespace:
         made = self._named(name, True)
         setattr(self, name, made)
         return made
+
+
+def former_closed(whose: str, named: Callable[[str, bool], Callable[..., Any]]) -> Namespace:
+    """``closed`` of module ``whose``, with a warning: one name per quantity serves all mechanisms."""
+    advice = f"functions of {whose} itself heed constraints; the old name goes with version 0.3"
+    warn_caller(f"{whose}.closed is deprecated: {advice}", DeprecationWarning)
+    return Namespace(named)
 
 
 class ActingCall(NamedTuple):

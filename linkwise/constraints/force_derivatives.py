@@ -9,7 +9,7 @@ for all n with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import forward_dynamics_derivatives as tree_derivatives
 from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
+from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, one_of
 from .accelerations import bias_under, terms
@@ -31,7 +32,7 @@ from .equations import decomposed_jacobian
 from .masks import loop_mask, mechanism_holding, row_mask
 from .reactions import wrenches_of_loops
 from .sizes import sizes
-from .variations import State, Variations, constraint_motion_by_q, state_of
+from .variations import State, Variations, applied_force, constraint_motion_by_q, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 DENSE = 300  # numbers of K: beyond, straight-line code of all derivatives takes too long to compile
@@ -44,14 +45,19 @@ def multipliers_derivatives(
     tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (m, nv): row i has the derivatives of multiplier i of ``multipliers``, along tangent
     directions of q, by v and by tau; zero for loops that are not ``active`` (..., len(mech.loops)).
 
     As in ``forward_dynamics_derivatives``, changes of q and v that constraints do not allow are projected onto those
-    that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.
+    that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.  ``forces``,
+    ``ctrl`` and ``activation``: force elements that act too, as for ``forward_dynamics``.
     """
-    return _three(_moving(mech, q, v, tau, wrenches, active).d_multipliers)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
+    return _three(near.d_multipliers)
 
 
 def constraint_forces_derivatives(
@@ -61,10 +67,13 @@ def constraint_forces_derivatives(
     tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda,
     unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
-    near = _moving(mech, q, v, tau, wrenches, active)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
     n = mech.nv
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, n, 3 * n)))
@@ -83,12 +92,15 @@ def loop_reactions_derivatives(
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
     frame: str = "loop",
+    forces: Any = NONE,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (number of loops, 6, nv): the derivatives of the wrenches of ``loop_reactions``, in the
     axes that ``frame`` says, "loop" or "world_aligned".  Arguments and projection are those of
     ``multipliers_derivatives``."""
     one_of("frame", frame, ("loop", "world_aligned"))
-    near = _moving(mech, q, v, tau, wrenches, active)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
     steps = near.d_state[..., : mech.nv, :]
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, 0, 6, 3 * mech.nv)))
@@ -117,18 +129,37 @@ def joint_wrenches_derivatives(
     tau: ByJoint | None = None,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (n_links, 6, nv): the derivatives of ``joint_wrenches`` under joint forces ``tau``, of
     trees and constrained mechanisms, in link axes.  Arguments and projection are those of
     ``multipliers_derivatives``."""
-    near = _moving(mech, q, v, tau, wrenches, active)
-    n, given = mech.nv, [near.at.q, near.at.v, near.a, near.multipliers]
-    maker = _joint_wrenches_by_all if near.at.wrenches is None else _joint_wrenches_by_all_pushed
-    by_all_of_it = float64_function(mech, maker)(*given, *([] if wrenches is None else [near.at.wrenches]))
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
+    at, elements = near.at, near.at.passive
+    pushes = at.wrenches
+    if elements is not None:
+        pushes = elements.wrenches(at.q, at.v) + (0.0 if pushes is None else pushes)
+    n, state = mech.nv, [at.q, at.v, near.a, near.multipliers]
+    maker = _joint_wrenches_by_all if pushes is None else _joint_wrenches_by_all_pushed
+    partials = float64_function(mech, maker)(*state, *([] if pushes is None else [pushes]))
     changes = np.concatenate([near.d_state, near.d_a, near.d_multipliers], axis=-2)
-    flat = by_all_of_it.reshape(*by_all_of_it.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints)
-    found = flat @ changes
-    return _three(found.reshape(*found.shape[:-2], mech.n_links, 6, 3 * n))
+    flat = partials.reshape(*partials.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints) @ changes
+    result = flat.reshape(*flat.shape[:-2], mech.n_links, 6, 3 * n)
+    if elements is not None:
+        by_state = elements.wrench_derivatives(at.q, at.v)
+        pushed = (by_state.reshape(*by_state.shape[:-3], 6 * mech.n_links, 2 * n) @ near.d_state).reshape(result.shape)
+        result = result + _transmitted(mech, at.q, pushed)
+    return _three(result)
+
+
+def _transmitted(mech: Mechanism, q: np.ndarray, wrenches: np.ndarray) -> np.ndarray:
+    """(..., n_links, 6, k): what joints transmit of k sets of wrenches on the links (..., n_links, 6, k)."""
+    free, rest = mech.spanning_tree, np.zeros(mech.nv)
+    alone = tree.joint_wrenches(free, q, rest, rest)[..., None, :, :]
+    pushed = tree.joint_wrenches(free, q[..., None, :], rest, rest, np.moveaxis(wrenches, -1, -3))
+    return np.moveaxis(pushed - alone, -3, -1)
 
 
 for _function in (
@@ -161,8 +192,20 @@ class MovingForces(NamedTuple):
     d_multipliers: Float64Array
 
 
-def _moving(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any, active: Any) -> MovingForces:
-    at = state_of(mech, q, v, tau, wrenches, None)
+def _moving(at: State, active: Any) -> MovingForces:
+    """At a state with force elements and with a mask of the constraints that hold."""
+    elements = at.passive
+    near = _under_mask(at._replace(tau=applied_force(at), passive=None), active)
+    if elements is None:
+        return near
+    n = at.mech.nv
+    pushes = np.concatenate(elements.derivatives(near.at.q, near.at.v), axis=-1) @ near.d_state
+    d_a, d_multipliers = (x + x[..., 2 * n :] @ pushes for x in (near.d_a, near.d_multipliers))
+    return near._replace(at=near.at._replace(passive=elements), d_a=d_a, d_multipliers=d_multipliers)
+
+
+def _under_mask(at: State, active: Any) -> MovingForces:
+    mech = at.mech
     mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
     if mask is None:
         return moving_forces(at)

@@ -138,9 +138,16 @@ def state_of(
 ) -> State:
     """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
-    not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, resolved."""
+    not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, as
+    ``force_elements.Applied``."""
     given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
+    if elements is not None and elements.batch:
+        batch = np.broadcast_shapes(arrays["q"].shape[:-1], elements.batch)
+        arrays = {
+            name: np.broadcast_to(x, (*batch, *x.shape[x.ndim - (2 if name == "wrenches" else 1) :]))
+            for name, x in arrays.items()
+        }
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     if furthest is not None:

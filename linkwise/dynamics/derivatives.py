@@ -7,7 +7,7 @@ batched like the functions themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +151,14 @@ def jacobian_second_rate(
 
 @of_algorithm("inverse_dynamics_second_derivatives")
 def inverse_dynamics_second_derivatives(
-    mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    mech: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    *,
+    forces: Any = "none",
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
     """(d_qq, d_vv, d_qv, d_aq), each (nv, nv, nv): all second derivatives of joint forces that are not zero.
 
@@ -160,11 +167,16 @@ def inverse_dynamics_second_derivatives(
     d_vv[i, j, k]   by v_j and v_k
     d_qv[i, j, k]   along tangent direction j of q and by v_k
     d_aq[i, j, k]   by a_j and along tangent direction k of q: the derivatives of the mass matrix
+    forces, ctrl, activation   force elements that act too, as for ``lw.inverse_dynamics``: the joint forces are then
+                    those that are missing beside them
 
     The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  The order of results and
     axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
     """
-    return kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
+    second = kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
+    if forces == "none" and ctrl is activation is None:
+        return second
+    return _solving().with_second_derivatives_of_forces(mech, q, v, second, forces, ctrl, activation)
 
 
 @compile_instead("'rk4_step_derivatives', 'semi_implicit_step_derivatives' or that of another method")

@@ -14,7 +14,7 @@ are None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,32 @@ class Applied:
     def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(nv, nv) each: of the forces, along tangent directions of q and by v."""
         return self.elements.derivatives(q, v, self.ctrl, self.activation)
+
+    def wrench_derivatives(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., n_links, 6, 2 nv): of the wrenches, along tangent directions of q and by v."""
+        return self.elements.wrench_derivatives(q, v, self.ctrl, self.activation)
+
+    def second_derivatives(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(..., nv, 2 nv, 2 nv): of the forces, along tangent directions of q and by v."""
+        return self.elements.second_derivatives(q, v, self.ctrl, self.activation)
+
+    def energy(self, q: np.ndarray) -> np.ndarray:
+        """(...): potential energy of elements that have one."""
+        return self.elements.energy(q)
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether all forces at rest derive from the energy: those of actuators do not."""
+        return not self.elements.n_ctrl
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Of the control inputs and activations."""
+        return np.broadcast_shapes(self.ctrl.shape[:-1], self.activation.shape[:-1])
+
+    def driven_by(self, ctrl: np.ndarray, activation: np.ndarray) -> Applied:
+        """The same elements under other control inputs and activations."""
+        return replace(self, ctrl=ctrl, activation=activation)
 
     def all_derivatives(self, q: np.ndarray, v: np.ndarray) -> ForceDerivatives:
         """Of forces and rates by all that they depend on."""

@@ -25,6 +25,7 @@ from .force_elements import NONE, applied
 from .states import Float64Array, at_rest, checked_arrays, state_arrays
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
+Four = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
 def forward_dynamics(
@@ -147,8 +148,8 @@ def forward_dynamics_derivatives(
     activation: Any = None,
 ) -> Three:
     if active is not None:
-        acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
-        return by_mask(forward_dynamics_derivatives, mech, active, {"q": q, "v": v, "tau": tau}, wrenches, **acts)
+        state, each = {"q": q, "v": v, "tau": tau}, _driving(mech, forces, ctrl, activation)
+        return by_mask(forward_dynamics_derivatives, mech, active, state, wrenches, each, forces=forces)
     elements = applied(mech, forces, ctrl, activation)
     if mech.loops and elements is None:
         return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
@@ -178,8 +179,8 @@ def inverse_dynamics_derivatives(
 ) -> Three:
     if active is not None:
         state, shared = {"q": q, "v": v, "a": a}, {"actuated": actuated, "units": velocity_units(mech)}
-        shared |= {"forces": forces, "ctrl": ctrl, "activation": activation}
-        return by_mask(inverse_dynamics_derivatives, mech, active, state, wrenches, **shared)
+        each = _driving(mech, forces, ctrl, activation)
+        return by_mask(inverse_dynamics_derivatives, mech, active, state, wrenches, each, forces=forces, **shared)
     elements = applied(mech, forces, ctrl, activation)
     if mech.loops or actuated is not None:
         return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, units)
@@ -189,6 +190,26 @@ def inverse_dynamics_derivatives(
     by_q, by_v, by_a = _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
     of_forces = elements.derivatives(q, v)
     return by_q - of_forces[0], by_v - of_forces[1], by_a
+
+
+def with_second_derivatives_of_forces(
+    mech: Mechanism, q: Any, v: Any, second: Four, forces: Any, ctrl: Any, activation: Any
+) -> Four:
+    """The second derivatives of inverse dynamics, less those of the force elements that act."""
+    elements = applied(mech, forces, ctrl, activation)
+    if elements is None:
+        return second
+    q, v = _arrays(mech, q=q, v=v)
+    bends, n = elements.second_derivatives(q, v), mech.nv
+    d_qq, d_vv, d_qv, d_aq = second
+    return d_qq - bends[..., :n, :n], d_vv - bends[..., n:, n:], d_qv - bends[..., :n, n:], d_aq
+
+
+def _driving(mech: Mechanism, forces: Any, ctrl: Any, activation: Any) -> dict[str, np.ndarray]:
+    """Control inputs and activations of the force elements that act, as arrays by name."""
+    elements = applied(mech, forces, ctrl, activation)
+    numbers = {} if elements is None else {"ctrl": elements.ctrl, "activation": elements.activation}
+    return {name: x for name, x in numbers.items() if x.shape[-1]}
 
 
 def _arrays(mech: Mechanism, **given: Any) -> list[Float64Array]:

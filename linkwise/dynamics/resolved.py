@@ -119,6 +119,21 @@ class Resolved:
         found, n = self.all_derivatives(q, v, ctrl, activation), self.mech.nv
         return found.by_q[..., :n, :], found.by_v[..., :n, :]
 
+    def wrench_derivatives(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
+        """(..., n_links, 6, 2 nv): of the wrenches, along tangent directions of q, and by v."""
+        batch, n = np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.nv
+        if not self.acting.laws:
+            return np.zeros((*batch, self.mech.n_links, 6, 2 * n))
+        return self._evaluated("wrench_derivatives", (q, v, ctrl, activation))[..., : 2 * n]
+
+    def second_derivatives(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
+        """(..., nv, 2 nv, 2 nv): of the forces, along tangent directions of q and by v; [i, j, k] along k, of the
+        derivative along j."""
+        batch, n = np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.nv
+        if not self.acting.laws:
+            return np.zeros((*batch, n, 2 * n, 2 * n))
+        return self._evaluated("second_derivatives", (q, v, ctrl, activation))[..., :n, :, :]
+
     def all_derivatives(
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> ForceDerivatives:
@@ -191,7 +206,9 @@ class _Request:
 
     def __call__(self, mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
         kernel = compile(self._algorithm(mech), mech, dtype, parameters=parameters)
-        if self.what != "derivatives":
+        if self.what == "second_derivatives":
+            return jacobian_of(jacobian_of(kernel, ("q", "v")), ("q", "v"))
+        if "derivatives" not in self.what:
             return kernel
         wrt = tuple(name for name in INPUTS if name in kernel.inputs)
         return jacobian_of(kernel, wrt)
@@ -200,6 +217,8 @@ class _Request:
         acting = self.acting
         n_numbers = sum(len(law.numbers(mech)) for law in acting.laws)
         sizes = {"ctrl": (acting.n_ctrl,), "activation": (acting.n_activation,), NUMBERS: (n_numbers,)}
+        results = {"energy": (), "wrenches": (mech.n_links, 6)}
+        name = {"energy": "energy", "wrenches": "wrenches", "wrench_derivatives": "wrenches"}.get(self.what, "forces")
         names = ("q", NUMBERS) if self.what == "energy" else (*INPUTS, NUMBERS)
         inputs = tuple(name for name in names if name not in sizes or sizes[name][0])
 
@@ -209,11 +228,9 @@ class _Request:
             if self.what == "energy":
                 return acting.energy(tree, given["q"], numbers)
             state = given["q"], given["v"], given.get("ctrl", ()), given.get("activation", ()), numbers
-            if self.what == "wrenches":
+            if name == "wrenches":
                 return acting.forces(tree, *state).wrenches or [[0.0] * 6] * mech.n_links
             return acting.joint_forces(tree, *state)
 
-        results = {"energy": (), "wrenches": (mech.n_links, 6)}
-        name = self.what if self.what in results else "forces"
         result = results.get(name, (mech.nv + acting.n_activation,))
         return Algorithm(f"acting_{name}", inputs, "result", run, reason=LAW, sizes={**sizes, "result": result})

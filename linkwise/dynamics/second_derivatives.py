@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
-from ..constraints.derivatives import compiled_dofs
+from ..constraints.derivatives import compiled_dofs, derivatives_at
 from ..constraints.force_derivatives import moving_forces
 from ..constraints.masks import loop_mask, mechanism_holding
 from ..constraints.sizes import sizes
 from ..constraints.solver import RELIABLE, completed
-from ..constraints.variations import State, refuse_open, state_of
+from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
+from .force_elements import NONE, applied
 from .states import Argument, ByJoint, Float64Array
 from .trees import forward_dynamics, integrate
 
@@ -41,6 +42,9 @@ def forward_dynamics_second_derivatives(
     *,
     along: Direction | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ArrayLike | Mapping[str, Any] | None = None,
+    activation: ArrayLike | None = None,
 ) -> Arrays:
     """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): how the matrices of ``forward_dynamics_derivatives`` change, row i
     with acceleration i; of a tree all others are zero.
@@ -54,15 +58,17 @@ def forward_dynamics_second_derivatives(
     along    a step of q, a change of v and one of tau, (nv,) each: the result is the change of the three matrices (d_q,
              d_v, d_tau) along it, (nv, nv) each, a product with the second derivatives
     active   (..., len(mech.loops)) booleans: constraints that hold; default: all
+    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
 
     With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
     directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from
     ``constraints.project``.  They are products with the derivatives of its kernel; where no kernel serves (constraints
-    on velocities alone, redundant ones but for rounding, states that are left to singular values) they are such
-    differences, of order six, with relative errors of about 1e-8.  A ``MechanismError`` says where positions are
-    singular, loops open or velocities inconsistent.
+    on velocities alone, redundant ones but for rounding, states that are left to singular values, force elements beside
+    constraints) they are such differences, of order six, with relative errors of about 1e-8.  A ``MechanismError`` says
+    where positions are singular, loops open or velocities inconsistent.
     """
-    at = state_of(mech, q, v, tau, None, None)
+    elements = applied(mech, forces, ctrl, activation)
+    at = state_of(mech, q, v, tau, None, None, elements=elements)
     direction = None if along is None else _direction(at, along)
     mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
     if mask is None:
@@ -76,6 +82,9 @@ def forward_dynamics_second_derivatives(
     for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
         states = (mask == held).all(axis=-1)
         part = State(mechanism_holding(mech, held), q[states], v[states], tau[states], None, None)
+        if elements is not None:
+            numbers = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (elements.ctrl, elements.activation))
+            part = part._replace(passive=elements.driven_by(*(x[states] for x in numbers)))
         steps = None if direction is None else direction[states]
         for result, values in zip(results, _second_derivatives(part, steps), strict=True):
             result[states] = values
@@ -88,12 +97,14 @@ def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
     if not mech.loops:
         second = _of_tree(at)
         return second if direction is None else _along(second, direction)
-    moved = moving_forces(at).d_state  # (..., 2 nv, 3 nv)
+    moved = moving_forces(at._replace(passive=None)).d_state  # (..., 2 nv, 3 nv)
     unit = np.broadcast_to(np.eye(3 * mech.nv)[2 * mech.nv :], (*at.batch, mech.nv, 3 * mech.nv))
     moved = np.concatenate([moved, unit], axis=-2)
     if direction is not None:
         return _products(at, (moved @ direction[..., None])[..., 0])
     each = at._replace(q=at.q[..., None, :], v=at.v[..., None, :], tau=at.tau[..., None, :])
+    if at.passive is not None:
+        each = each._replace(passive=at.passive.driven_by(*(x[..., None, :] for x in _inputs(at))))
     by_q, by_v, by_tau = _products(each, np.swapaxes(moved, -1, -2))  # (..., 3 nv, nv, nv): a direction each
     n = mech.nv
     first = (by_q[..., :n, :, :], by_v[..., n : 2 * n, :, :], by_q[..., n : 2 * n, :, :], by_tau[..., :n, :, :])
@@ -101,10 +112,16 @@ def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
 
 
 def _of_tree(at: State) -> Arrays:
-    """With inverse dynamics at tau, ID_x + M a_x = 0: of M a_xy what is left of ID_xy and of changes of M."""
-    a = forward_dynamics(at.mech, at.q, at.v, at.tau)
-    by_q, by_v, by_tau = forward_dynamics_derivatives(at.mech, at.q, at.v, at.tau)
+    """With inverse dynamics at tau, ID_x + M a_x = 0: of M a_xy what is left of ID_xy and of changes of M.  Force
+    elements are part of the joint forces, which inverse dynamics then balances too."""
+    tau, n = applied_force(at), at.mech.nv
+    a = forward_dynamics(at.mech, at.q, at.v, tau)
+    by_q, by_v, by_tau = forward_dynamics_derivatives(at.mech, at.q, at.v, tau)
     d_qq, d_vv, d_qv, d_aq = inverse_dynamics_second_derivatives(at.mech, at.q, at.v, a)
+    if at.passive is not None:
+        slopes, bends = at.passive.derivatives(at.q, at.v), at.passive.second_derivatives(at.q, at.v)
+        by_q, by_v = (by + by_tau @ slope for by, slope in zip((by_q, by_v), slopes, strict=True))
+        d_qq, d_vv, d_qv = d_qq - bends[..., :n, :n], d_vv - bends[..., n:, n:], d_qv - bends[..., :n, n:]
     turned = np.swapaxes(d_aq, -1, -2)  # [i, j, l]: along j, of M[i, l]
     through = turned @ by_q[..., None, :, :]  # [i, j, k]: along j of M, times a along k
     d_qq = d_qq + through + np.swapaxes(through, -1, -2)
@@ -149,18 +166,24 @@ def _products(at: State, steps: Float64Array) -> Arrays:
     n, batch = at.mech.nv, np.broadcast_shapes(at.batch, steps.shape[:-1])
     results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
     poor = np.ones(batch, dtype=bool)
-    if compiled_dofs(at.mech):
+    if at.passive is None and compiled_dofs(at.mech):
         consistency = float64_function(at.mech, CONSTRAINED)(at.q, at.v, at.tau)[-1]
         directions = np.split(steps, 3, axis=-1)
         results = tuple(float64_function(at.mech, _products_by_all)(at.q, at.v, at.tau, *directions)[:3])
         poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
     if poor.any():
 
-        def differences(q: Any, v: Any, tau: Any, steps: Any, _: Any) -> Arrays:
-            return _differences(State(at.mech, q, v, tau, None, None), steps)
+        def differences(q: Any, v: Any, tau: Any, steps: Any, *driving: Any) -> Arrays:
+            elements = None if at.passive is None else at.passive.driven_by(*driving[:-1])
+            return _differences(State(at.mech, q, v, tau, None, elements), steps)
 
-        completed(results, poor, differences, at.q, at.v, at.tau, steps)
+        completed(results, poor, differences, at.q, at.v, at.tau, steps, *_inputs(at))
     return results
+
+
+def _inputs(at: State) -> tuple[np.ndarray, ...]:
+    """Control inputs and activations of the force elements that act; empty without these."""
+    return () if at.passive is None else (at.passive.ctrl, at.passive.activation)
 
 
 def _differences(at: State, steps: Float64Array) -> Arrays:
@@ -179,7 +202,7 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
     def first(offset: float) -> Float64Array:
         q, v = integrate(mech, at.q, offset * s * step, 1.0), at.v + offset * s * change
         q, v = project(mech, q, v, aim=np.finfo(float).eps)
-        return np.stack(forward_dynamics_derivatives(mech, q, v, at.tau + offset * s * push))
+        return np.stack(derivatives_at(at._replace(q=q, v=v, tau=at.tau + offset * s * push)))
 
     total = sum(weight * (first(offset) - first(-offset)) for offset, weight in WEIGHTS.items())
     by_q, by_v, by_tau = np.asarray(total) / s[..., None]

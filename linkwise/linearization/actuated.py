@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +11,9 @@ from ..compiler.store import stored
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.compliant_contact import contact_points
+from ..dynamics.force_elements import Applied
 from ..dynamics.passive import Passive
-from ..dynamics.resolved import ForceDerivatives, Resolved, no_controls, resolved
+from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import checked_arrays, real_numbers
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
@@ -21,36 +21,6 @@ from .coordinates import coordinate_names, named_rows
 
 CTRL = "ctrl"  # inputs="ctrl": all actuators
 ACTIVATION = ".activation"  # behind the names of actuators, for their states
-
-
-@dataclass(frozen=True)
-class Driven:
-    """Forces on a mechanism whose actuators have constant control inputs, as ``Resolved``: functions of q and v
-    alone."""
-
-    elements: Resolved
-    ctrl: np.ndarray
-    activation: np.ndarray
-
-    def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self.elements.forces(q, v, self.ctrl, self.activation)
-
-    def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.elements.derivatives(q, v, self.ctrl, self.activation)
-
-    def energy(self, q: np.ndarray) -> np.ndarray:
-        return self.elements.energy(q)
-
-    @property
-    def has_potential(self) -> bool:
-        """Whether all its forces at rest derive from the energy: those of actuators do not."""
-        return not self.elements.n_ctrl
-
-    def all_derivatives(self, q: np.ndarray, v: np.ndarray) -> ForceDerivatives:
-        return self.elements.all_derivatives(q, v, self.ctrl, self.activation)
-
-    def rates(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self.elements.forces_and_rates(q, v, self.ctrl, self.activation)[1]
 
 
 def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
@@ -66,7 +36,7 @@ def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
     return stored(mech, away_from_contact, lambda: mech.with_acting(contact=False))
 
 
-def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Driven | None:
+def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Applied | None:
     """Forces under constant control inputs; None if nothing acts.  Control inputs are zero if left out; activations of
     filters are then those that their inputs lead to, of integrators zero."""
     if passive is not None and not isinstance(passive, Passive):
@@ -89,7 +59,7 @@ def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = No
         if actuator.has_activation
     ]
     rest = np.stack(steady, axis=-1) if steady else np.zeros(0)
-    return Driven(elements, inputs, _numbers(mech, "activation", activation, elements.n_activation, rest))
+    return Applied(elements, inputs, _numbers(mech, "activation", activation, elements.n_activation, rest))
 
 
 def _numbers(mech: Mechanism, name: str, value: Any, size: int, otherwise: np.ndarray) -> np.ndarray:
@@ -146,7 +116,7 @@ class Model(NamedTuple):
     tangent: np.ndarray
 
 
-def extended(model: Model, acting: Driven | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> Model:
+def extended(model: Model, acting: Applied | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> Model:
     """The model with activations as states, and its inputs; ``model`` is driven by all joint forces, what depends on q
     and v being in it."""
     a, b, drift, tangent = model
@@ -165,7 +135,7 @@ def extended(model: Model, acting: Driven | None, inputs: Inputs, q: np.ndarray,
     )
     batch = drift.shape[:-1]
     below = np.broadcast_to(slopes.by_ctrl[..., n:, :] @ inputs.controls, (*batch, more, len(inputs.names)))
-    rates = np.broadcast_to(acting.rates(q, v), (*batch, more))
+    rates = np.broadcast_to(acting.forces_and_rates(q, v)[1], (*batch, more))
     return Model(
         matrix,
         np.concatenate([driving, below], axis=-2),

@@ -10,8 +10,9 @@ import numpy as np
 from ..constraints.decomposition import decompose
 from ..constraints.force_units import mixes_units, velocity_units
 from ..constraints.variations import State
+from ..dynamics.force_elements import Applied
 from ..mechanism import Mechanism, MechanismError
-from .actuated import Driven, driven
+from .actuated import driven
 from .balance import Balance, Search, balance
 
 
@@ -62,7 +63,7 @@ def _middle(low: float, high: float) -> float:
     )
 
 
-def _force_per_input(mech: Mechanism, elements: Driven, at: State) -> np.ndarray:
+def _force_per_input(mech: Mechanism, elements: Applied, at: State) -> np.ndarray:
     """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
     slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
     through = np.zeros((elements.elements.n_activation, mech.n_ctrl))

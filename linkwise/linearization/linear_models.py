@@ -14,7 +14,7 @@ from ..constraints import AssemblyError, assemble, degrees_of_freedom, generic_r
 from ..constraints.derivatives import rate_jacobian_at
 from ..constraints.variations import State, Variations, state_of, variations
 from ..dynamics.by_actuator import unless_empty
-from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.force_elements import ALL, NONE, applied, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..dynamics.trees import integrate, neutral, random_state
@@ -129,14 +129,23 @@ def rate_jacobian(
     passive: Passive | None = None,
     wrenches: ArrayLike | None = None,
     rank: int | None = None,
+    forces: Any = NONE,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
 ) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
     integration: [Df] of trees, [Df] P of closed mechanisms (4.4), P the projection of ``constraints.project``.
 
-    With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  ``passive`` elements
-    act, and no others of the mechanism.
+    With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  Force elements act that
+    ``forces`` names, with ``ctrl`` and ``activation`` as for ``linearize``; ``passive`` is another word for
+    ``forces=passive``.
     """
-    return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, passive, furthest=None), rank)
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
+    if passive is not None and forces is not NONE:
+        raise MechanismError("forces and passive both have force elements: give one of them")
+    elements = applied(mech, forces if passive is None else passive, ctrl, activation)
+    return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, None, furthest=None, elements=elements), rank)
 
 
 def _empty_model(
