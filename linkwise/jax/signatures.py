@@ -54,7 +54,7 @@ class Signature:
     # -- derivatives ----------------------------------------------------------------------------------
 
     def along(self, wrt: tuple[str, ...]) -> Signature:
-        """Signature of the derivative along directions of some inputs; the directions follow the kernel's own inputs."""
+        """Signature of the derivative along directions of some inputs, which follow the kernel's own inputs."""
         return self._kept(wrt, (), lambda: lw.jvp_of(self.kernel, wrt, tangent=False))
 
     def weighed(self, wrt: tuple[str, ...], of: tuple[str, ...]) -> Signature:

@@ -249,7 +249,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
-    """Context: if there are too many or too few inputs, add to the error how many are needed and a valid choice."""
+    """Context that adds to the error, for too many or too few inputs, how many are needed and a valid choice."""
     try:
         yield
     except UnsuitableCoordinates as error:
