@@ -249,7 +249,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
-    """Context that adds to the error, for too many or too few inputs, how many are needed and a valid choice."""
+    """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
     except UnsuitableCoordinates as error:
@@ -268,7 +268,9 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
 
 
 def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
-    """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other joints in order."""
+    """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
+    joints in order.
+    """
     units, candidates = sizes(mech), []
     loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
     beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)

@@ -228,7 +228,7 @@ def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str
 
 
 def _another_effort(before: Body, after: Body) -> bool:
-    """Whether the effort limit of a joint with one coordinate changed; effort limits of other joints are not applied."""
+    """Whether the effort limit of a joint with one coordinate changed; others have no effect."""
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 

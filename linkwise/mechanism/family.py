@@ -218,5 +218,5 @@ class Numbers:
 
 
 def differs_in_poses(mech: Mechanism) -> bool:
-    """Whether members of the family have loops at other places, so that decisions based on the places cannot be shared."""
+    """Whether members of the family have loops at other places, so that decisions about places cannot be shared."""
     return any(kind == HELD for kind, _ in mech._changed)

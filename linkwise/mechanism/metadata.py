@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MetadataView(View):
-    """Data of a file that changes no result of dynamics; see also ``mech.initial``, ``mech.postures``, ``mech.notes``."""
+    """Data of a file without effect on dynamics; see also ``mech.initial``, ``mech.postures``, ``mech.notes``."""
 
     __slots__ = ()
 

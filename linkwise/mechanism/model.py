@@ -270,8 +270,8 @@ class Mechanism(Constant):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Notes on parts of the file, or of contact, that are ignored: count, location and advice. ``forces.active``
-        lists what is used.
+        """Notes on ignored parts of the file or of contact: count, location and advice. ``forces.active`` lists the
+        rest.
         """
         return (*self.annotations.notes, *contact_notes(self))
 
@@ -334,7 +334,9 @@ class Mechanism(Constant):
         return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
-        """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept its name."""
+        """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept
+        its name.
+        """
         return _edit().add_frame(self, name, link, pose)
 
     def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
