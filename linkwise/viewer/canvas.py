@@ -149,7 +149,9 @@ class FlatCanvas(Canvas):
     def _drawn_lines(self, lines: Sequence[np.ndarray], **look: Any) -> Any:
         from matplotlib.collections import LineCollection
 
-        return self.ax.add_collection(LineCollection([self.view.project(line) for line in lines], **look), autolim=False)
+        return self.ax.add_collection(
+            LineCollection([self.view.project(line) for line in lines], **look), autolim=False
+        )
 
     def _drawn_polygons(self, polygons: Sequence[np.ndarray], **look: Any) -> Any:
         from matplotlib.collections import PolyCollection
