@@ -33,7 +33,7 @@ def test_the_compiler_and_other_libraries_are_loaded_later():
 
 
 def test_urdf_files_are_read_and_written_without_any_extra(tmp_path):
-    """With visuals, meshes, a transmission, a mimic joint and a loop; then computed with, simulated and drawn on a page."""
+    """With visuals, meshes, a motor, a mimic joint and a loop; then computed with, simulated and drawn on a page."""
     names = ("crank", "coupler", "rocker", "wheel")
     masses = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     looks = '<visual><geometry><mesh filename="a.stl"/></geometry></visual><collision><geometry><box size="1 1 1"/>'
