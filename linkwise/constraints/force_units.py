@@ -49,7 +49,8 @@ def warn_of_mixed_units(mech: Mechanism, reach: np.ndarray, driven: np.ndarray, 
     warn_caller(
         f"joint forces of mechanism {mech.name!r} are not unique{addition}: {', '.join(map(repr, names))} share the "
         f"load, {', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, a force "
-        f"counting as a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are degrees of "
+        f"counting as a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are "
+        "degrees of "
         f"freedom (such as actuated={names[0]!r}), or give weights",
         MechanismWarning,
     )
