@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..constraints.sizes import constraint_units
-from ..dynamics.actuation import motors_of, require_motors
+from ..dynamics.actuation import motors_of
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.contact_dynamics import motor_forces
@@ -40,8 +40,6 @@ class ComputedTorqueLaw(ControlLaw):
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)
         load = inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
-        if not tree.mechanism.loops:
-            return load
         return motor_forces(tree, q, load, units=self.units, actuated=self.motors)
 
 
@@ -59,8 +57,7 @@ def computed_torque(
                 (q, v) or (q, v, a), or a configuration
     kp, kd      1/s^2 and 1/s: a number, nv of them or {joint: number}; kd = 2 sqrt(kp) is critically damped
 
-    actuated    of mechanisms with constraints: joints with a motor, or nv booleans; by default those of
-                ``joint_feedback``
+    actuated    joints with a motor, or nv booleans; by default those of ``joint_feedback``
 
     Every joint of a tree needs a motor, and with constraints as many as there are degrees of freedom, which move it in
     all of them.  The mechanism then has, of the accelerations that the constraints allow, those nearest to the ones
@@ -71,10 +68,6 @@ def computed_torque(
     Inertia and gravity are compensated, not friction and others that act.
     """
     require_mechanism(mech)
-    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd))
-    if not mech.loops:
-        require_motors(mech, "computed_torque")
-        return CompiledControl(mech, law, joint_reference(mech, reference))
-    motors = motors_of(mech, actuated)
-    law = replace(law, motors=motors, units=constraint_units(mech))
+    motors, units = motors_of(mech, "computed_torque", actuated), constraint_units(mech)
+    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd), motors, units)
     return CompiledControl(mech, law, joint_reference(mech, reference))

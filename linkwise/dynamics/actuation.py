@@ -52,11 +52,16 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
     return chosen
 
 
-def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> tuple[str, ...]:
+def motors_of(
+    mech: Mechanism, what: str, actuated: Sequence[str] | np.ndarray | None, instead: str = BALANCED
+) -> tuple[str, ...]:
     """Names of the coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as
-    many as the degrees of freedom that constraints leave."""
+    many as the degrees of freedom; ``instead`` is what can be done where some joint of a tree has none."""
     driven = actuated_coordinates(mech, mech.initial, actuated)
     names = tuple(np.array(mech.coordinates.names("v"))[driven].tolist())
+    if not mech.loops:
+        _require_all(mech, what, driven, instead)
+        return names
     dofs = mech.nv - fronts(mech).pivots
     if len(names) < dofs:
         raise MechanismError(
@@ -75,8 +80,8 @@ def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]
         return float64_function(mech, request)(q, load)
 
 
-def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
-    """All joints have motors, and none is in a loop; ``instead`` is what can be done where some have none."""
+def require_motors(mech: Mechanism, what: str) -> None:
+    """All joints have motors, and none is in a loop."""
     if mech.loops:
         raise MechanismError(
             f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
@@ -84,7 +89,11 @@ def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
             "linear model and linkwise.control.joint_feedback heed them; mech.spanning_tree is the mechanism with "
             "loops open"
         )
-    driven = actuated_coordinates(mech, mech.initial, None)
+    _require_all(mech, what, actuated_coordinates(mech, mech.initial, None), BALANCED)
+
+
+def _require_all(mech: Mechanism, what: str, driven: np.ndarray, instead: str) -> None:
+    """All joints have motors; ``instead`` is what can be done where some have none."""
     if not driven.all():
         names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
         raise MechanismError(

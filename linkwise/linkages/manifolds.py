@@ -117,8 +117,7 @@ class Family:
     def conditioning(self, q: np.ndarray) -> np.ndarray:
         """(...): the smallest singular value of the equations, of those that are not zero elsewhere, relative to the
         largest: zero in a singular position."""
-        s = decompose(self.jacobian(q)).s
-        return np.divide(s[..., self.rank - 1], s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+        return decompose(self.jacobian(q)).conditioning(self.rank)
 
     def decomposed(self, q: np.ndarray) -> Decomposition:
         return decompose(self.jacobian(q), rank=self.rank)

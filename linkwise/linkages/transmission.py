@@ -158,7 +158,7 @@ def _rates(
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
     given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
     motion = made.units.velocities * times(basis, turned[..., 0, :])
-    return given, found, motion, made.conditioning(q) > AT_SINGULAR if made.rank else np.ones(q.shape[:-1], dtype=bool)
+    return given, found, motion, made.conditioning(q) > AT_SINGULAR
 
 
 def _velocity_at(

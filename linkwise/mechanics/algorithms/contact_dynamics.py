@@ -93,8 +93,6 @@ def constraint_forces(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
-    if not tree.mechanism.loops:
-        return [0.0] * tree.mechanism.nv
     motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.constraint_forces())
@@ -252,8 +250,8 @@ def _shared(
     moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     doubt = loops.doubt
     tau = loops.split(moments)[1]
-    if actuated is not None:
-        places = _places(mech, actuated)
+    places = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
+    if len(places) < mech.nv:
         moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
         reach = orthogonalized(moved)
         components, missing = reach.split(tau)
