@@ -159,11 +159,6 @@ class CompiledControl:
     law: ControlLaw
     reference: Reference | None
 
-    @property
-    def compiles(self) -> bool:
-        """Whether rollouts can have it inside their steps."""
-        return True
-
     def __repr__(self) -> str:
         return f"<controller of {self.mech.name!r}: {self.law}>"
 

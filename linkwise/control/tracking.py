@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.sizes import constraint_units
-from ..dynamics.actuation import motors_of
+from ..dynamics.actuation import Motors, motors_of
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.contact_dynamics import motor_forces
 from ..mechanics.algorithms.dynamics import inverse_dynamics
-from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, require_mechanism
@@ -27,8 +25,7 @@ class ComputedTorqueLaw(ControlLaw):
 
     kp: Numbers = ()
     kd: Numbers = ()
-    motors: tuple[str, ...] = ()  # coordinates that carry the load under constraints
-    units: ConstraintUnits = ConstraintUnits()
+    motors: Motors = Motors()
 
     def __str__(self) -> str:
         return f"computed torque, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
@@ -40,7 +37,7 @@ class ComputedTorqueLaw(ControlLaw):
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)
         load = inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
-        return motor_forces(tree, q, load, units=self.units, actuated=self.motors)
+        return motor_forces(tree, q, load, units=self.motors.units, actuated=self.motors.names)
 
 
 def computed_torque(
@@ -68,6 +65,6 @@ def computed_torque(
     Inertia and gravity are compensated, not friction and others that act.
     """
     require_mechanism(mech)
-    motors, units = motors_of(mech, "computed_torque", actuated), constraint_units(mech)
-    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd), motors, units)
+    motors = motors_of(mech, "computed_torque", actuated)
+    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd), motors)
     return CompiledControl(mech, law, joint_reference(mech, reference))

@@ -81,8 +81,6 @@ def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> N
 def loops_resist(mech: Mechanism) -> bool | None:
     """Whether joints that move nothing with inertia are tied by loops to ones that do; None if that is unknown, as of
     loops that do not close from the initial configuration."""
-    if not mech.loops:
-        return False
     from linkwise.dynamics.massless import has_inertia_with_loops  # closing loops is a matter of dynamics
 
     return has_inertia_with_loops(mech)

@@ -94,7 +94,7 @@ def time_optimal(
     _refuse_drives(mech)
     if np.isfinite(efforts).any():
         instead = "effort=np.inf plans within bounds of velocities and accelerations alone"
-        motors = motors_of(mech, "time_optimal", actuated, instead)
+        motors = motors_of(mech, "time_optimal", actuated, instead).names
         efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
     velocities = bounds_of(mech, "velocity", velocity, mech.limits.velocity)
     accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
