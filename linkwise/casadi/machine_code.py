@@ -69,12 +69,12 @@ def _input(core: tuple[int, ...], states: int, taken: int) -> Input:
 def _output(shape: Sequence[int], states: int, size: int, start: int, present: np.ndarray) -> Output:
     """An array of which each state has one, from ``start`` on among the ``size`` results of that state."""
     rows, columns = matrix_shape(shape)
-    places = positions(shape)
-    order = np.argsort(places)
+    indices = positions(shape)
+    order = np.argsort(indices)
     order = order[present[order]]
     each = np.arange(states)[:, None]
     return Output(
-        rows, columns * states, (each * rows * columns + places[order]).ravel(), (each * size + start + order).ravel()
+        rows, columns * states, (each * rows * columns + indices[order]).ravel(), (each * size + start + order).ravel()
     )
 
 
@@ -207,6 +207,6 @@ class _MachineCode(casadi.Callback):
         stored, by = np.nonzero(present)
         row = output.places[stored]
         column = state[stored] * size + positions(x.core)[by]
-        places, sources = column * rows + row, output.sources[stored] * count + start + by
-        order = np.argsort(places)
-        return Output(rows, columns, places[order], sources[order])
+        indices, sources = column * rows + row, output.sources[stored] * count + start + by
+        order = np.argsort(indices)
+        return Output(rows, columns, indices[order], sources[order])

@@ -23,9 +23,9 @@ def positions(shape: Sequence[int]) -> np.ndarray:
     return np.arange(rows * columns).reshape(columns, rows).T.ravel()
 
 
-def pattern(rows: int, columns: int, places: np.ndarray) -> casadi.Sparsity:
+def pattern(rows: int, columns: int, indices: np.ndarray) -> casadi.Sparsity:
     """The elements at these ascending places of a matrix that is read column by column."""
-    return casadi.Sparsity.triplet(rows, columns, (places % rows).tolist(), (places // rows).tolist())
+    return casadi.Sparsity.triplet(rows, columns, (indices % rows).tolist(), (indices // rows).tolist())
 
 
 def identifier(name: str) -> str:

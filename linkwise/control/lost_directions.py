@@ -59,12 +59,12 @@ class Lost:
         c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
         nothing along directions that are not lost.
         """
-        squared = [[dot(one, other) for other in self.share] for one in self.share]
+        squared = [[dot(row, other) for other in self.share] for row in self.share]
         size = self.damping * _trace(mobility)
         return Factor.of(
             [
-                [x + size * dot(one, other) for x, other in zip(row, squared, strict=True)]
-                for row, one in zip(mobility, squared, strict=True)
+                [x + size * dot(squared_row, other) for x, other in zip(row, squared, strict=True)]
+                for row, squared_row in zip(mobility, squared, strict=True)
             ]
         )
 
@@ -72,13 +72,13 @@ class Lost:
 def length_of_arm(mech: Mechanism, frame: str) -> float:
     """How far a frame may be from the first joint on its way that rotates, as the distances between joints and their
     limits say; the mechanism's length where that is nowhere."""
-    place = mech.frame(frame)
-    way = [mech.bodies[index] for index in mech.tree.path(place.body)]
+    location = mech.frame(frame)
+    way = [mech.bodies[index] for index in mech.tree.path(location.body)]
     rotating = [k for k, body in enumerate(way) if not body.kind.only_slides]
     if not rotating:
         return scales(mech).length
     beyond = way[rotating[0] + 1 :]
-    distances = [*(body.position for body in beyond), place.position]
+    distances = [*(body.position for body in beyond), location.position]
     bounds = np.where(lengths_among(mech, "q"), [mech.limits.lower, mech.limits.upper], 0.0)
     travels = [np.where(np.isfinite(at), at, 0.0) for at in (bounds[:, mech.q_index(body.joint)] for body in beyond)]
     length = sum(np.linalg.norm(x) for x in distances) + sum(np.abs(x).max(initial=0.0) for x in travels)

@@ -32,13 +32,13 @@ class Comparison:
         return f"{verdict}: {self.what}: {self.deviation:.1e} (allowed {self.allowed:.0e})"
 
 
-def compare(what: str, found: Any, expected: Any, allowed: float, relative: bool = True) -> Comparison:
+def compare(label: str, computed: Any, expected: Any, allowed: float, relative: bool = True) -> Comparison:
     """The largest difference, as a share of the largest expected number or (not ``relative``) as it is."""
-    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    computed, expected = np.asarray(computed, dtype=float), np.asarray(expected, dtype=float)
     scale = np.abs(expected).max(initial=0.0) if relative else 1.0
-    difference = np.abs(found - expected)
+    difference = np.abs(computed - expected)
     deviation = float(difference.max(initial=0.0)) if np.isfinite(difference).all() else float("nan")
-    return Comparison(what, deviation / (scale or 1.0), allowed)
+    return Comparison(label, deviation / (scale or 1.0), allowed)
 
 
 class Table(NamedTuple):

@@ -169,8 +169,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 def _compared(comparison: Comparison) -> str:
     kind = "" if comparison.agrees else ' class="deviates"'
-    found, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
-    return f"<li{kind}>{_marked(comparison.what)}: {found} {allowed}</li>"
+    deviation, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
+    return f"<li{kind}>{_marked(comparison.what)}: {deviation} {allowed}</li>"
 
 
 # -- Markdown -----------------------------------------------------------------------------------------

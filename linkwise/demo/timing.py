@@ -36,7 +36,7 @@ def best(
                     samples[which].append(spent)
                 if time.perf_counter() >= stop:
                     break
-    return [sorted(own)[len(own) // LEFT_OUT] if own else float("inf") for own in samples]
+    return [sorted(times)[len(times) // LEFT_OUT] if times else float("inf") for times in samples]
 
 
 def cpu_name() -> str:

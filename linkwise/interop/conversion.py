@@ -111,20 +111,20 @@ class Pairing:
             expected[..., there] = ratio * rates[..., of_own[here]]
         return [tie.joint for tie in self.ties if tie.mimics and _apart(rates, expected, tie.v_there)]
 
-    def forth(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def forth(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """T x of velocities, L* x of forces, at our q."""
         there = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.nv_there), dtype=x.dtype)
-        for same in (self._own, self._following) if what == VELOCITY else (self._own,):
+        for same in (self._own, self._following) if quantity == VELOCITY else (self._own,):
             there[..., same.there] = np.array(same.ratio, dtype=x.dtype) * x[..., same.here]
         for tie in self._turned:
             there[..., tie.v_there] = tie.chart.forth(q[..., tie.place.q_index], x[..., tie.place.v_index])
         return there
 
-    def back(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def back(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """L x of velocities, T* x of forces, at our q."""
         here_x = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.mech.nv), dtype=x.dtype)
         here_x[..., self._own.here] = x[..., self._own.there]
-        for here, there, ratio in zip(*self._following, strict=True) if what == FORCE else ():
+        for here, there, ratio in zip(*self._following, strict=True) if quantity == FORCE else ():
             here_x[..., here] += ratio * x[..., there]
         for tie in self._turned:
             here_x[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
@@ -288,13 +288,13 @@ class Conversion:
         """(..., 6): spatial motions and forces: [angular; linear] here, [linear; angular] there."""
         return self._array("spatial vector", vector, 6)[..., LINEAR_FIRST]
 
-    def _warn_of(self, what: str, joints: list[str]) -> None:
+    def _warn_of(self, quantity: str, joints: list[str]) -> None:
         """That what the mimicked joints say is not what these do."""
         if joints:
             warnings.warn(
                 f"{', '.join(joints)} of mechanism {self.pairing.mech.name!r} mimic others and are free in "
-                f"{self.pairing.library}, where their {what} is another: it is left out, and the mimicked joints alone "
-                "are looked at",
+                f"{self.pairing.library}, where their {quantity} is another: it is left out, and the mimicked joints "
+                "alone are looked at",
                 lw.MechanismWarning,
                 stacklevel=3,
             )
@@ -312,13 +312,13 @@ class Conversion:
         q = self._array("q", q, self._nq)
         return q if self.forth else self.pairing.q_back(q)
 
-    def _vectors(self, q: Any, x: np.ndarray, what: str) -> np.ndarray:
+    def _vectors(self, q: Any, x: np.ndarray, quantity: str) -> np.ndarray:
         """Vectors along the last axis, at a configuration of the side that is converted."""
-        return self._convert_vectors(self._here(q), x, what)
+        return self._convert_vectors(self._here(q), x, quantity)
 
-    def _convert_vectors(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def _convert_vectors(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """Vectors along the last axis, at our configuration."""
-        return self.pairing.forth(q, x, what) if self.forth else self.pairing.back(q, x, what)
+        return self.pairing.forth(q, x, quantity) if self.forth else self.pairing.back(q, x, quantity)
 
     def _map(self, q: np.ndarray, matrix: np.ndarray, takes: str, gives: str) -> np.ndarray:
         """A linear map at our configuration: rows change as what it gives, columns as the dual of what it takes."""

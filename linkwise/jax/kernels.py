@@ -41,8 +41,8 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
     called = signature(kernel)
 
     def function(*arrays: Any) -> Any:
-        found = call_p.bind(*called.checked(arrays), called=called)
-        return found[0] if len(found) == 1 else tuple(found)
+        results = call_p.bind(*called.checked(arrays), called=called)
+        return results[0] if len(results) == 1 else tuple(results)
 
     function.__name__ = kernel.name
     return jax.jit(function, inline=True)
@@ -138,8 +138,8 @@ for _platform in PLATFORMS:
 def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, called: Signature) -> tuple[Any, Any]:
     """The result, and how it changes along a direction: a call of the kernel that is derived for that."""
     moving = [name for name, way in zip(called.names, tangents, strict=True) if type(way) is not ad.Zero]
-    ways = [way for way in tangents if type(way) is not ad.Zero]
-    return call_p.bind(*primals, called=called), call_p.bind(*primals, *ways, called=called.along(tuple(moving)))
+    nonzero = [way for way in tangents if type(way) is not ad.Zero]
+    return call_p.bind(*primals, called=called), call_p.bind(*primals, *nonzero, called=called.along(tuple(moving)))
 
 
 ad.primitive_jvps[call_p] = _derivative

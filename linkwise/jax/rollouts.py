@@ -112,22 +112,22 @@ def _refuse_traced_names(arguments: Mapping[str, Any]) -> None:
     """Numbers by joint become arrays in NumPy, where nothing is differentiated."""
     for name, x in arguments.items():
         if isinstance(x, Mapping) and any(isinstance(value, jax.core.Tracer) for value in x.values()):
-            place = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
+            index_call = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
             raise TypeError(
                 f"rollout: {name} has numbers by name that JAX traces, to differentiate or map: give an array, such as "
-                f"array.at[{place}].set(value)"
+                f"array.at[{index_call}].set(value)"
             )
 
 
-def whole_number(what: str, value: Any, least: int) -> int:
+def whole_number(label: str, value: Any, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"rollout: {what} must be an integer that is known when JAX traces the function, got {value!r}"
+            f"rollout: {label} must be an integer that is known when JAX traces the function, got {value!r}"
         ) from None
     if number < least:
-        raise ValueError(f"rollout: {what} must be an integer, at least {least}, got {number}")
+        raise ValueError(f"rollout: {label} must be an integer, at least {least}, got {number}")
     return number
 
 

@@ -103,8 +103,8 @@ class Signature:
     def array(self, name: str, value: Any) -> Any:
         """What is given for an input as an array of JAX in the kernel's precision."""
         if value is None or isinstance(value, (str, dict)):
-            what = "missing: it is None" if value is None else f"no array but {value!r}"
-            raise lw.KernelError(f"{self.name}: {name} is {what}")
+            problem = "missing: it is None" if value is None else f"no array but {value!r}"
+            raise lw.KernelError(f"{self.name}: {name} is {problem}")
         try:
             x = jnp.asarray(value)
         except (TypeError, ValueError) as error:

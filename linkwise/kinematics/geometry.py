@@ -76,7 +76,7 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     hand = mech.frame(frame)
     unit = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
     arm = _Arm(unit, np.array(points), pose @ placed(hand.rotation, hand.position))
-    places = tuple(mech.q_index(body.joint).start for body in bodies)
+    indices = tuple(mech.q_index(body.joint).start for body in bodies)
     candidates = [
         (deviation, kind, backwards)
         for kind in SOLUTIONS
@@ -88,7 +88,7 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
         if _is_solved(geometry):
             deviation = max(deviation, arm.rounding(geometry))
             slack = max(geometry.slack, LOOSE * deviation)
-            return ClosedForm(replace(geometry, slack=slack), deviation, places)
+            return ClosedForm(replace(geometry, slack=slack), deviation, indices)
     return None
 
 

@@ -496,8 +496,8 @@ def _errors(progress: np.ndarray) -> np.ndarray:
 def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
     """(2, nv): limits of the coordinates whose rates are in v; and which of them have some."""
     limits = np.zeros((2, mech.nv))
-    place = limited_coordinates(mech)
-    for k, at in place.items():
+    coordinates = limited_coordinates(mech)
+    for k, at in coordinates.items():
         limits[:, k] = bounds[:, at]
     finite = np.isfinite(bounds).any(axis=0)
-    return limits, tuple(k for k, at in place.items() if finite[at])
+    return limits, tuple(k for k, at in coordinates.items() if finite[at])

@@ -100,8 +100,8 @@ def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) ->
     for frame, target in targets.items():
         goal, parts = _goal(mech, frame, target)
         goals.append(goal)
-        for what, array, core in parts:
-            name = f"{what} of {frame!r}"
+        for label, array, core in parts:
+            name = f"{label} of {frame!r}"
             arrays.append((array, core))
             batches[name] = array.shape[: array.ndim - core]
     if mass_center is not None:
@@ -228,18 +228,18 @@ def _target_of_array(frame: str, value: Any) -> FrameTarget:
     raise MechanismError(f"the target of {frame!r} must be {FORMS}, got shape {array.shape}{hint}")
 
 
-def _vectors(what: str, value: Any) -> Float64Array:
-    array = real_numbers(what, value)
+def _vectors(label: str, value: Any) -> Float64Array:
+    array = real_numbers(label, value)
     if array.shape[-1:] != (3,):
-        raise MechanismError(f"{what} must have shape (..., 3), got {array.shape}")
+        raise MechanismError(f"{label} must have shape (..., 3), got {array.shape}")
     if not np.isfinite(array).all():
-        raise MechanismError(f"{what} must be finite")
+        raise MechanismError(f"{label} must be finite")
     return array
 
 
-def _units(what: str, value: Any) -> Float64Array:
-    array = _vectors(what, value)
+def _units(label: str, value: Any) -> Float64Array:
+    array = _vectors(label, value)
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     if not (length > 0.0).all():
-        raise MechanismError(f"{what} must not be zero")
+        raise MechanismError(f"{label} must not be zero")
     return array / length

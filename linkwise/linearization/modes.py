@@ -93,8 +93,8 @@ def modes_of(
     order = np.lexsort((values.real, frequencies))
     values, shapes, frequencies = values[order], shapes[:, order], frequencies[order]
     ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=frequencies > 0.0)
-    places = np.abs(shapes / joints[:, None]).argmax(axis=0)[None] if shapes.size else None
-    largest = shapes if places is None else np.take_along_axis(shapes, places, axis=0)
+    strongest = np.abs(shapes / joints[:, None]).argmax(axis=0)[None] if shapes.size else None
+    largest = shapes if strongest is None else np.take_along_axis(shapes, strongest, axis=0)
     shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
     return Modes(np.asarray(values, dtype=complex), frequencies, ratios, shapes, names)
 

@@ -253,9 +253,9 @@ class StateSpace:
 
     _repr_mimebundle_ = mimebundle
 
-    def _require_one(self, what: str) -> None:
+    def _require_one(self, request: str) -> None:
         if self.A.ndim > 2:
-            raise MechanismError(f"{what} takes one state; this model has the batch shape {self.A.shape[:-2]}")
+            raise MechanismError(f"{request} takes one state; this model has the batch shape {self.A.shape[:-2]}")
 
 
 def _column(head: str, cells: list[str]) -> list[str]:

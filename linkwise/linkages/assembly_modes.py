@@ -62,7 +62,7 @@ class Sheet:
     ):
         self.family, self.slack, self.mech = made, slack, made.mech
         self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
-        self.units = np.array([one.unit(made.units) for one in pair])
+        self.units = np.array([coordinate.unit(made.units) for coordinate in pair])
         self.lines = (first / self.units[0], second / self.units[1])
         self.whole = family(made.mech, start, ())
         self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
@@ -95,9 +95,9 @@ class Sheet:
         smallest = QUICK
         while True:
             sources, axis, sense = self._frontier()
-            ways = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
-            fresh = [k for k, way in enumerate(ways) if self._tried.get(way, 1.0) > smallest]
-            self._tried.update(dict.fromkeys([ways[k] for k in fresh], smallest))
+            exits = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
+            fresh = [k for k, way in enumerate(exits) if self._tried.get(way, 1.0) > smallest]
+            self._tried.update(dict.fromkeys([exits[k] for k in fresh], smallest))
             if not fresh:
                 if smallest == CAREFUL:
                     return
@@ -110,14 +110,14 @@ class Sheet:
 
     def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
-        found = []
+        border = []
         for axis, sense in NEIGHBOURS:
             there = self.node + sense * np.eye(2, dtype=int)[axis]
             inside = ((there >= 0) & (there < self.number.shape)).all(axis=-1)
             clipped = np.clip(there, 0, np.array(self.number.shape) - 1)
             sources = np.flatnonzero(inside & (self.number[clipped[:, 0], clipped[:, 1]] < 0))
-            found.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
-        sources, axis, sense = np.concatenate(found, axis=1)
+            border.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
+        sources, axis, sense = np.concatenate(border, axis=1)
         return sources, axis, sense
 
     def _reach(self, sources: np.ndarray, axis: np.ndarray, sense: np.ndarray, smallest: float) -> None:
@@ -224,7 +224,7 @@ class Sheet:
         joints = np.eye(self.mech.nv)[~self.family.free]
 
         def rows(q: np.ndarray) -> np.ndarray:
-            named = [one.rows(q)[..., None, :] for one in (*self.pair, *self.family.held)]
+            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.family.held)]
             return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
 
         left, kept = rows(start) @ self.whole.basis(start), [0, 1]
@@ -237,7 +237,7 @@ class Sheet:
 
     def coordinates(self, q: np.ndarray) -> np.ndarray:
         """(..., 2): the two coordinates, dimensionless."""
-        return np.stack([one.value(q) for one in self.pair], axis=-1)
+        return np.stack([measure.value(q) for measure in self.pair], axis=-1)
 
     def at_node(self, node: np.ndarray) -> np.ndarray:
         """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
@@ -245,9 +245,9 @@ class Sheet:
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
         """(n1, n2, ...): values (n, ...) of the nodes, NaN at those that are not reached."""
-        found = np.full((*self.number.shape, *values.shape[1:]), np.nan)
-        found[self.node[:, 0], self.node[:, 1]] = values
-        return found
+        grid = np.full((*self.number.shape, *values.shape[1:]), np.nan)
+        grid[self.node[:, 0], self.node[:, 1]] = values
+        return grid
 
     def oriented(self, q: np.ndarray) -> np.ndarray:
         """(..., nv, dof): a basis of the motions that the loops allow, turned like those of the two coordinates and of
@@ -267,9 +267,9 @@ class Sheet:
             edges += [(axis, int(i), int(j)) for i, j in both]
         segments = self._segments(*np.concatenate(nodes).T)
         joined = np.unique(segments.edge)
-        place = np.full(len(edges), -1)
-        place[joined] = np.arange(len(joined))
-        return segments._replace(edge=place[segments.edge]), [edges[k] for k in joined.tolist()]
+        renumbered = np.full(len(edges), -1)
+        renumbered[joined] = np.arange(len(joined))
+        return segments._replace(edge=renumbered[segments.edge]), [edges[k] for k in joined.tolist()]
 
     def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
         """Of the edges between nodes low (n,) and high (n,); none of those along which the mechanism gets elsewhere."""
@@ -315,9 +315,9 @@ class Sheet:
         q, at_limit = np.zeros((len(sources), self.mech.nq)), np.zeros(len(sources), dtype=bool)
         for k in (0, 1):
             for way in (-1, 1):
-                own = np.flatnonzero((axis == k) & (sense == way))
-                if len(own):
-                    q[own] = self._turning_back(sources[own], k, way)
+                chosen = np.flatnonzero((axis == k) & (sense == way))
+                if len(chosen):
+                    q[chosen] = self._turning_back(sources[chosen], k, way)
         if self.slack is not None and len(sources):
             beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
             goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])

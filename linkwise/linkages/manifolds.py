@@ -92,18 +92,22 @@ class Family:
 
     def values(self, q: np.ndarray) -> np.ndarray:
         """(..., k): of the held coordinates."""
-        return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
+        return (
+            np.stack([coordinate.value(q) for coordinate in self.held], axis=-1)
+            if self.held
+            else np.zeros((*q.shape[:-1], 0))
+        )
 
     def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         error = self.sizes.rows * closable_error(self.mech, q)
         off = self.values(q) - values
-        wraps = np.array([one.is_wrapped for one in self.held], dtype=bool)
+        wraps = np.array([coordinate.is_wrapped for coordinate in self.held], dtype=bool)
         return np.concatenate([error, np.where(wraps, wrapped(off), off) if wraps.any() else off], axis=-1)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(..., m + k, n): by the free velocities."""
         loops = self.sizes.rows[:, None] * closable_jacobian(self.mech, q) * self.units.velocities
-        rows = [loops, *(one.rows(q)[..., None, :] for one in self.held)]
+        rows = [loops, *(coordinate.rows(q)[..., None, :] for coordinate in self.held)]
         return np.concatenate(rows, axis=-2)[..., self.columns]
 
     def moved(self, q: np.ndarray, direction: np.ndarray, distance: Any = 1.0) -> np.ndarray:
@@ -124,9 +128,9 @@ class Family:
 
     def basis(self, q: np.ndarray) -> np.ndarray:
         """(..., nv, dof): orthonormal directions of motion, of the limit from beside a singular position in one."""
-        found = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
-        found[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
-        return found
+        basis = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
+        basis[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
+        return basis
 
     def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
@@ -169,7 +173,7 @@ class Family:
     @cached_property
     def periodic(self) -> np.ndarray:
         """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
-        mech, found = self.mech, np.zeros(self.mech.nv, dtype=bool)
+        mech, is_periodic = self.mech, np.zeros(self.mech.nv, dtype=bool)
         q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
         poses = tree.link_poses(mech, q) / metres
         for body in mech.bodies:
@@ -178,13 +182,13 @@ class Family:
                     turned = q.copy()
                     turned[mech.q_index(body.joint).start + k] += TURN
                     same = np.allclose(tree.link_poses(mech, turned) / metres, poses, rtol=0.0, atol=1e-9)
-                    found[mech.v_index(body.joint).start + k] = same
+                    is_periodic[mech.v_index(body.joint).start + k] = same
             if (
                 self.limited
                 and np.isfinite([*mech.limits.lower[at := mech.q_index(body.joint)], *mech.limits.upper[at]]).any()
             ):
-                found[mech.v_index(body.joint)] = False
-        return found
+                is_periodic[mech.v_index(body.joint)] = False
+        return is_periodic
 
 
 def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
@@ -204,7 +208,7 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
         with contextlib.suppress(AssemblyError):  # it need not close there
             guess = made.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
-    made = Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+    made = Family(mech, free, held, max(int(made.decomposed(nearby).rank) for nearby in near))
     if not made.dof and not hold:
         refuse_structure(mech)
     return made

@@ -122,8 +122,8 @@ class Climb:
         """One step up, or to a limit on the way; none if it would not lead up as the slope says."""
         made, q, values = self._family, self.q[-1], self._values
         size = float(np.linalg.norm(slope))
-        there, found = beside(made, q, slope / size, step, values)
-        if not found or self._height(there) < self._height(q) + UPHILL * step * size:
+        there, converged = beside(made, q, slope / size, step, values)
+        if not converged or self._height(there) < self._height(q) + UPHILL * step * size:
             return False
         if self.slack is not None and np.any(self._other_slack(there) < 0.0):
 
@@ -194,11 +194,11 @@ class Climb:
         """Go on along the direction in which the coordinate is lowest here, if there is one."""
         if not len(y):
             return False
-        sizes, ways = np.linalg.eigh(curvature + curvature.T)
+        sizes, directions = np.linalg.eigh(curvature + curvature.T)
         if sizes[-1] <= FLAT * self.steepest:
             return False
         for sign in (1.0, -1.0):
-            beyond = there(y + sign * LARGEST_STEP * ways[:, -1])
+            beyond = there(y + sign * LARGEST_STEP * directions[:, -1])
             inside = self.slack is None or self.slack(beyond).min(initial=np.inf) >= 0.0
             if inside and self._height(beyond) > self._height(self.q[-1]):
                 self.q.append(beyond)

@@ -74,7 +74,7 @@ class MotionPath:
 
         The function is continuous on each step i; where the path is closed it has the same sign at both ends.
         """
-        found = []
+        lengths = []
         for i, length in enumerate(self.steps):
 
             def along(x: float, i: int = i) -> float:
@@ -84,8 +84,8 @@ class MotionPath:
             if self.is_closed and i == len(self.steps) - 1:  # rounding must not let a root at the start be lost
                 ends = ends[0], function(self.q[0], self.tangents[0], i)
             if (ends[0] < 0.0) != (ends[1] < 0.0):
-                found.append((i, root(along, float(length), ends)))
-        return found
+                lengths.append((i, root(along, float(length), ends)))
+        return lengths
 
 
 def root(function: Callable[[float], float], length: float, ends: tuple[float, float]) -> float:
@@ -121,15 +121,15 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
     if forward.cause == COMES_BACK:
         there = forward
         causes, joints = (COMES_BACK, COMES_BACK), ("", "")
-        rows, ways, arc = there.q, there.tangents, there.arc
+        rows, tangents, arc = there.q, there.tangents, there.arc
     else:
         back = _Walk(made, q, -tangent, values, slack)
         rows = [*back.q[:0:-1], *forward.q]
-        ways = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
+        tangents = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
         arc = [*(-x for x in back.arc[:0:-1]), *forward.arc]
         causes, joints = (back.cause, forward.cause), (back.joint, forward.joint)
     closed = forward.cause == COMES_BACK
-    return MotionPath(np.array(rows), np.array(ways), np.array(arc), closed, causes, joints, made, values)
+    return MotionPath(np.array(rows), np.array(tangents), np.array(arc), closed, causes, joints, made, values)
 
 
 def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
@@ -159,8 +159,8 @@ class _Walk:
     def _step(self, step: float) -> bool:
         """Add the next configuration, if it is certainly on the same branch."""
         q, tangent = self.q[-1], self.tangents[-1]
-        there, found = beside(self.family, q, tangent, step, self.values)
-        if not found:
+        there, converged = beside(self.family, q, tangent, step, self.values)
+        if not converged:
             return False
         ahead = self.family.along(there, tangent)
         if ahead @ tangent < STRAIGHT:

@@ -82,7 +82,7 @@ class RangeOfMotion:
     def __repr__(self) -> str:
         lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
         same = SAME_PLACE * named_coordinate(self.mechanism, self.coordinate).unit(self.path.family.units)
-        if any(abs(one.value - other.value) > same for one, other in zip(self.ends, self.driven, strict=True)):
+        if any(abs(end.value - other.value) > same for end, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
         return "\n".join(lines)
 
@@ -107,17 +107,17 @@ def range_of_motion(
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too; by default they are not looked at
     """
-    found = range_found(mech, coordinate, q, hold, limits)
-    warn_of_unknown_ends(found)
-    return found
+    result = range_found(mech, coordinate, q, hold, limits)
+    warn_of_unknown_ends(result)
+    return result
 
 
-def warn_of_unknown_ends(found: RangeOfMotion) -> None:
+def warn_of_unknown_ends(result: RangeOfMotion) -> None:
     """Say at which ends of a range the search gave up."""
-    unknown = [str(end) for end in found.ends if end.cause in (TOO_LONG, STUCK)]
+    unknown = [str(end) for end in result.ends if end.cause in (TOO_LONG, STUCK)]
     if unknown:
         warn_caller(
-            f"range of {found.coordinate!r} of mechanism {found.mechanism.name!r}: {' and '.join(unknown)} is where "
+            f"range of {result.coordinate!r} of mechanism {result.mechanism.name!r}: {' and '.join(unknown)} is where "
             "the search was given up, not an end of the range; what is beyond is not known",
             MechanismWarning,
         )
@@ -219,10 +219,10 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
         ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
     down, up = climbs
     q = np.array([*down.q[:0:-1], *up.q])
-    ways = made.difference(q[:-1], q[1:])
-    ways = np.concatenate([ways, ways[-1:]]) if len(ways) else np.zeros((1, made.mech.nv))
-    sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
-    tangents = np.divide(ways, sizes, out=np.zeros_like(ways), where=sizes > 0.0)
+    directions = made.difference(q[:-1], q[1:])
+    directions = np.concatenate([directions, directions[-1:]]) if len(directions) else np.zeros((1, made.mech.nv))
+    sizes = np.linalg.norm(directions, axis=-1, keepdims=True)
+    tangents = np.divide(directions, sizes, out=np.zeros_like(directions), where=sizes > 0.0)
     arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
     causes, joints = (down.cause, up.cause), (down.joint, up.joint)
     path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
@@ -238,5 +238,9 @@ def _can_rotate(made: Family, name: str) -> bool:
     joint, _, number = name.partition("[")
     if joint not in made.mech.joint_names:
         return False
-    own = made.mech.v_index(joint)
-    return bool(made.periodic[own][int(number[:-1] or 0)]) if own.stop - own.start > int(number[:-1] or 0) else False
+    columns = made.mech.v_index(joint)
+    return (
+        bool(made.periodic[columns][int(number[:-1] or 0)])
+        if columns.stop - columns.start > int(number[:-1] or 0)
+        else False
+    )

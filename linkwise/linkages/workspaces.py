@@ -121,19 +121,19 @@ def workspace(
         raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
     named = [named_coordinate(mech, name) for name in coordinates]
     start = closed_start("workspace", mech, q, (inputs, outputs, hold))
-    first_one, second_one = (one.centred(float(one.value(start))) for one in named)
+    first_one, second_one = (coordinate.centred(float(coordinate.value(start))) for coordinate in named)
     pair = (first_one, second_one)
     made = family(mech, start, hold)
     require_dof("a workspace", made, start, hold, 2)
     if bounds is None:
-        bounds = [_extent(mech, one, start, hold, limits) for one in pair]
+        bounds = [_extent(mech, coordinate, start, hold, limits) for coordinate in pair]
     first, second = _grid_lines(bounds, points)
     sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
-    found = measures(sheet.whole, inputs, outputs)
+    quality = measures(sheet.whole, inputs, outputs)
     curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
-    for measure in found:
+    for measure in quality:
         curves += sign_curves(sheet, measure)
-    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
+    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in quality}
     fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
@@ -144,15 +144,15 @@ def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
     """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
-    found = range_found(mech, coordinate.name, start, hold, limits)
-    if any(end.cause in (TOO_LONG, UNLIMITED) for end in found.ends):
+    motion_range = range_found(mech, coordinate.name, start, hold, limits)
+    if any(end.cause in (TOO_LONG, UNLIMITED) for end in motion_range.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
-    warn_of_unknown_ends(found)
-    if not np.isfinite([found.lower, found.upper]).all():
+    warn_of_unknown_ends(motion_range)
+    if not np.isfinite([motion_range.lower, motion_range.upper]).all():
         here = float(coordinate.value(start))
         return here - np.pi, here + np.pi
-    margin = MARGIN * (found.upper - found.lower)
-    return found.lower - margin, found.upper + margin
+    margin = MARGIN * (motion_range.upper - motion_range.lower)
+    return motion_range.lower - margin, motion_range.upper + margin
 
 
 def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
@@ -171,12 +171,12 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
 def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
     """Points on edges of the grid, joined to curves of one kind each."""
     points = sheet.units * sheet.coordinates(q)
-    found = []
+    curves = []
     for kind in dict.fromkeys(kinds.tolist()):
-        own = np.flatnonzero(kinds == kind)
-        for chain, is_closed in joined([edges[k] for k in own.tolist()]):
-            found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
-    return found
+        edges_of_kind = np.flatnonzero(kinds == kind)
+        for chain, is_closed in joined([edges[k] for k in edges_of_kind.tolist()]):
+            curves.append(SingularCurve(kind, points[edges_of_kind[chain]], q[edges_of_kind[chain]], is_closed))
+    return curves
 
 
 def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
@@ -224,7 +224,7 @@ def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Sign
         *ends[:, crossed],
     )
     q = between(shares, crossed)
-    found = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
-    edge, first, counts = np.unique(segments.edge[crossed[found]], return_index=True, return_counts=True)
+    is_root = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
+    edge, first, counts = np.unique(segments.edge[crossed[is_root]], return_index=True, return_counts=True)
     once = counts % 2 == 1  # twice is as good as not at all, as far as curves between edges are concerned
-    return q[np.flatnonzero(found)[first[once]]], edge[once]
+    return q[np.flatnonzero(is_root)[first[once]]], edge[once]

@@ -203,7 +203,7 @@ class Dual:
 
     def _through(self, value: Scalar, slope: Scalar) -> Any:
         """f(self) from f and f' at the value."""
-        return dual(value, [slope * own for own in self.slopes])
+        return dual(value, [slope * partial for partial in self.slopes])
 
     def sin(self) -> Any:
         return self._through(sin(self.value), cos(self.value))

@@ -133,11 +133,11 @@ class Defaults:
                 points[self._roots[carrier]].append((position + rotation @ pose[1], 0.0, _extent(shape)))
         weights = {}
         for root, parts in points.items():
-            places, masses, sizes = (np.array(x) for x in zip(*parts, strict=True))
+            centers, masses, sizes = (np.array(x) for x in zip(*parts, strict=True))
             total = float(masses.sum())
-            centre = masses @ places / total if total > 0.0 else places.mean(axis=0)
+            centre = masses @ centers / total if total > 0.0 else centers.mean(axis=0)
             counted = (masses > 0.0) | (sizes > 0.0)
-            reach = np.linalg.norm(places - centre, axis=-1) + sizes
+            reach = np.linalg.norm(centers - centre, axis=-1) + sizes
             weights[root] = total, float(reach.max(where=counted, initial=0.0))
         return weights
 

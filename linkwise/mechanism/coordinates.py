@@ -52,8 +52,8 @@ class CoordinatesView(View):
 
     def single_place(self, name: str) -> Place | None:
         """The place of one coordinate of a joint with several, whose rate is its velocity; None of other names."""
-        place = self.index("q", name)
-        if place is None:
+        index = self.index("q", name)
+        if index is None:
             return None
         mech = self._mech
         body = mech.bodies[mech.body_index(self.joint_of(name))]
@@ -62,8 +62,8 @@ class CoordinatesView(View):
                 f"{name!r} is one number of an orientation or position whose rate is no velocity of its own: name the "
                 f"whole joint {body.joint!r}"
             )
-        velocity = mech.v_index(body.joint).start + place - mech.q_index(body.joint).start
-        return Place(name, slice(place, place + 1), slice(velocity, velocity + 1), 1.0, 0.0)
+        velocity = mech.v_index(body.joint).start + index - mech.q_index(body.joint).start
+        return Place(name, slice(index, index + 1), slice(velocity, velocity + 1), 1.0, 0.0)
 
     @kept
     def mimic_joints(self) -> tuple[str, ...]:

@@ -82,14 +82,14 @@ def dh_table(mech: Mechanism, link: str | None = None, convention: str = "standa
     frames = _standard(axes, end[:3, 3]) if convention == "standard" else _modified(axes)
     rows = []
     for number, body in enumerate(chain):
-        one, kind = mech.bodies[body], mech.bodies[body].kind
-        own = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
+        joint, kind = mech.bodies[body], mech.bodies[body].kind
+        row = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
         named = {
             "kind": "revolute" if kind.hinge else "prismatic",
-            "joint": one.joint,
-            "link": one.link,
+            "joint": joint.joint,
+            "link": joint.link,
         }
-        rows.append({**dict(zip(COLUMNS, own, strict=True)), **named})
+        rows.append({**dict(zip(COLUMNS, row, strict=True)), **named})
     return DHTable(tuple(rows), frames[0], np.linalg.solve(frames[-1], end), convention)
 
 
@@ -108,10 +108,10 @@ def _poses_at_zero(mech: Mechanism) -> list[np.ndarray]:
 def _axis(mech: Mechanism, body: int, pose: np.ndarray) -> Axis:
     link = mech.bodies[body]
     if link.kind.only_step is None or link.mimic:
-        what = f"mimics {link.mimic.joint!r}" if link.mimic else f"is {link.kind!r}"
+        state = f"mimics {link.mimic.joint!r}" if link.mimic else f"is {link.kind!r}"
         raise MechanismError(
             f"a Denavit-Hartenberg table has joints that rotate about or slide along one axis, and joint "
-            f"{link.joint!r} of mechanism {mech.name!r} {what}: lock it (mech.with_locked)"
+            f"{link.joint!r} of mechanism {mech.name!r} {state}: lock it (mech.with_locked)"
         )
     return pose[:3, 3], pose[:3, :3] @ np.asarray(link.kind.only_step.axis, float)
 

@@ -65,24 +65,24 @@ class Actuator:
 
     def __post_init__(self) -> None:
         checks.checked_name("actuator", self.name)
-        what = f"actuator {self.name!r}"
-        checks.one_of(f"transmission of {what}", self.transmission, TRANSMISSIONS)
-        checks.one_of(f"dynamics of {what}", self.dynamics, DYNAMICS)
-        gear = _numbers(f"the gear of {what}", self.gear)
+        label = f"actuator {self.name!r}"
+        checks.one_of(f"transmission of {label}", self.transmission, TRANSMISSIONS)
+        checks.one_of(f"dynamics of {label}", self.dynamics, DYNAMICS)
+        gear = _numbers(f"the gear of {label}", self.gear)
         if not 1 <= len(gear) <= 6:
-            raise MechanismError(f"the gear of {what} must be one to six numbers, not {self.gear!r}")
+            raise MechanismError(f"the gear of {label} must be one to six numbers, not {self.gear!r}")
         object.__setattr__(self, "gear", gear + (0.0,) * (6 - len(gear)))
         for name in ("gain", "bias"):
-            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            numbers = _numbers(f"the {name} of {label}", getattr(self, name))
             if len(numbers) > 3:
-                raise MechanismError(f"the {name} of {what} must be up to three numbers, not {getattr(self, name)!r}")
+                raise MechanismError(f"the {name} of {label} must be up to three numbers, not {getattr(self, name)!r}")
             object.__setattr__(self, name, numbers + (0.0,) * (3 - len(numbers)))
-        constant = checks.checked_number(f"the time constant of {what}", self.time_constant)
+        constant = checks.checked_number(f"the time constant of {label}", self.time_constant)
         if constant <= 0.0 and self.dynamics in ("filter", "filterexact"):
-            raise MechanismError(f"the time constant of {what} must be positive, not {constant:g}")
+            raise MechanismError(f"the time constant of {label} must be positive, not {constant:g}")
         object.__setattr__(self, "time_constant", constant)
         for name in ("ctrl_range", "force_range", "activation_range"):
-            object.__setattr__(self, name, _range(f"the {name.replace('_', ' ')} of {what}", getattr(self, name)))
+            object.__setattr__(self, name, _range(f"the {name.replace('_', ' ')} of {label}", getattr(self, name)))
 
     @property
     def has_activation(self) -> bool:
@@ -112,15 +112,15 @@ class Tendon:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        what = f"tendon {checks.checked_name('tendon', self.name)!r}"
-        object.__setattr__(self, "joints", _arms(what, self.joints))
+        label = f"tendon {checks.checked_name('tendon', self.name)!r}"
+        object.__setattr__(self, "joints", _arms(label, self.joints))
         for name in ("stiffness", "damping", "friction"):
-            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            number = checks.checked_number(f"the {name} of {label}", getattr(self, name))
             if number < 0.0:
-                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+                raise MechanismError(f"the {name} of {label} must not be negative, got {number:g}")
             object.__setattr__(self, name, number)
-        object.__setattr__(self, "rest", _range(f"the rest of {what}", self.rest) or (0.0, 0.0))
-        object.__setattr__(self, "limits", _range(f"the limits of {what}", self.limits))
+        object.__setattr__(self, "rest", _range(f"the rest of {label}", self.rest) or (0.0, 0.0))
+        object.__setattr__(self, "limits", _range(f"the limits of {label}", self.limits))
 
 
 @dataclass(frozen=True)
@@ -183,23 +183,23 @@ class FluidForce:
     coefficients: tuple[float, ...] = FLUID_COEFFICIENTS
 
     def __post_init__(self) -> None:
-        what = f"the fluid around {self.link!r}"
-        checks.one_of(f"shape in {what}", self.shape, FLUID_SHAPES)
+        label = f"the fluid around {self.link!r}"
+        checks.one_of(f"shape in {label}", self.shape, FLUID_SHAPES)
         sizes = {"size": 3, "position": 3, "wind": 3, "coefficients": len(FLUID_COEFFICIENTS)}
         for name, count in sizes.items():
-            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            numbers = _numbers(f"the {name} of {label}", getattr(self, name))
             if len(numbers) != count:
-                raise MechanismError(f"the {name} of {what} must be {count} numbers, not {getattr(self, name)!r}")
+                raise MechanismError(f"the {name} of {label} must be {count} numbers, not {getattr(self, name)!r}")
             object.__setattr__(self, name, numbers)
         for name in ("density", "viscosity"):
-            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            number = checks.checked_number(f"the {name} of {label}", getattr(self, name))
             if number < 0.0:
-                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+                raise MechanismError(f"the {name} of {label} must not be negative, got {number:g}")
             object.__setattr__(self, name, number)
         if min(self.size) <= 0.0:
-            raise MechanismError(f"the size of {what} must be positive, not {self.size}")
+            raise MechanismError(f"the size of {label} must be positive, not {self.size}")
         rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)) if self.axes is None else self.axes
-        rotation = checks.checked_rotation(f"the axes of {what}", rows)
+        rotation = checks.checked_rotation(f"the axes of {label}", rows)
         object.__setattr__(self, "axes", tuple(tuple(float(x) for x in row) for row in rotation))
 
 
@@ -290,26 +290,26 @@ def acts(off: Switches, kind: str, name: str) -> bool:
 # -- numbers ----------------------------------------------------------------------------------------------------
 
 
-def _arms(what: str, joints: Any) -> tuple[tuple[str, float], ...]:
+def _arms(label: str, joints: Any) -> tuple[tuple[str, float], ...]:
     """Pairs of a joint and its coefficient, given so or as a dictionary."""
     try:
         pairs = [(joint, arm) for joint, arm in (joints.items() if isinstance(joints, Mapping) else joints)]
     except (TypeError, ValueError):
-        raise MechanismError(f"the joints of {what} must be {{joint: coefficient}}, got {joints!r}") from None
+        raise MechanismError(f"the joints of {label} must be {{joint: coefficient}}, got {joints!r}") from None
     return tuple(
-        (str(joint), checks.checked_number(f"the coefficient of {joint!r} in {what}", arm)) for joint, arm in pairs
+        (str(joint), checks.checked_number(f"the coefficient of {joint!r} in {label}", arm)) for joint, arm in pairs
     )
 
 
-def _numbers(what: str, values: Any) -> tuple[float, ...]:
+def _numbers(label: str, values: Any) -> tuple[float, ...]:
     entries = (values,) if isinstance(values, (int, float)) else tuple(values)
-    return tuple(checks.checked_number(what, value) for value in entries)
+    return tuple(checks.checked_number(label, value) for value in entries)
 
 
-def _range(what: str, values: Any) -> Range | None:
+def _range(label: str, values: Any) -> Range | None:
     if values is None:
         return None
     low, high = (math.inf * math.copysign(1, x) if math.isinf(x) else float(x) for x in map(float, values))
     if not low <= high:
-        raise MechanismError(f"{what} must be (lower, upper) with lower <= upper, not {values!r}")
+        raise MechanismError(f"{label} must be (lower, upper) with lower <= upper, not {values!r}")
     return low, high

@@ -113,10 +113,10 @@ def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
     """With further loops, which have been checked and hold frames at places of the ground: those that hold the same
     frames elsewhere are its family."""
     first = len(mech.loops)
-    places = (mech.frames[loop.link_b] for loop in loops)
+    frames = (mech.frames[loop.link_b] for loop in loops)
     held = tuple(
-        (loop.name, loop.kind, place.body, place.rotation.tobytes(), place.position.tobytes())
-        for loop, place in zip(loops, places, strict=True)
+        (loop.name, loop.kind, frame.body, frame.rotation.tobytes(), frame.position.tobytes())
+        for loop, frame in zip(loops, frames, strict=True)
     )
     changed = mech._changed | {(HELD, first + k) for k in range(len(loops))}
     return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops), **values})
@@ -167,17 +167,17 @@ class Numbers:
         divisors: list[int] = []
         self.size = 0
         for kind, i in self._order:
-            own: dict[str, Any]
+            numbers: dict[str, Any]
             if kind == "inertial":
-                own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
+                numbers, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
             elif kind == HELD:
-                own, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
+                numbers, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
             elif kind == LENGTH:
-                own, divided_by, count = {kind: 0}, (), 1
+                numbers, divided_by, count = {kind: 0}, (), 1
             else:
                 count = mech.bodies[i].kind.nv if kind == "armature" else 3
-                own, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
-            self.places += [((name, i), self.size + at) for name, at in own.items()]
+                numbers, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
+            self.places += [((name, i), self.size + at) for name, at in numbers.items()]
             divisors += [self.size + at for at in divided_by]
             self.size += count
         self._divisors = np.array(divisors, int)

@@ -159,10 +159,10 @@ def _check_target(mech: Any, actuator: Actuator, tendons: list[str]) -> None:
             )
 
 
-def _require_scalar(mech: Any, joint: str, what: str) -> None:
+def _require_scalar(mech: Any, joint: str, label: str) -> None:
     kind = mech.bodies[mech.body_index(joint)].kind
     if kind.nv != 1 or not kind.rates_are_velocities:
-        raise MechanismError(f"{what} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
+        raise MechanismError(f"{label} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
 
 
 def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:

@@ -56,9 +56,9 @@ class Look:
         elif file.startswith(_PACKAGES):
             # The package is one of the folders around the file, as in a source tree, or where ROS knows it.
             inner = file.partition("://")[2]
-            around = [place for folder in folders for place in (folder, *folder.parents)]
-            yield from (place / inner for place in (*around, *_ros_places()))
-            yield from (place / inner.partition("/")[2] for place in around)  # its folder may have another name
+            around = [ancestor for folder in folders for ancestor in (folder, *folder.parents)]
+            yield from (folder / inner for folder in (*around, *_ros_places()))
+            yield from (folder / inner.partition("/")[2] for folder in around)  # its folder may have another name
         elif "://" not in file and not file.startswith("//"):
             yield from (folder / file for folder in folders or [Path()])
 

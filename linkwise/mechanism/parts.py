@@ -179,7 +179,7 @@ class Body(Constant):
     rest: Any = None
 
     def __post_init__(self) -> None:
-        what = f"link {self.link!r}"
+        label = f"link {self.link!r}"
         joint = f"joint {self.joint!r}"
         nv = self.kind.nv
         for attribute, value in (
@@ -188,9 +188,9 @@ class Body(Constant):
             ("parent", int(self.parent)),
             ("rotation", checks.checked_rotation(f"the rotation of {joint}", self.rotation)),
             ("position", checks.checked_array(f"the position of {joint}", self.position, (3,))),
-            ("mass", checks.checked_number(f"the mass of {what}", self.mass)),
-            ("com", checks.checked_array(f"the centre of mass of {what}", self.com, (3,))),
-            ("inertia", checks.checked_inertia(f"the inertia of {what}", self.inertia)),
+            ("mass", checks.checked_number(f"the mass of {label}", self.mass)),
+            ("com", checks.checked_array(f"the centre of mass of {label}", self.com, (3,))),
+            ("inertia", checks.checked_inertia(f"the inertia of {label}", self.inertia)),
             ("armature", checks.per_coordinate(f"the armature of {joint}", self.armature, nv)),
             ("damping", checks.per_coordinate(f"the damping of {joint}", self.damping, nv)),
             ("friction", checks.per_coordinate(f"the friction of {joint}", self.friction, nv)),
@@ -199,7 +199,7 @@ class Body(Constant):
             ("rest", checks.rest_position(f"the rest of {joint}", self.rest, self.kind)),
         ):
             object.__setattr__(self, attribute, value)
-        checks.require_finite_moments(what, self.mass, self.com, self.inertia)
+        checks.require_finite_moments(label, self.mass, self.com, self.inertia)
 
     @property
     def nq(self) -> int:
@@ -233,9 +233,9 @@ class Frame(Constant):
     link: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        what = f"frame {self.name!r}"
-        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {what}", self.rotation))
-        object.__setattr__(self, "position", checks.checked_array(f"the position of {what}", self.position, (3,)))
+        label = f"frame {self.name!r}"
+        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {label}", self.rotation))
+        object.__setattr__(self, "position", checks.checked_array(f"the position of {label}", self.position, (3,)))
 
     def __repr__(self) -> str:
         turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"
@@ -295,8 +295,8 @@ class Loop(Constant):
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
         """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
         branches."""
-        ways = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
-        return tuple(sorted(set.symmetric_difference(*ways)))
+        paths = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
+        return tuple(sorted(set.symmetric_difference(*paths)))
 
     def check(self, mech: Mechanism) -> None:
         """Refuse what does not fit the mechanism."""
@@ -339,34 +339,34 @@ class Coupling(Constant):
     relation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        what = f"coupling {checks.checked_name('coupling', self.name)!r}"
+        label = f"coupling {checks.checked_name('coupling', self.name)!r}"
         if isinstance(self.relation, (str, list, tuple)):
             object.__setattr__(self, "relation", Formula(self.relation))
         if self.relation is not None:
-            object.__setattr__(self, "ratios", self._derivatives(what, self.relation))
+            object.__setattr__(self, "ratios", self._derivatives(label, self.relation))
         try:
             items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in items)
+            ratios = tuple((joint, _ratio(label, ratio)) for joint, ratio in items)
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
-            raise MechanismError(f"{what}: ratios are {{joint name: ratio}}, not {self.ratios!r}") from None
-        joints = [checks.checked_name(f"joint of {what}", joint) for joint, _ in ratios]
+            raise MechanismError(f"{label}: ratios are {{joint name: ratio}}, not {self.ratios!r}") from None
+        joints = [checks.checked_name(f"joint of {label}", joint) for joint, _ in ratios]
         if len(set(joints)) < len(joints) or not any(ratio for _, ratio in ratios):
-            raise MechanismError(f"{what} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
+            raise MechanismError(f"{label} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
         object.__setattr__(self, "ratios", ratios)
-        object.__setattr__(self, "offset", checks.checked_number(f"the offset of {what}", self.offset))
-        object.__setattr__(self, "drive", checked_drive(what, self.drive))
+        object.__setattr__(self, "offset", checks.checked_number(f"the offset of {label}", self.offset))
+        object.__setattr__(self, "drive", checked_drive(label, self.drive))
         of_velocities = self.ratios_change and self.relation is None
         if of_velocities and isinstance(self.drive, Drive) and self.drive.position is not None:
-            raise MechanismError(f"{what} has ratios that change, and follows no position: give its drive a velocity")
+            raise MechanismError(f"{label} has ratios that change, and follows no position: give its drive a velocity")
         if of_velocities or (isinstance(self.drive, Drive) and self.drive.position is None):
             object.__setattr__(self, "keeps_position", False)
 
-    def _derivatives(self, what: str, relation: Any) -> tuple[tuple[str, Any], ...]:
+    def _derivatives(self, label: str, relation: Any) -> tuple[tuple[str, Any], ...]:
         """The partial derivatives of the relation as ratios."""
         if not callable(relation):
-            raise MechanismError(f"{what}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
+            raise MechanismError(f"{label}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
         items = checks.names_of(self.ratios) if isinstance(self.ratios, str) else tuple(self.ratios)
         joints = [item if isinstance(item, str) else item[0] for item in items]
         return tuple((joint, PartialDerivative(relation, joint)) for joint in joints)
@@ -409,7 +409,7 @@ class Coupling(Constant):
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
-                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
+                kind, entry = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
             except MechanismError as error:
                 raise MechanismError(f"coupling {self.name!r}: {error}") from None
             if kind.nv != 1 or not kind.rates_are_velocities:
@@ -417,7 +417,7 @@ class Coupling(Constant):
                     f"coupling {self.name!r}: joint {joint!r} needs one coordinate whose rate is its velocity, and is "
                     f"{kind!r}"
                 )
-            row[place.q_index] += 1.0 if callable(ratio) else ratio * place.ratio
+            row[entry.q_index] += 1.0 if callable(ratio) else ratio * entry.ratio
         if not row.any():
             raise MechanismError(
                 f"coupling {self.name!r} of {', '.join(repr(joint) for joint, _ in self.ratios)} constrains nothing: "
@@ -463,21 +463,21 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
         ) from error
 
 
-def _ratio(what: str, ratio: Any) -> Any:
-    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {what}", ratio)
+def _ratio(label: str, ratio: Any) -> Any:
+    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio)
 
 
 Constraint = Loop | Coupling
 
 
-def checked_drive(what: str, drive: Any) -> Drive | Instant | None:
+def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
     """``drive`` if it can be one; functions of time become drives."""
     if drive is None or isinstance(drive, (Drive, Instant)):
         return drive
     if callable(drive):
         return Drive(drive)
     raise MechanismError(
-        f"{what}: a drive is a function of time or lw.constraints.Drive(position, velocity), not {drive!r}"
+        f"{label}: a drive is a function of time or lw.constraints.Drive(position, velocity), not {drive!r}"
     )
 
 
@@ -485,13 +485,13 @@ def counted_parts(mech: Mechanism) -> str:
     """How many of each there are."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
-    for count, what in (
+    for count, noun in (
         (len(mech.coordinates.mimic_joints), "mimic joint"),
-        *((tied.count(what), what) for what in ("loop", "distance rod", "contact", "coupling", "drive")),
+        *((tied.count(noun), noun) for noun in ("loop", "distance rod", "contact", "coupling", "drive")),
         (len(mech.contact_pairs), "contact pair"),
     ):
         if count:
-            counts.append(f"{count} {what}" + "s" * (count > 1))
+            counts.append(f"{count} {noun}" + "s" * (count > 1))
     return ", ".join([*counts, f"{len(mech.frames)} frames"])
 
 

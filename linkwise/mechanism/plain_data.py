@@ -77,7 +77,7 @@ def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
     functions = [loop.name for loop in mech.loops if holds_functions(loop)]
     if not functions:
         return mech, functions
-    return dataclasses.replace(mech, loops=tuple(one for one in mech.loops if one.name not in functions)), functions
+    return dataclasses.replace(mech, loops=tuple(loop for loop in mech.loops if loop.name not in functions)), functions
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -68,21 +68,21 @@ class Shape(Constant):
     collides_with: int = 1
 
     def __post_init__(self) -> None:
-        what = f"shape {checks.checked_name('shape', self.name)!r}"
-        checks.checked_name(f"link of {what}", self.link)
+        label = f"shape {checks.checked_name('shape', self.name)!r}"
+        checks.checked_name(f"link of {label}", self.link)
         checks.one_of("kind of shape", self.kind, SIZES)
         size = np.atleast_1d(np.asarray(self.size, dtype=object))
         named = SIZES[self.kind]
         if size.shape != (len(named),):
             needs = ", ".join(named) or "no numbers"
-            raise MechanismError(f"the size of {what}, a {self.kind}, is {needs}, not {self.size!r}")
-        numbers = checks.checked_array(f"the size of {what}", size, (len(named),))
+            raise MechanismError(f"the size of {label}, a {self.kind}, is {needs}, not {self.size!r}")
+        numbers = checks.checked_array(f"the size of {label}", size, (len(named),))
         if (numbers <= 0.0).any():
-            raise MechanismError(f"the size of {what} must be positive, got {self.size!r}")
+            raise MechanismError(f"the size of {label} must be positive, got {self.size!r}")
         for attribute, value in (
             ("size", tuple(numbers.tolist())),
-            ("pose", checked_pose(f"the pose of {what}", self.pose)),
-            ("friction", _not_negative(f"the friction of {what}", self.friction)),
+            ("pose", checked_pose(f"the pose of {label}", self.pose)),
+            ("friction", _not_negative(f"the friction of {label}", self.friction)),
             ("category", int(self.category)),
             ("collides_with", int(self.collides_with)),
         ):
@@ -294,24 +294,24 @@ def check_shapes(mech: Mechanism) -> None:
         known[shape.name] = shape
     seen: set[frozenset[str]] = set()
     for pair in mech.contact_pairs:
-        what = f"contact between {pair.shape_a!r} and {pair.shape_b!r}"
+        label = f"contact between {pair.shape_a!r} and {pair.shape_b!r}"
         for name in pair.shapes:
             if name not in known:
-                raise MechanismError(f"{what}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
+                raise MechanismError(f"{label}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
         a, b = (known[name] for name in pair.shapes)
         if not can_touch(mech, a, b):
             raise MechanismError(
-                f"{what}: a {a.kind} and a {b.kind} do not touch: {WHAT_TOUCHES}; a plane or that box comes second"
+                f"{label}: a {a.kind} and a {b.kind} do not touch: {WHAT_TOUCHES}; a plane or that box comes second"
             )
         if a.placed(mech)[0] == b.placed(mech)[0]:
-            raise MechanismError(f"{what}: both are parts of the same rigid body")
+            raise MechanismError(f"{label}: both are parts of the same rigid body")
         if frozenset(pair.shapes) in seen:
-            raise MechanismError(f"{what} is given twice")
+            raise MechanismError(f"{label} is given twice")
         seen.add(frozenset(pair.shapes))
 
 
-def _not_negative(what: str, value: Any, finite: bool = True) -> float:
-    number = math.inf if not finite and value == math.inf else checks.checked_number(what, value)
+def _not_negative(label: str, value: Any, finite: bool = True) -> float:
+    number = math.inf if not finite and value == math.inf else checks.checked_number(label, value)
     if number < 0.0:
-        raise MechanismError(f"{what} must not be negative, got {value!r}")
+        raise MechanismError(f"{label} must not be negative, got {value!r}")
     return number

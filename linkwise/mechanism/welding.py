@@ -27,14 +27,14 @@ class RigidMass:
     inertia: np.ndarray
 
     @classmethod
-    def given(cls, what: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
+    def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
         """The mass that a caller describes; the axes of a ``com`` that is a pose are those of ``inertia``."""
-        rotation, position = checked_pose(f"{what}: com", com)
-        moments = checks.checked_inertia(f"{what}: inertia", inertia)
+        rotation, position = checked_pose(f"{label}: com", com)
+        moments = checks.checked_inertia(f"{label}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
             moments = rotated(moments, rotation)
-        checked = checks.checked_mass(what, mass)
-        checks.require_finite_moments(what, checked, position, moments)
+        checked = checks.checked_mass(label, mass)
+        checks.require_finite_moments(label, checked, position, moments)
         return cls(checked, position, moments)
 
     @classmethod
@@ -97,11 +97,11 @@ def combined(parts: Iterable[RigidMass]) -> RigidMass:
     mass = sum(part.mass for part in parts)
     if mass == 0.0 and any(part.mass for part in parts):
         raise MechanismError("the masses of links that are welded together cancel: a negative mass must be fixed")
-    places = [part.com.tolist() for part in parts]
-    first_moments = ([part.mass * x for x in place] for part, place in zip(parts, places, strict=True))
+    centres = [part.com.tolist() for part in parts]
+    first_moments = ([part.mass * x for x in centre] for part, centre in zip(parts, centres, strict=True))
     com = [sum(along) / mass for along in zip(*first_moments, strict=True)] if mass else [0.0] * 3
     inertia = np.zeros((3, 3))
-    for part, place in zip(parts, places, strict=True):
+    for part, center in zip(parts, centres, strict=True):
         inertia += part.inertia
-        inertia += point_inertia(part.mass, place[0] - com[0], place[1] - com[1], place[2] - com[2])
+        inertia += point_inertia(part.mass, center[0] - com[0], center[1] - com[1], center[2] - com[2])
     return RigidMass(mass, np.array(com), inertia)

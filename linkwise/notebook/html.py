@@ -35,13 +35,13 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[
     right = set(numbers)
 
     def line(cells: Sequence[Any], tag: str, style: str = "") -> str:
-        def one(k: int) -> str:
+        def row(k: int) -> str:
             align = "right" if k in right else "left"
             return f'<{tag} style="{CELL}{style}text-align:{align}">{escaped(cells[k])}</{tag}>'
 
-        return f"<tr>{''.join(one(k) for k in used)}</tr>"
+        return f"<tr>{''.join(row(k) for k in used)}</tr>"
 
-    def whole(part: Sequence[Sequence[Any]]) -> str:
+    def body(part: Sequence[Sequence[Any]]) -> str:
         top = line(head, "th", f"font-weight:600;border-bottom:{LINE};")
         style = "border-collapse:collapse;border:0;margin:0 0 .6em;font-size:inherit;font-variant-numeric:tabular-nums"
         return (
@@ -49,8 +49,8 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[
         )
 
     if len(rows) <= many + 4:
-        return Markup(whole(rows))
-    return Markup(whole(rows[:many]) + folded(f"{len(rows) - many} further rows", Markup(whole(rows[many:]))))
+        return Markup(body(rows))
+    return Markup(body(rows[:many]) + folded(f"{len(rows) - many} further rows", Markup(body(rows[many:]))))
 
 
 def folded(title: str, content: Markup) -> Markup:

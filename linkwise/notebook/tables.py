@@ -46,7 +46,7 @@ def kernel(shown: lw.Kernel) -> dict[str, str]:
     """What it takes and gives, what it costs, and how it is computed."""
     shapes = [*(("takes", *item) for item in shown.input_shapes.items())]
     shapes += [("gives", *item) for item in shown.output_shapes.items()]
-    arrays = table(("", "array", "shape of one state"), [(what, name, str(shape)) for what, name, shape in shapes])
+    arrays = table(("", "array", "shape of one state"), [(label, name, str(shape)) for label, name, shape in shapes])
     counts = shown.op_counts
     costs = table(("operations", "of one state"), [*counts.items(), ("in all", sum(counts.values()))], numbers=(1,))
     plan = folded("plan", preformatted(shown.plan()))

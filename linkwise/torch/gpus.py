@@ -44,9 +44,9 @@ class Launcher:
         return result
 
     def _new(self, key: Any, device: torch.device) -> _Planned:
-        named = dict(zip(self._kernel.inputs, (place for *_, place in key), strict=True))
+        named = dict(zip(self._kernel.inputs, (device for *_, device in key), strict=True))
         if len({*named.values()}) > 1:
-            listed = ", ".join(f"{name} on {place}" for name, place in named.items())
+            listed = ", ".join(f"{name} on {device}" for name, device in named.items())
             raise ValueError(f"{self._kernel.name}: tensors must all lie on one device: {listed}")
         if len(self._planned) >= KEPT:
             self._planned.clear()

@@ -47,13 +47,13 @@ class Element(ForceLaw):
 
     def at(self, mech: Mechanism) -> dict[str, list[float]]:
         """The numbers of this element, one per coordinate."""
-        found, body = {}, _body(mech, self.joint)
+        numbers, body = {}, _body(mech, self.joint)
         for name, (count, _) in self.fields.items():
             value = getattr(self, name)
             if value is None and name in self.optional:
                 value = self.default(name, mech)
-            found[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
-        return found
+            numbers[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
+        return numbers
 
     def default(self, name: str, mech: Mechanism) -> Any:
         """The number, or one per coordinate, of an ``optional`` field that is None."""
@@ -61,19 +61,19 @@ class Element(ForceLaw):
 
     def checked(self, name: str, value: Any, size: int) -> np.ndarray:
         """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
-        what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
+        label = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
         if np.asarray(value).dtype.kind not in "iuf":
-            raise MechanismError(f"{what} must be a number or several, not {value!r}")
-        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in INFINITE))
+            raise MechanismError(f"{label} must be a number or several, not {value!r}")
+        numbers = np.array(checks.per_coordinate(label, value, size, finite=name not in INFINITE))
         if self.fields[name][1] and (numbers < 0.0).any():
-            raise MechanismError(f"{what} must not be negative, got {value!r}")
+            raise MechanismError(f"{label} must not be negative, got {value!r}")
         return numbers
 
     # -- as a law -----------------------------------------------------------------------------------------------
 
     def numbers(self, mech: Mechanism) -> tuple[float, ...]:
-        found = self.at(mech)
-        return tuple(x for name in self.fields for x in found[name])
+        numbers = self.at(mech)
+        return tuple(x for name in self.fields for x in numbers[name])
 
     def structure(self, mech: Mechanism) -> Hashable:
         return type(self), self.joint
@@ -97,13 +97,13 @@ class Element(ForceLaw):
         if numbers is None:
             numbers = self.numbers(mech)
         ends = list(accumulate((getattr(kind, count) for count, _ in self.fields.values()), initial=0))
-        found = {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
-        given = tree.numbers_that_act.get((self.varies, mech.body_index(self.joint)))
-        return found if given is None else self.varied(found, np.atleast_1d(given).tolist())
+        by_name = {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
+        varying = tree.numbers_that_act.get((self.varies, mech.body_index(self.joint)))
+        return by_name if varying is None else self.varied(by_name, np.atleast_1d(varying).tolist())
 
-    def varied(self, numbers: dict[str, list[Scalar]], given: list[Scalar]) -> Numbers:
+    def varied(self, numbers: dict[str, list[Scalar]], values: list[Scalar]) -> Numbers:
         """The numbers with those that vary replaced by ``given``."""
-        return {**numbers, self.varies: given}
+        return {**numbers, self.varies: values}
 
     @abstractmethod
     def push(self, at: Situation, numbers: Numbers) -> None:
@@ -115,9 +115,9 @@ class Element(ForceLaw):
 
     def add_diagonal(self, mech: Mechanism, matrix: np.ndarray, numbers: Sequence[float]) -> None:
         """Add numbers, one per velocity of the joint, to the diagonal of a matrix over all velocities."""
-        place = mech.coordinates.place(self.joint)
-        rows = np.arange(mech.nv)[place.v_index]
-        matrix[rows, rows] += place.ratio**2 * np.array(numbers)
+        entry = mech.coordinates.place(self.joint)
+        rows = np.arange(mech.nv)[entry.v_index]
+        matrix[rows, rows] += entry.ratio**2 * np.array(numbers)
 
 
 def _body(mech: Mechanism, joint: str) -> Body:
@@ -205,12 +205,12 @@ class Friction(Element):
         return friction_speeds(mech, _body(mech, self.joint))
 
     def at(self, mech: Mechanism) -> dict[str, list[float]]:
-        found = super().at(mech)
-        if min(found["speed"]) <= 0.0:
+        numbers = super().at(mech)
+        if min(numbers["speed"]) <= 0.0:
             raise MechanismError(
                 f"the speed of a friction at joint {self.joint!r} must be positive, got {self.speed!r}"
             )
-        return found
+        return numbers
 
     def structure(self, mech: Mechanism) -> Hashable:
         return *super().structure(mech), self.steepest  # type: ignore[misc]
@@ -227,8 +227,8 @@ class Friction(Element):
 def friction_speeds(mech: Mechanism, body: Body) -> tuple[float, ...]:
     """Speeds of a joint, one per velocity coordinate, below which dry friction is smooth where nothing is said: 0.01
     rad/s, or 0.01 of its length per second, for a mechanism of usual size (``Scales.step``)."""
-    own = scales(mech)
-    return tuple(FRICTION_SPEED * unit / (1000.0 * own.step) for unit in own.of_kind(body.kind, "v").tolist())
+    units = scales(mech)
+    return tuple(FRICTION_SPEED * unit / (1000.0 * units.step) for unit in units.of_kind(body.kind, "v").tolist())
 
 
 def friction_drag(friction: Scalar, speed: Scalar, rate: Scalar, steepest: float) -> Scalar:
@@ -276,8 +276,8 @@ class Stop(Element):
         return *super().structure(mech), *(x for name in INFINITE for x in self._finite(mech)[name])  # type: ignore[misc]
 
     def _finite(self, mech: Mechanism) -> dict[str, list[bool]]:
-        own = self.at(mech)
-        return {name: np.isfinite(own[name]).tolist() for name in INFINITE}
+        numbers = self.at(mech)
+        return {name: np.isfinite(numbers[name]).tolist() for name in INFINITE}
 
     def push(self, at: Situation, numbers: Numbers) -> None:
         rows = zip(at.positions(self.joint), at.velocities(self.joint), self._springs(at, numbers), strict=True)
@@ -291,13 +291,13 @@ class Stop(Element):
 
     def _springs(self, at: Situation, numbers: Numbers) -> list[tuple[StopSpring, Bounds]]:
         """For every coordinate its spring and its bounds, None where there is none."""
-        finite, found = self._finite(at.tree.mechanism), []
+        finite, springs = self._finite(at.tree.mechanism), []
         for k in range(len(numbers["lower"])):
-            own = {name: numbers[name][k] for name in self.fields}
-            own |= {name: math.inf for name in ("width", "knee") if not finite[name][k]}
-            lower, upper = (own[name] if finite[name][k] else None for name in ("lower", "upper"))
-            found.append((StopSpring(*(own[name] for name in StopSpring._fields)), (lower, upper)))
-        return found
+            spring = {name: numbers[name][k] for name in self.fields}
+            spring |= {name: math.inf for name in ("width", "knee") if not finite[name][k]}
+            lower, upper = (spring[name] if finite[name][k] else None for name in ("lower", "upper"))
+            springs.append((StopSpring(*(spring[name] for name in StopSpring._fields)), (lower, upper)))
+        return springs
 
 
 def excess(x: Scalar, bounds: Bounds) -> Scalar:

@@ -68,14 +68,18 @@ class Situation:
 
     def positions(self, joint: str) -> list[Scalar]:
         """The joint's own coordinates; those of a mimic joint follow from the joint that it mimics."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        own = self.q[place.q_index]
-        return own if (place.ratio, place.offset) == (1.0, 0.0) else [x * place.ratio + place.offset for x in own]
+        entry = self.tree.mechanism.coordinates.place(joint)
+        coordinates = self.q[entry.q_index]
+        return (
+            coordinates
+            if (entry.ratio, entry.offset) == (1.0, 0.0)
+            else [x * entry.ratio + entry.offset for x in coordinates]
+        )
 
     def velocities(self, joint: str) -> list[Scalar]:
         """The joint's own velocities."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        return [x * place.ratio for x in self.v[place.v_index]]
+        entry = self.tree.mechanism.coordinates.place(joint)
+        return [x * entry.ratio for x in self.v[entry.v_index]]
 
     def pose(self, frame: str) -> Pose:
         """Rotation and position in the world of a link or frame."""
@@ -103,18 +107,20 @@ class Situation:
 
     def push_joint(self, joint: str, forces: Sequence[Scalar]) -> None:
         """Forces on the joint's own velocity coordinates; those of a mimic joint reach the joint that it mimics."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        for k, force in zip(range(self.tree.mechanism.nv)[place.v_index], forces, strict=True):
-            self._at_joints[k] = self._at_joints[k] + force * place.ratio
+        entry = self.tree.mechanism.coordinates.place(joint)
+        for k, force in zip(range(self.tree.mechanism.nv)[entry.v_index], forces, strict=True):
+            self._at_joints[k] = self._at_joints[k] + force * entry.ratio
 
     def push_frame(self, frame: str, wrench: Force) -> None:
         """A wrench [moment; force] on a link or frame, along its own axes, at its origin.  The ground takes any."""
-        place = self.tree.mechanism.frame(frame)
-        if place.body >= 0:
-            way = Transform.from_pose(Matrix3.from_rows(place.rotation.tolist()), Vector3(*place.position.tolist()))
-            own = way.force_back(wrench)
-            known = self._on_links.get(place.body)
-            self._on_links[place.body] = own if known is None else known + own
+        placement = self.tree.mechanism.frame(frame)
+        if placement.body >= 0:
+            way = Transform.from_pose(
+                Matrix3.from_rows(placement.rotation.tolist()), Vector3(*placement.position.tolist())
+            )
+            pushed = way.force_back(wrench)
+            known = self._on_links.get(placement.body)
+            self._on_links[placement.body] = pushed if known is None else known + pushed
 
     def resist(self, link: int, resistance: ArticulatedInertia) -> None:
         """By how much a wrench on a link falls off with its acceleration, along its own axes, at its origin."""
@@ -239,10 +245,10 @@ class Acting:
         at, rates = Situation(tree, q, v, implicitly), list[Scalar]()
         ctrls = self._parts(ctrl, [law.n_ctrl for law in self.laws])
         activations = self._parts(activation, [law.n_activation for law in self.laws])
-        for law, own, own_ctrl, own_activation in zip(
+        for law, law_numbers, own_ctrl, own_activation in zip(
             self.laws, self._numbers(tree, numbers), ctrls, activations, strict=True
         ):
-            rates += law.act(at, own_ctrl, own_activation, *own)
+            rates += law.act(at, own_ctrl, own_activation, *law_numbers)
         return Forces(at.joint_forces, at.wrenches, rates, at.resistances)
 
     def joint_forces(
@@ -267,8 +273,8 @@ class Acting:
         """(): the potential energy of all laws."""
         at = Situation(tree, q, [0.0] * tree.mechanism.nv)
         total: Scalar = 0.0
-        for law, own in zip(self.laws, self._numbers(tree, numbers), strict=True):
-            total = total + law.energy(at, *own)
+        for law, law_numbers in zip(self.laws, self._numbers(tree, numbers), strict=True):
+            total = total + law.energy(at, *law_numbers)
         return total
 
     def _numbers(self, tree: Tree, numbers: Sequence[Scalar] | None) -> list[tuple[Sequence[Scalar], ...]]:
@@ -276,8 +282,8 @@ class Acting:
         if numbers is None:
             return [() for _ in self.laws]
         sizes = [len(law.numbers(tree.mechanism)) for law in self.laws]
-        return [(own,) if own else () for own in self._parts(numbers, sizes)]
+        return [(part,) if part else () for part in self._parts(numbers, sizes)]
 
     @staticmethod
-    def _parts(whole: Sequence[Scalar], sizes: Sequence[int]) -> list[list[Scalar]]:
-        return [list(whole[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    def _parts(numbers: Sequence[Scalar], sizes: Sequence[int]) -> list[list[Scalar]]:
+        return [list(numbers[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

@@ -50,8 +50,8 @@ class SmallMotions:
         n = len(self.mobility)
         by_u, by_w = -self.mobility @ self.stiffness, -self.mobility @ self.damping
         if isinstance(method, Tableau):
-            whole = np.block([[np.zeros((n, n)), np.eye(n)], [by_u, by_w]])
-            step = method.advance(np.eye(2 * n), h, lambda _, x: whole @ x)
+            matrix = np.block([[np.zeros((n, n)), np.eye(n)], [by_u, by_w]])
+            step = method.advance(np.eye(2 * n), h, lambda _, x: matrix @ x)
         else:
             share = implicit_share(method)
             solve = np.linalg.inv(np.eye(n) + (share or 0.0) * h * self.mobility @ np.diag(self.damping.diagonal()))

@@ -76,9 +76,9 @@ class ActingStep:
 
     def _explicit_forces(self, tree: Tree, start: Start) -> ForcesAt:
         def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
-            found = self.acting.forces(tree, q, v, start.ctrl, activation)
-            own = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
-            return own, _together(start.wrenches, found.wrenches), found.rates
+            acting = self.acting.forces(tree, q, v, start.ctrl, activation)
+            joint_forces = [x + y for x, y in zip(start.tau, acting.joint_forces, strict=True)]
+            return joint_forces, _together(start.wrenches, acting.wrenches), acting.rates
 
         return forces
 
@@ -99,9 +99,9 @@ class ActingStep:
         def solved(
             q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
         ) -> tuple[Vector, Vector]:
-            found = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
-            forces = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
-            return motion(q, v, forces, _together(start.wrenches, found.wrenches), found.resistances), found.rates
+            acting = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
+            forces = [x + y for x, y in zip(start.tau, acting.joint_forces, strict=True)]
+            return motion(q, v, forces, _together(start.wrenches, acting.wrenches), acting.resistances), acting.rates
 
         def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
             accelerations, changes = solved(q, v, activation, implicitly)
@@ -114,8 +114,8 @@ class ActingStep:
         return rates
 
 
-def _together(given: Any, added: list[list[Scalar]] | None) -> Any:
+def _together(wrenches: Any, added: list[list[Scalar]] | None) -> Any:
     """(n_links, 6) or None: wrenches from outside and of laws."""
-    if given is None or added is None:
-        return given if added is None else added
-    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(given, added, strict=True)]
+    if wrenches is None or added is None:
+        return wrenches if added is None else added
+    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(wrenches, added, strict=True)]

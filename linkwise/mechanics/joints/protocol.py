@@ -417,17 +417,17 @@ def rotation_cosine(rotation: Matrix3) -> Scalar:
     return 0.5 * (rotation.x.x + rotation.y.y + rotation.z.z - 1.0)
 
 
-def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
+def unit_axis(axis: Sequence[float], label: str) -> tuple[float, float, float]:
     """``axis`` as three floats of unit length, or a ValueError that says what is wrong with it."""
     try:
         values = np.asarray(axis, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be 3 numbers such as (0, 0, 1), got {axis!r}") from None
+        raise ValueError(f"{label} must be 3 numbers such as (0, 0, 1), got {axis!r}") from None
     if values.shape != (3,):
-        raise ValueError(f"{what} must be 3 numbers, got shape {values.shape}")
+        raise ValueError(f"{label} must be 3 numbers, got shape {values.shape}")
     length = float(np.linalg.norm(values))
     if not math.isfinite(length) or length == 0.0:
-        raise ValueError(f"{what} must be finite and not zero, got {tuple(values.tolist())}")
+        raise ValueError(f"{label} must be finite and not zero, got {tuple(values.tolist())}")
     unit = values / length if abs(length - 1.0) > UNIT else values  # an axis that was made unit stays as it is
     x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of whoever computed the axis
     return (x, y, z)

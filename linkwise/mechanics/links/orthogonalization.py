@@ -82,25 +82,25 @@ def orthogonalized(
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
-    places: list[set[int]] = []  # of the numbers of each part that are not zero whatever the state is
+    nonzeros: list[set[int]] = []  # of the numbers of each part that are not zero whatever the state is
     reciprocal: list[Scalar] = []
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0
     for j, vector in enumerate(vectors):
         rest, nonzero = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
         for k, part in enumerate(parts):
-            if places[k].isdisjoint(nonzero):  # loops without a common joint
+            if nonzeros[k].isdisjoint(nonzero):  # loops without a common joint
                 continue
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
-            nonzero |= places[k]
+            nonzero |= nonzeros[k]
         left = dot(rest, rest)
         weighed = scaled(left, weights[j] ** 2)
         counts = largest * DEPENDENT**2 < weighed * active[j]
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
         doubt = doubt + select(counts, select(weighed < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
         parts.append(rest)
-        places.append({i for i, x in enumerate(rest) if not is_zero(x)})
+        nonzeros.append({i for i, x in enumerate(rest) if not is_zero(x)})
     return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 

@@ -421,8 +421,8 @@ KT_OMEGA = Action(
 def _dot(run: Evaluation, step: Step, i: int) -> Scalar | None:
     total = None
     first = next(iter(step.inputs["x"]))[0].space
-    places = (-1,) if first is not None and first.is_single else range(len(run.at.tree.links))
-    for k in places:
+    links = (-1,) if first is not None and first.is_single else range(len(run.at.tree.links))
+    for k in links:
         x, row = run.input(step, "x", k), run.input(step, "row", k)
         if x is not None and row is not None:
             total = plus(total, inner(x, row))

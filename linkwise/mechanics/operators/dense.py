@@ -459,10 +459,10 @@ def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
     return total
 
 
-def _inverse(matrix: np.ndarray, what: str) -> np.ndarray:
+def _inverse(matrix: np.ndarray, label: str) -> np.ndarray:
     """The numerical inverse; a ValueError that says what is wrong with ``what`` if there is none."""
     if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{what} is a {matrix.shape[0]} x {matrix.shape[1]} matrix: it has no inverse")
+        raise ValueError(f"{label} is a {matrix.shape[0]} x {matrix.shape[1]} matrix: it has no inverse")
     if matrix.size and not np.linalg.cond(matrix) < 1.0 / np.finfo(float).eps:
-        raise ValueError(f"{what} is singular in this configuration: it has no inverse")
+        raise ValueError(f"{label} is singular in this configuration: it has no inverse")
     return np.linalg.inv(matrix)

@@ -94,8 +94,8 @@ class Evaluation:
         """Whether the forces that enter the step all act on link i or further out."""
         if step not in self._above:
             touched = [k for k in range(len(self.at.tree.links)) if self.input(step, "x", k) is not None]
-            ways = [frozenset(self.at.tree.mechanism.tree.path(k)) for k in touched]
-            self._above[step] = frozenset.intersection(*ways) if ways else frozenset()
+            paths = [frozenset(self.at.tree.mechanism.tree.path(k)) for k in touched]
+            self._above[step] = frozenset.intersection(*paths) if paths else frozenset()
         return i in self._above[step]
 
 

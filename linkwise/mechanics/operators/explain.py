@@ -113,18 +113,18 @@ def _wrapped(line: str) -> list[str]:
 
 def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) -> Iterable[str]:
     """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
-    for direction, what in labels:
-        cost = operations.get(f"{what}, {direction}")
-        alike = labels.count((direction, what))
+    for direction, label in labels:
+        cost = operations.get(f"{label}, {direction}")
+        alike = labels.count((direction, label))
         shared = f" in the {alike} sweeps like it" if alike > 1 else ""
-        yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
+        yield f"{direction}: {label}" + (f" ({cost} operations{shared})" if cost else "")
 
 
 def _loop_lines(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
     """Lines on the steps around loops and their operations."""
     cost = operations.get(AROUND_THE_LOOPS)
-    what = ", ".join(step.action.shown for step in walks)
-    return [f"{AROUND_THE_LOOPS}: {what}" + (f" ({cost} operations)" if cost else "")] if walks else []
+    label = ", ".join(step.action.shown for step in walks)
+    return [f"{AROUND_THE_LOOPS}: {label}" + (f" ({cost} operations)" if cost else "")] if walks else []
 
 
 def _meanings(expressions: Iterable[Expression]) -> Iterable[str]:

@@ -207,15 +207,15 @@ def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
 
 def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; gravity's ground moves like W* does."""
-    for place, letter in enumerate(word):
+    for position, letter in enumerate(word):
         if letter == W:
-            outward = place + 1
+            outward = position + 1
             while outward < len(word) and _is_local(word[outward]):
                 outward += 1
             if outward < len(word) and word[outward] in _OUTWARD:
                 return AT_THE_GROUND, _drop_transfer(word, outward)
         elif letter in _FROM_THE_GROUND:
-            inward = place - 1
+            inward = position - 1
             while inward >= 0 and _is_local(word[inward]):
                 inward -= 1
             if inward >= 0 and word[inward] in _INWARD:
@@ -223,9 +223,9 @@ def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     return None
 
 
-def _drop_transfer(word: Word, place: int) -> Polynomial:
+def _drop_transfer(word: Word, position: int) -> Polynomial:
     """The word without a transfer that does nothing there; nothing, if that is E_phi."""
-    return {} if word[place] in (E_phi, E_phi.T) else {word[:place] + word[place + 1 :]: 1}
+    return {} if word[position] in (E_phi, E_phi.T) else {word[:position] + word[position + 1 :]: 1}
 
 
 def _is_local(letter: Expression) -> bool:

@@ -87,8 +87,8 @@ class _Names:
                 return _combined(self.value(left, depth + 1), operator, self.value(right, depth + 1), node)
             case ast.Call():
                 return self._call(node)
-        what = type(node).__name__.lower()
-        raise _error(node, f"{what} has no meaning here; there are operators, numbers, @ + - * /, .T and .inv")
+        label = type(node).__name__.lower()
+        raise _error(node, f"{label} has no meaning here; there are operators, numbers, @ + - * /, .T and .inv")
 
     def _named(self, name: str, node: ast.expr) -> Expression:
         if name in self.vectors:

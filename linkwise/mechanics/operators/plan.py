@@ -249,19 +249,19 @@ class Columns(Plan):
         inward = all(step.direction == TIP_TO_BASE for step in passing)
         if not self.symmetric or not inward or {self.computed.domain, self.computed.codomain} != {JOINT}:
             raise NotRolled("columns of a matrix do not go inwards alone, from one joint to the next")
-        links, matrix, ways = at.tree.links, at.tree.matrix_of_dofs(), at.tree.inwards()
+        links, matrix, paths = at.tree.links, at.tree.matrix_of_dofs(), at.tree.inwards()
 
         def step(i: int, _: list[None]) -> tuple[None, None]:
             handed: dict[Dof, Any] = {}
             starting = [((i, k), None) for k in range(links[i].joint.nv)]
-            for dof, arrived in (*ways.arriving(i), *starting):
+            for dof, arrived in (*paths.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
                 run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
                     matrix[(i, m), dof] = matrix[dof, (i, m)] = entry
                 handed[dof] = run.handed_on(i)
             if at.neighbours.has_parent(i):
-                ways.hand_on(i, handed)
+                paths.hand_on(i, handed)
             return None, None
 
         tip_to_base(links, "columns", step)

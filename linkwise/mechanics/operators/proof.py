@@ -176,11 +176,11 @@ def _prove_by_laws(left: Expression, right: Expression, armature: bool) -> Proof
         words = [writing.words(side) for side in (left, right)]
     except (TooManyTerms, RecursionError) as error:
         return str(error) or "the sides are too deep to be written out"
-    ways = tuple(
+    chains = tuple(
         Way(side, *words_of_side, writing.laws) for side, words_of_side in zip((left, right), words, strict=True)
     )
-    if ways[0].end == ways[1].end:
-        return Proof(left, right, True, ways, tuple(writing.lemmas), armature=armature)
+    if chains[0].end == chains[1].end:
+        return Proof(left, right, True, chains, tuple(writing.lemmas), armature=armature)
     return "the laws lead to different normal forms"
 
 
@@ -294,14 +294,14 @@ class _Writing:
             return None
         inside, words = self._words(inner), self._words(known)
         unit = _identity(inner)
-        ways = (
+        chains = (
             Way(inner @ known, times(inside, words), tuple(self._definitions), self.laws),
             Way(unit, {ONE: 1}, (), self.laws),
         )
-        if ways[0].end != ways[1].end:
+        if chains[0].end != chains[1].end:
             return None
         if len(inside) > 1 or len(next(iter(inside))) > 1:  # of single letters it is what the inverse letter means
-            self.lemmas.append(Proof(inner @ known, unit, True, ways, armature=self.armature))
+            self.lemmas.append(Proof(inner @ known, unit, True, chains, armature=self.armature))
         return words
 
     def _letter(self, inner: Expression) -> Polynomial:
@@ -336,7 +336,7 @@ def _chain(left: Way, right: Way) -> tuple[ProofStep, ...]:
     """The chain of forms from the left side to the normal form, and from there to the right side."""
     steps, backwards = left.steps(), right.steps()
     forms = [notation(right.side), *(step.form for step in backwards)]
-    steps += [ProofStep(forms[place], backwards[place].reason) for place in reversed(range(len(backwards)))]
+    steps += [ProofStep(forms[k], backwards[k].reason) for k in reversed(range(len(backwards)))]
     before = (notation(left.side), *(step.form for step in steps))
     return tuple(step for step, last in zip(steps, before, strict=False) if step.form != last)
 

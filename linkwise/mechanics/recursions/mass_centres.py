@@ -41,10 +41,10 @@ class ToMassCentre:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return self.link.joint_kinematics(q).transform.then(self.shift)
 
-    def before_the_shift(self, q: Sequence[Scalar], place: Transform) -> JointKinematics:
+    def before_the_shift(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
         """The joint itself, where its link's frame has not been moved to the mass centre yet."""
         kinematics = self.link.joint_kinematics(q)
-        return JointKinematics(self.link, place.then(kinematics.transform), kinematics.motion)
+        return JointKinematics(self.link, transform.then(kinematics.transform), kinematics.motion)
 
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""
