@@ -274,8 +274,9 @@ class Algorithm:
     def of(self, mechanism: Mechanism) -> Algorithm:
         """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
         if there is one."""
-        other = WITHIN_CONSTRAINTS.get(self.name) or ALGORITHMS.get(self.requires.constrained)
-        return replace(other, name=self.name) if other is not None and mechanism.loops else self
+        registered = ALGORITHMS.get(self.name) is self  # not one of a caller that has the same name
+        other = (registered and WITHIN_CONSTRAINTS.get(self.name)) or ALGORITHMS.get(self.requires.constrained)
+        return replace(other, name=self.name) if other and mechanism.loops else self
 
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
