@@ -11,14 +11,16 @@ import numpy as np
 
 
 def matrix_shape(shape: Sequence[int]) -> tuple[int, int]:
-    """Of an array as a matrix: a vector is a column, and of more axes the last are columns, all before them rows."""
+    """Shape of an array as a matrix: vectors are columns; of higher arrays the last axis gives the columns and the
+    others the rows.
+    """
     if len(shape) < 2:
         return math.prod(shape), 1
     return math.prod(shape[:-1]), shape[-1]
 
 
 def positions(shape: Sequence[int]) -> np.ndarray:
-    """Of each element of an array, in C order: its place in the matrix read column by column."""
+    """Column-major position of each array element, in C order."""
     rows, columns = matrix_shape(shape)
     return np.arange(rows * columns).reshape(columns, rows).T.ravel()
 

@@ -156,7 +156,7 @@ def operational_space_control(
 
 
 def _frame_motion(frame: str, motion: Any, t: float) -> tuple[Float64Array, ...]:
-    """Pose, velocity and acceleration of a frame while its mechanism makes a motion."""
+    """Pose, velocity and acceleration of a frame along a motion of its mechanism."""
     mech, (q, v, a) = motion.mechanism, motion(t)
     velocity = frame_velocity(mech, q, v, frame, frame="world_aligned")
     return frame_pose(mech, q, frame), velocity, frame_acceleration(mech, q, v, a, frame, "world_aligned", True)

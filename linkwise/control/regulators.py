@@ -176,8 +176,9 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
 
 
 def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
-    """States on which no other depends, as many as there are motions that inputs do not reach, without which there are
-    none of these; empty if there are no such states."""
+    """States that can be removed so that the rest is controllable: no other state depends on them. Empty if there are
+    none.
+    """
     from scipy.linalg import qr
 
     idle = np.flatnonzero(np.abs(a).max(axis=0) <= SINGULAR * np.abs(a).max())

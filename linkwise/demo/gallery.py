@@ -1,4 +1,4 @@
-"""The gallery on paper: index.html, a page that needs nothing but the pictures beside it, and its twin in Markdown."""
+"""Write the gallery: a self-contained index.html with pictures, and the same in Markdown."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def best(
 
 
 def cpu_name() -> str:
-    """What the processor calls itself."""
+    """Model name of the processor."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -16,8 +16,9 @@ FLOATING_BASE = "floating_base"  # the joint that readers add between the ground
 
 
 class Foreign(NamedTuple):
-    """A joint of another library: where its coordinates are, whether it moves freely in space, and whether it joins a
-    link to the ground."""
+    """A joint of the other library: its slices of q and v, whether it is a free joint, and whether its parent is the
+    ground.
+    """
 
     q: list[int]
     v: list[int]

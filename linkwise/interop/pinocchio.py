@@ -89,7 +89,7 @@ def pinocchio_model(mech: lw.Mechanism) -> Any:
 
 
 def _depth_first(mech: lw.Mechanism) -> list[int]:
-    """All bodies, each followed by those that it carries."""
+    """All bodies in depth-first order."""
     order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.bodies[i].parent < 0]
     while waiting:
         order.append(waiting.pop())

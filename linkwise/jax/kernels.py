@@ -25,7 +25,7 @@ call_p.multiple_results = True
 
 
 def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
-    """``kernel`` as a function of arrays shaped as the kernel takes them: batches broadcast, ``jax.vmap`` becomes one.
+    """``kernel`` as a JAX function: batches broadcast, and ``jax.vmap`` becomes a batch.
 
     It has its derivatives in both directions, and these have theirs.  Derivatives by configurations are plain ones, by
     each of the nq coordinates: that of a quaternion has a part along the quaternion, which a step within unit length
@@ -146,7 +146,7 @@ ad.primitive_jvps[call_p] = _derivative
 
 
 def _transposed(weights: Sequence[Any], *primals: Any, called: Signature) -> list[Any]:
-    """Of a derivative along directions, which is linear in them: the weighed derivative, and the other way round."""
+    """Transpose rule: the weighted derivative for a directional derivative, and the other way round."""
     count = 0 if called.base is None else len(called.base.names)
     unknown = [ad.is_undefined_primal(x) for x in primals]
     if called.base is None or any(unknown[:count]) or not all(unknown[count:]):

@@ -100,8 +100,9 @@ def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64A
 
 
 def adjoint(pose: ArrayLike) -> Float64Array:
-    """(..., 6, 6): takes twists [omega; v] of a body along the axes, and at the origin, of the second frame to the
-    first; its transpose takes wrenches [moment; force] from the first to the second."""
+    """(..., 6, 6): maps twists [omega; v] of a body from the second frame to the first. Its transpose maps wrenches
+    [moment; force] from the first frame to the second.
+    """
     matrix = _four_by_four(pose)
     turned = matrix[..., :3, :3]
     made = np.zeros((*matrix.shape[:-2], 6, 6))

@@ -29,9 +29,10 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
 
 
 def named_rows(mech: Mechanism, names: Sequence[str], label: str) -> tuple[tuple[str, ...], Float64Array]:
-    """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
-    coordinates, ``joint[k]`` or as in ``v_names``.  The row of a mimic joint is its ratio times that of the joint it
-    mimics."""
+    """Coordinate names, and rows (k, nv) that map v to their velocities. A joint name stands for all its coordinates;
+    single coordinates are ``joint[k]`` or entries of ``v_names``. The row of a mimic joint is its ratio times the row
+    of its leader.
+    """
     names = names_of(names)
     names_of_rows: list[str] = []
     rows: list[Float64Array] = []
@@ -92,7 +93,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
 
 def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and R."""
+    """Names of the independent coordinates, and the matrix R (p, nv) of their velocities."""
     known = coordinate_names(mech)
     meant = _coordinates_of_file(mech, null) if wanted is None else None
     if meant is not None:

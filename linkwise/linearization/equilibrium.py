@@ -40,8 +40,9 @@ NEARBY = 0.1  # radians, or of the mechanism's length: what is so near is taken 
 
 
 class EquilibriumError(MechanismError):
-    """No equilibrium was found.  ``joint`` names the worst coordinate, ``residual`` is its unbalanced force, ``q`` is
-    where the search ended."""
+    """No equilibrium was found. ``joint`` names the worst coordinate, ``residual`` is its unbalanced force, ``q`` is
+    the last configuration.
+    """
 
     def __init__(self, message: str, joint: str, residual: float, q: Float64Array):
         super().__init__(message)
@@ -172,7 +173,7 @@ def _furthest(mech: Mechanism, within: Any) -> np.ndarray | float:
 
 
 def _stands(mech: Mechanism) -> bool:
-    """Whether something touches something, or loops hold links of a floating base to the ground."""
+    """Whether shapes are in contact, or constraints hold links of a floating base to the ground."""
     if any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
     for loop in (constraint for constraint in mech.loops if isinstance(constraint, Loop)):
@@ -350,7 +351,7 @@ def _rounded_up(x: float) -> float:
 
 
 def _result(here: Balance) -> Equilibrium:
-    """The equilibrium with its stiffness and stability; held joints have the forces they need."""
+    """The equilibrium with its stiffness and stability, and the forces that locked joints need."""
     at, search = here.at, here.search
     along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
     dofs = here.dofs
@@ -373,14 +374,15 @@ def _result(here: Balance) -> Equilibrium:
 
 
 def _is_singular(here: Balance) -> bool:
-    """Whether loops constrain less than they do nearby."""
+    """Whether the constraint Jacobian has a smaller rank than nearby."""
     mech = here.at.mech
     return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
-    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish.  Matrices are
-    dimensionless, along the degrees of freedom."""
+    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest is zero to rounding.
+    The matrices are dimensionless, in independent coordinates.
+    """
     if not len(stiffness):
         return True
     if np.abs(stiffness).max() <= NEUTRAL:

@@ -146,9 +146,10 @@ class Sheet:
         smallest: float,
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
-        configurations reached, and which part (n,) of the way.  What is met between is added to ``met``: which of them,
-        parts of the way, configurations."""
+        """Continue from q (n, nq) in straight lines from the coordinates ``start`` (n, 2) to ``goal`` (n, 2). Returns
+        the configurations reached and the completed fraction (n,). Intermediate points are appended to ``met``:
+        index, fraction, configuration.
+        """
         q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
         moves = np.zeros(len(q))  # the size of the motion that was tried last
         while True:
@@ -169,8 +170,8 @@ class Sheet:
     def _moved(
         self, q: np.ndarray, change: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Configurations with the coordinates at ``values``, ``change`` away from those of q; whether they are
-        certainly of the same assembly mode; and the sizes of the motions that the tangents at q promise.
+        """Configurations with the coordinates at ``values``, ``change`` away from those of q, whether they are
+        certainly in the same assembly mode, and the step sizes that the tangents at q predict.
 
         A step is taken where the trapezoidal rule integrates it: where the motions at both ends, which are known from
         the constraints there, add up to the way between.  It is short then, compared with the radius of curvature, and
@@ -192,8 +193,8 @@ class Sheet:
     def _same_signs(
         self, u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, q: np.ndarray, there: np.ndarray
     ) -> np.ndarray:
-        """(n,): whether neighbours q and ``there`` are on the same side of positions in which the coordinates turn
-        back; u and v are the singular vectors of all constraints at q, ``jacobian`` is theirs at ``there``.
+        """(n,): whether neighbours q and ``there`` are on the same side of turning points of the coordinates. u and v
+        are singular vectors of all constraints at q; ``jacobian`` is evaluated at ``there``.
 
         The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
         dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
@@ -219,8 +220,9 @@ class Sheet:
         return np.concatenate([held, values], axis=-1)
 
     def _independent_rows(self, start: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """(..., nq) -> (..., dof, nv): rates of the two coordinates and of those that are held, as many of the latter
-        as determine all motions together with the former."""
+        """A function (..., nq) -> (..., dof, nv): rates of the two grid coordinates and of enough locked coordinates
+        to determine all motions.
+        """
         joints = np.eye(self.mech.nv)[~self.family.free]
 
         def rows(q: np.ndarray) -> np.ndarray:
@@ -244,14 +246,15 @@ class Sheet:
         return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
-        """(n1, n2, ...): values (n, ...) of the nodes, NaN at those that are not reached."""
+        """(n1, n2, ...): node values (n, ...) on the grid, NaN where the assembly mode does not reach."""
         grid = np.full((*self.number.shape, *values.shape[1:]), np.nan)
         grid[self.node[:, 0], self.node[:, 1]] = values
         return grid
 
     def oriented(self, q: np.ndarray) -> np.ndarray:
-        """(..., nv, dof): a basis of the motions that the loops allow, turned like those of the two coordinates and of
-        what is held: these determine all motions wherever the sheet does not end."""
+        """(..., nv, dof): a null-space basis of the loops, oriented by the two grid coordinates and the locked ones,
+        which determine all motions inside the sheet.
+        """
         bases = self.whole.basis(q)
         bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
         return bases
@@ -272,7 +275,9 @@ class Sheet:
         return segments._replace(edge=renumbered[segments.edge]), [edges[k] for k in joined.tolist()]
 
     def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
-        """Of the edges between nodes low (n,) and high (n,); none of those along which the mechanism gets elsewhere."""
+        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the mechanism changes
+        its assembly mode.
+        """
         start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
         there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
@@ -286,8 +291,9 @@ class Sheet:
         return Segments(edge[within], share[pairs], q[pairs])
 
     def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The configurations on segments of the edges: of those numbered ``which`` (k,) at the shares (k,); NaN where
-        loops cannot be closed."""
+        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
+        loops do not close.
+        """
         way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
         lower_node = np.stack(lower, axis=-1)
@@ -306,8 +312,9 @@ class Sheet:
     # Where it ends -------------------------------------------------------------------------------------------------
 
     def ends(self) -> tuple[list[Edge], np.ndarray, np.ndarray]:
-        """Edges with one end reached, the configurations (n, nq) as far as they can be followed from there, and whether
-        a limit of a joint (n,) stops them."""
+        """Edges with only one reachable end, the last configurations (n, nq) on them, and whether a joint limit stops
+        them (n,).
+        """
         sources, axis, sense = self._frontier()
         nodes = self.node[sources]
         corners = np.minimum(nodes, nodes + sense[:, None] * np.eye(2, dtype=int)[axis])
@@ -368,7 +375,8 @@ class Sheet:
 
 
 def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int) -> np.ndarray:
-    """(n,): whether a singular value changes its sign between matrices with the singular vectors u (n, m, m) and
-    v (n, k, k) and others nearby (n, m, k), ``rank`` of which are not zero."""
+    """(n,): whether a singular value changes its sign between matrices with singular vectors u (n, m, m), v (n, k, k)
+    and nearby matrices (n, m, k) of rank ``rank``.
+    """
     square = np.swapaxes(u[..., :rank], -1, -2) @ jacobian @ v[..., :rank]
     return np.asarray(np.linalg.det(square) <= 0.0)

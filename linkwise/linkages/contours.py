@@ -1,4 +1,4 @@
-"""Curves across a grid from the points where they cross its edges, and these points from changes of sign."""
+"""Contour curves on a grid: the points where they cross edges, found by changes of sign, joined to chains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def _cells_beside(edge: Edge) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _chains(neighbours: dict[int, list[int]]) -> list[tuple[list[int], bool]]:
-    """Each point has one or two neighbours: begin at those with one, what is left is closed."""
+    """Chains and closed curves through points that each have one or two neighbours. Open chains start at points with
+    one.
+    """
     seen: set[int] = set()
     chains = []
     for start in sorted(neighbours, key=lambda point: len(neighbours[point])):
@@ -83,8 +85,7 @@ def bracketed_roots(
 def _next_share(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
 ) -> np.ndarray:
-    """How far from a to b the next estimate is: by inverse quadratic interpolation where that is safe, halfway
-    elsewhere."""
+    """Fraction from a to b of the next root estimate: inverse quadratic interpolation where safe, else bisection."""
     with np.errstate(divide="ignore", invalid="ignore"):
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
         curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)

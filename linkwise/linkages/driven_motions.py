@@ -1,4 +1,4 @@
-"""How a linkage moves while some of its joints are driven: velocities and accelerations of joints, links and points."""
+"""Kinematics of a linkage with driven joints: velocities and accelerations of joints, links and points."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DrivenMotion(Tabular):
 
     @property
     def over(self) -> tuple[str, Float64Array]:
-        """The input that moves, and its positions (n,): tables and pictures are over these."""
+        """The input that moves, and its positions (n,): the abscissa of tables and plots."""
         if self.q.ndim == 2 and len(self.q) > 1:
             singles = [single for name in self.inputs for single in _single_coordinates(self.mech, name)]
             for name in singles:
@@ -91,8 +91,9 @@ class DrivenMotion(Tabular):
         writers[ending](path)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """Curves of positions, velocities and accelerations over the input; written to ``path`` if that is given;
-        options are those of ``lw.viewer.plot_trajectory``."""
+        """Plot positions, velocities and accelerations over the input, and save to ``path`` if given; options as in
+        ``lw.viewer.plot_trajectory``.
+        """
         from ..viewer import plot_trajectory
 
         return plot_trajectory(self, path, **options)
@@ -107,32 +108,36 @@ class DrivenMotion(Tabular):
         return position, velocity, acceleration
 
     def position(self, point: Point) -> Float64Array:
-        """(..., 3): of a point."""
+        """(..., 3): position of a point in the world."""
         link, _, arm = self._point(point)
         return tree.frame_pose(self.mech, self.q, link)[..., :3, 3] + arm
 
     def velocity(self, point: Point) -> Float64Array:
-        """(..., 3): of a point."""
+        """(..., 3): velocity of a point in the world."""
         link, twist, arm = self._point(point)
         return twist[..., 3:] + np.cross(twist[..., :3], arm)
 
     def acceleration(self, point: Point) -> Float64Array:
-        """(..., 3): of a point, d2/dt2 of its position; gravity does not enter."""
+        """(..., 3): acceleration of a point in the world, the second derivative of its position; gravity does not
+        enter.
+        """
         link, twist, arm = self._point(point)
         seen = frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned", classical=True)
         inward = np.cross(twist[..., :3], np.cross(twist[..., :3], arm))
         return seen[..., 3:] + np.cross(seen[..., :3], arm) + inward
 
     def angular_velocity(self, link: str) -> Float64Array:
-        """(..., 3): of a link; in planar linkages its last number says it all."""
+        """(..., 3): angular velocity of a link in the world; planar linkages rotate about z, the last component."""
         return frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")[..., :3]
 
     def angular_acceleration(self, link: str) -> Float64Array:
-        """(..., 3): of a link."""
+        """(..., 3): angular acceleration of a link in the world."""
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
 
     def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
-        """Its link, the velocity of that at its origin, and the way from there to the point, in the world."""
+        """The link of a point, the spatial velocity of the link at its origin, and the vector from there to the point,
+        in the world.
+        """
         link, position = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
         local = checked_array(f"the place of a point of {link!r}", position, (3,))
         twist = frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")
@@ -140,13 +145,14 @@ class DrivenMotion(Tabular):
 
     @property
     def shaking_force(self) -> Float64Array:
-        """(..., 3): of all inertia forces together, which the frame of the machine feels: minus mass times acceleration
-        of the centre of mass."""
+        """(..., 3): the resultant of all inertia forces on the machine's frame: minus total mass times the
+        acceleration of the centre of mass.
+        """
         return -self._momentum_rate[..., 3:]
 
     @property
     def shaking_moment(self) -> Float64Array:
-        """(..., 3): the same about the world's origin."""
+        """(..., 3): the moment of all inertia forces about the world's origin."""
         return -self._momentum_rate[..., :3]
 
     @cached_property
@@ -231,7 +237,7 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
 
 
 def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
-    """Joints that no loop moves, other than those named, also by one of their coordinates."""
+    """Joints that no loop moves, without those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [
@@ -243,7 +249,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
-    """Say how many inputs there are, and which would do, where they are too many or too few."""
+    """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
     except UnsuitableCoordinates as error:
@@ -262,7 +268,9 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
 
 
 def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
-    """Inputs that drive the mechanism at q (nq,): of those named as many as can, then joints in their order."""
+    """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
+    joints in order.
+    """
     units, candidates = sizes(mech), []
     loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
     beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)
@@ -281,7 +289,7 @@ def _unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _width(mech: Mechanism, name: str) -> int:
-    """How many numbers an input has."""
+    """Number of coordinates of an input."""
     if is_beside_velocities(mech, name):
         return 1
     columns = velocities_of(mech, name)

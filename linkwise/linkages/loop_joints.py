@@ -16,8 +16,8 @@ WELDED = "_side"  # behind the name of a loop: the link that its joint moves
 
 
 def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
-    """The same mechanism with the joint that closes a loop in the tree: a joint of that name, behind all others, whose
-    coordinates, springs, dampers, friction, motors, gears and limits are those of any joint.
+    """Move the joint that closes a loop into the tree, behind all other joints. It then has coordinates, springs,
+    dampers, friction, motors, gears and limits like any joint.
 
     It moves a link without mass, ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop of the same
     name now welds this to ``link_b``.  Motions are the same; its coordinates start where the loops are closed.
@@ -50,7 +50,9 @@ def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
 
 
 def _with_initial(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
-    """``found`` with the coordinates of its last joint that close the loops where ``mech`` is initially, or near."""
+    """``opened`` with initial coordinates of its last joint that close the loops at or near the initial configuration
+    of ``mech``.
+    """
     now = opened.constraints.at_time(0.0)
     try:
         q = assemble(mech.constraints.at_time(0.0), mech.initial)

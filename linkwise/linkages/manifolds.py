@@ -1,5 +1,4 @@
-"""The configurations that a closed mechanism can take while some of its coordinates are held: their tangent spaces, and
-the way back onto them."""
+"""The constraint manifold of a mechanism with some coordinates locked: tangent spaces, and projection back onto it."""
 
 from __future__ import annotations
 
@@ -38,8 +37,9 @@ TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration t
 
 
 def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
-    """(nq,): the given configuration with its loops closed to rounding; without one, that near ``mech.initial``.  An
-    unknown name among those of ``named`` is what is reported first."""
+    """(nq,): the given configuration, default ``mech.initial``, with its loops closed to rounding. Unknown names in
+    ``named`` are reported first.
+    """
     for names in named:
         velocity_map(mech, names, "coordinates")
     if q is None:
@@ -119,15 +119,16 @@ class Family:
         return tree.difference(self.mech, start, end) / self.units.velocities
 
     def conditioning(self, q: np.ndarray) -> np.ndarray:
-        """(...): the smallest singular value of the equations, of those that are not zero elsewhere, relative to the
-        largest: zero in a singular position."""
+        """(...): the ratio of the smallest to the largest singular value of the constraint Jacobian, among those that
+        are generically nonzero; zero in singular positions.
+        """
         return decompose(self.jacobian(q)).conditioning(self.rank)
 
     def decomposed(self, q: np.ndarray) -> Decomposition:
         return decompose(self.jacobian(q), rank=self.rank)
 
     def basis(self, q: np.ndarray) -> np.ndarray:
-        """(..., nv, dof): orthonormal directions of motion, of the limit from beside a singular position in one."""
+        """(..., nv, dof): an orthonormal basis of the tangent space; in a singular position one of its limits."""
         basis = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
         basis[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
         return basis
@@ -141,8 +142,9 @@ class Family:
         return motion / max(float(np.linalg.norm(motion)), np.finfo(float).tiny)
 
     def corrected(self, q: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Configurations of the family near q (..., nq), held coordinates at ``values`` (..., k), by the shortest steps
-        of Newton's iteration, as long as each makes the error smaller; and which of them were found."""
+        """Project q (..., nq) onto the manifold with locked coordinates at ``values`` (..., k) by minimum-norm Newton
+        steps while the error decreases. Returns the configurations and which converged.
+        """
         shape = q.shape
         q = q.reshape(-1, shape[-1]).copy()
         values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
@@ -192,8 +194,7 @@ class Family:
 
 
 def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
-    """The configurations that are reached from q while the named coordinates are held; whole joints may have any
-    number of them."""
+    """The constraint manifold through q with the named coordinates locked; naming a joint locks all its coordinates."""
     require_holonomic("a range or workspace", mech)
     hold = names_of(hold)
     joints = [name for name in hold if name in mech.joint_names]
@@ -215,7 +216,7 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
 
 
 def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
-    """Refuse families of another dimension, that of q."""
+    """Raise if the manifold through q has another dimension than ``dof``."""
     if made.dof == dof:
         return
     held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""

@@ -17,9 +17,10 @@ Kind = Literal["constraint", "input", "output"]
 
 
 class Measure:
-    """What is zero in singular positions: rows N, N a basis of the motions that the loops allow.  Its smallest singular
-    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously.  It is
-    exactly zero where it is zero but for rounding: a sign would be that of the rounding."""
+    """A signed measure that vanishes in singular positions: the smallest singular value of rows N, with the sign of
+    det N, where N acts on a null-space basis of the loops. It is continuous along a motion if the basis is. Values
+    within rounding are set to zero, as their sign would be noise.
+    """
 
     def __init__(self, kind: Kind, names: Sequence[str], manifold: Family):
         noun = f"{kind}s"
@@ -42,8 +43,9 @@ class Measure:
 def measures(
     manifold: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
 ) -> list[Measure]:
-    """Those of the inputs and of the outputs, where they are given.  What is held is given too: it counts where they
-    are fewer than the degrees of freedom."""
+    """Measures of the inputs and of the outputs, if given. Locked coordinates count as given where fewer are named
+    than there are degrees of freedom.
+    """
     named: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
     for kind, names in named:
         if names and velocity_map(manifold.mech, names, f"{kind}s")[0] < manifold.dof:

@@ -109,7 +109,7 @@ def singular_positions(
 
 
 def _warn_of_unknown_parts(path: MotionPath) -> None:
-    """Say that the motion was not followed to its end; on a straight line nothing changes any more."""
+    """Warn if the motion was not followed to its end, unless the path is a straight line."""
     ends = zip(path.causes, path.is_straight, strict=True)
     if any(cause == STUCK or (cause == TOO_LONG and not straight) for cause, straight in ends):
         warn_caller(
@@ -135,7 +135,7 @@ def _along(
 
 
 def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
-    """Where the measure changes its sign, and where it touches zero, as it does where it vanishes twice at once."""
+    """Singular positions where the measure changes its sign or touches zero."""
 
     def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
         basis = manifold.basis(q)
@@ -199,7 +199,7 @@ def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tup
 
 
 def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPosition]:
-    """Where constraints depend on each other that elsewhere do not: minima of their conditioning that are zero."""
+    """Positions where constraints become dependent: minima of their conditioning that reach zero."""
     positions: list[SingularPosition] = []
     if not manifold.rank:
         return positions

@@ -1,4 +1,4 @@
-"""How well a linkage passes motion and force on, from an input to an output."""
+"""Transmission of motion and force by a linkage, from an input to an output."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ NOTHING = 1e-9  # of the largest force
 def mechanical_advantage(
     mech: Mechanism, q: ByJoint, input: str, output: str, hold: Sequence[str] = ()
 ) -> Float64Array | float:
-    """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
-    rate of the input over that of the output.
+    """(...): output force per unit of input force, without friction, weight and inertia: the ratio of the rates of
+    input and output.
 
     input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, ``link.x``, ``.y``, ``.z``,
                     or ``link.yaw``, ...; forces are those along them, moments at revolute joints and of angles
@@ -100,14 +100,14 @@ def transmission_angle(
 
 
 def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
-    """(...): 90 degrees less the angle between two vectors; nan where one of them is zero."""
+    """(...): 90 degrees minus the angle between two vectors; NaN if one is zero."""
     most = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
     useful = np.abs(np.einsum("...i,...i->...", force, motion))
     return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
 
 
 def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
-    """The coordinate of that name, which must be one of a joint: only joints move links by forces of their own."""
+    """The named coordinate, which must belong to a joint: only joints exert forces on links."""
     index = mech.coordinates.index("q", name)
     if name not in mech.joint_names and index is not None:  # a link may have the name of its joint
         joint = mech.coordinates.joint_of(name)
@@ -140,8 +140,8 @@ def _joint_of(mech: Mechanism, name: str) -> str:
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
 ) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
-    """(...), (...), (..., nv): the rates of both as the mechanism moves, their scale open; zero but for rounding is
-    zero; the velocities of that motion; and (...) whether it follows from the position.
+    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the
+    velocities of that motion; (...): whether the motion is unique.
 
     There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
     other.
@@ -176,8 +176,9 @@ def _rates(
 def _velocity_at(
     mech: Mechanism, q: Float64Array, joint: str, point: Float64Array, motion: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """(..., 3) each: the velocity in the world of a point of the link that a joint moves, and its angular velocity, by
-    that joint alone; of one with several degrees of freedom, as these move in the motion (..., nv)."""
+    """(..., 3) each: the velocity of a point and the angular velocity, in the world, of the link that a joint moves,
+    due to that joint alone. A joint with several degrees of freedom moves as in the motion (..., nv).
+    """
     link, columns = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
     share = motion[..., columns] if columns.stop - columns.start > 1 else np.ones(1)
     column = times(tree.jacobian(mech, q, link, "world_aligned")[..., columns], share)
@@ -204,7 +205,7 @@ class _Push(NamedTuple):
 
 
 def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
-    """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
+    """All forces on the output link except that of its own joint, for joint forces (..., nv) in balance."""
     loops, scale = counted_jacobian(mech, q), sizes(mech)
     rows = velocity_rows(mech, hold, "hold")
     held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))

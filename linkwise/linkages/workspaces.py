@@ -1,4 +1,4 @@
-"""Two coordinates of a closed mechanism on a grid: where they can be, and along which curves it is singular there."""
+"""Workspaces: two coordinates of a closed mechanism on a grid, and the curves on which it is singular."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SingularCurve:
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Where two coordinates of a mechanism can be in one assembly mode, from ``workspace``.
+    """The region that two coordinates reach in one assembly mode, from ``workspace``.
 
     coordinates    their names
     first, second  (n1,), (n2,): their values on the grid
@@ -80,7 +80,7 @@ class Workspace:
 
     @property
     def area(self) -> float:
-        """Of what is reached: every cell of the grid counts by its corners that are."""
+        """Area of the region; a grid cell counts by the fraction of its corners that are reached."""
         cell = (self.first[1] - self.first[0]) * (self.second[1] - self.second[0])
         there = self.is_reached.astype(float)
         corners = there[:-1, :-1] + there[1:, :-1] + there[:-1, 1:] + there[1:, 1:]
@@ -102,7 +102,7 @@ def workspace(
     points: int | tuple[int, int] = 61,
     limits: bool = False,
 ) -> Workspace:
-    """Where two coordinates can be in the assembly mode of q, and the curves on which the mechanism is singular.
+    """The region that two coordinates reach in the assembly mode of q, and its singular curves.
 
     From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
     cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
@@ -180,21 +180,22 @@ def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarra
 
 
 def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
-    """Where the way from a point of the grid to its neighbour ends: the coordinate between turns back."""
+    """Boundary curves: between a reachable grid point and its neighbour a coordinate turns back."""
     edges, q, at_limit = sheet.ends()
     return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
 
 
 def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
-    """Where a measure changes its sign."""
+    """Curves on which a measure changes its sign."""
     segments, edges = sheet.inner_edges
     q, crossed = _crossings(sheet, segments, edges, lambda q, which: measure(q, sheet.oriented(q)))
     return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
 
 
 def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
-    """Where constraints of the loops depend on each other: a singular value of G changes its sign, if singular vectors
-    are turned continuously."""
+    """Curves on which loop constraints become dependent: a singular value of G, with continuous singular vectors,
+    changes its sign.
+    """
     rank = sheet.whole.rank
     if not rank:
         return []
@@ -211,8 +212,9 @@ def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
 
 
 def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Signed) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (k, nq) on edges of the grid at which ``signed(q, segment)``, continuous along a segment, changes
-    its sign; and the numbers of these edges, each of which has one."""
+    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the numbers of those
+    edges.
+    """
     ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])
     crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
     if not len(crossed):

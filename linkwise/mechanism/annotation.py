@@ -1,4 +1,4 @@
-"""What is known of a mechanism beyond how it moves: what of its file does not act, postures and groups by name.
+"""Data of a mechanism that no equation of motion uses: notes on ignored parts of its file, named postures and groups.
 
 None of it changes a result of dynamics, so that mechanisms which differ in nothing else are equal.  Everything is kept
 by the names of joints: it stays true when joints are locked or loops added.
@@ -53,7 +53,7 @@ class Note:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of occurrences."""
         return len(self.where)
 
     @property
@@ -114,7 +114,7 @@ class Annotations:
     kept_apart: tuple[tuple[str, str], ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
-        """The same with further joints that no longer move."""
+        """A copy in which further joints are fixed."""
         return replace(self, fixed_joints=(*self.fixed_joints, *joints))
 
 
@@ -128,7 +128,7 @@ class Keyframe(NamedTuple):
 
 
 def keyframes(mech: Any) -> dict[str, Keyframe]:
-    """Postures, with what is known of velocities, inputs and activations there."""
+    """Postures with the velocities, inputs and activations of their keyframes."""
     known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
     keyframes_by_name = {}
     for name, q in mech.postures.items():

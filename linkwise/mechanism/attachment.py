@@ -28,7 +28,7 @@ MOUNT = "mount"
 
 @dataclass(frozen=True)
 class _Names:
-    """From names of what is attached to those that it gets: links and frames are asked for by ``link``."""
+    """Renames what is attached; links and frames are renamed by ``link``."""
 
     prefix: str
     mount: str
@@ -43,7 +43,7 @@ class _Names:
         return tuple((self(name), numbers) for name, numbers in values)
 
     def renamed(self, record: Any, *fields: str, links: Iterable[str] = ()) -> Any:
-        """A record with these names of its fields, those of ``links`` being links."""
+        """A record with renamed fields; fields in ``links`` name links."""
         renamed = {field: self(getattr(record, field)) for field in fields if hasattr(record, field)}
         renamed |= {field: self.link(getattr(record, field)) for field in links if hasattr(record, field)}
         return dataclasses.replace(record, **renamed)
@@ -105,7 +105,7 @@ def _require(other: Any, prefix: Any) -> None:
 
 
 def _without_floors(other: Mechanism) -> Mechanism:
-    """Without planes that are fixed to its ground: they would be carried around."""
+    """The mechanism without planes fixed to its ground, which would move with the link it is attached to."""
     floors = {shape.name for shape in other.shapes if shape.kind == PLANE and shape.placed(other)[0] < 0}
     if not floors:
         return other
@@ -187,7 +187,7 @@ def _element(record: Any, names: _Names) -> Any:
 
 
 def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
-    """What of either is: all of a kind stays so where both are, otherwise name by name."""
+    """Switches of both: a kind that is off in both stays off as a whole, otherwise the names are listed."""
     off: dict[tuple[str, str], None] = {}
     known, others = known_elements(mech), known_elements(other)
     for kind in known:
@@ -230,7 +230,9 @@ def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[R
 
 
 def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, field: str) -> tuple[str, ...] | None:
-    """Joints that files name, of both; where one says nothing, all of its own that a motor can be at."""
+    """Joints listed by the files of both mechanisms; a mechanism without a list contributes all joints that can have a
+    motor.
+    """
     said = [getattr(either.annotations, field) for either in (mech, other)]
     if said == [None, None]:
         return None

@@ -139,7 +139,7 @@ class Builder(LoopDeclarations):
         slides: Mapping[str, Any] | None = None,
         masses: Mapping[str, float] | None = None,
     ) -> Builder:
-        """A planar linkage as it is drawn: points of the x-y plane, and links that join them with pins about z.
+        """A planar linkage from a drawing: points of the x-y plane, and links that join them with pins about z.
 
         points    name -> (x, y), metres
         links     name -> its points, "ABC" or ("A", "B", "C"), names of more than a letter as a tuple; "ground" has
@@ -175,9 +175,10 @@ class Builder(LoopDeclarations):
         return self
 
     def shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Builder:
-        """A simple shape fixed to a link or frame, ``lw.contact.Shape`` says what each argument is:
-        ``.shape("sole", "foot", "sphere", 0.02, (0, 0, -0.1))``.  It touches nothing before ``mech.with_ground`` or
-        ``with_contact``."""
+        """A simple shape fixed to a link or frame, with the arguments of ``lw.contact.Shape``: ``.shape("sole",
+        "foot", "sphere", 0.02, (0, 0, -0.1))``. It takes part in contact only after ``mech.with_ground`` or
+        ``with_contact``.
+        """
         self._check_new("shape", name, self._shapes)
         try:
             self._shapes[name] = Shape(name, link, kind, size, pose, **more)
@@ -399,7 +400,7 @@ class Builder(LoopDeclarations):
         return tuple(bodies)
 
     def _ground_mass(self, placements: dict[str, tuple[int, Pose]]) -> tuple[float, ...]:
-        """Of all that is welded to the ground."""
+        """Mass of all links welded to the ground."""
         grounded = ((mass, placements[link]) for link, mass in self._links.items())
         return combined(mass.seen_from(*pose) for mass, (body, pose) in grounded if body < 0).numbers
 

@@ -1,4 +1,4 @@
-"""What a mechanism's numbers and names must satisfy, and the errors and warnings that say so.
+"""Validation of a mechanism's numbers and names, with the errors and warnings that report defects.
 
 Two kinds of findings are kept apart. *Malformed* data (wrong shape, NaN, a matrix that is no rotation, a negative mass)
 is always an error. *Physical defects* (moments of inertia that no body can have, limits that exclude each other) are
@@ -37,7 +37,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The text without its middle where it is longer: messages repeat what files and callers give, of any length."""
+    """The text with its middle left out if it is long: messages quote files and arguments of any length."""
     if len(text) <= most:
         return text
     mark = f" ... ({len(text) - most} more characters) ... "
@@ -74,7 +74,7 @@ class OmissionWarning(MechanismWarning):
 
 
 class MissingConstraintWarning(OmissionWarning):
-    """The same where what is not read holds parts together: without it the mechanism comes apart."""
+    """A part of a file that is ignored closes a loop or couples joints: without it the mechanism comes apart."""
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -160,8 +160,9 @@ def checked_loop_kind(label: str, kind: Any) -> LoopKind:
 
 
 def _refuse_changing_motions(label: str, kind: Joint) -> None:
-    """Velocities that are no rates of coordinates are those of a group, along the axes of the moving frame: the columns
-    of H* are then constant, and what two steps in the other order differ by is known from them."""
+    """Velocities that are not rates of coordinates must be those of a group, along the axes of the moving frame. The
+    columns of H* are then constant and give the commutators of steps.
+    """
     rng = np.random.default_rng(0)
     rates = kind.motion_rate(kind.random(rng, ()).tolist(), rng.normal(size=kind.nv).tolist())
     if any(abs(x) > 1e-9 for rate in rates for x in rate.flat()):
@@ -294,8 +295,9 @@ def require_finite_moments(label: str, mass: float, com: np.ndarray, inertia: np
 
 
 def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) -> bool:
-    """Whether a rigid body has this mass and these central moments (xx, xy, xz, yy, yz, zz); False where it takes
-    principal moments to tell.  ``distance`` is that of its centre from where its numbers may have been given.
+    """Whether a rigid body can have this mass and these central moments (xx, xy, xz, yy, yz, zz). False if only
+    principal moments can decide. ``distance`` is the possible distance of the centre of mass from the point that the
+    moments were given about.
 
     The eigenvalues of ``tr(I) / 2 - I`` are half of what two principal moments together exceed the third by: it must be
     positive (Sylvester's minors), by a part of the tolerance of ``inertia_defects``.
@@ -310,9 +312,9 @@ def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) 
 
 
 def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False, com: Sequence[float] = ()) -> list[str]:
-    """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
-    A rotor may have no mass: it is then counted with what carries it.  The centre of mass tells how far off rounding
-    may be where the inertia was given about another point."""
+    """Sentences on why no rigid body has this mass and central inertia; empty if one has. A rotor may be massless: its
+    inertia is added to its carrier. The centre of mass bounds the round-off of an inertia given about another point.
+    """
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
     distance = math.hypot(*com)
     if clearly_rigid(mass, (xx, xy, xz, yy, yz, zz), distance):
@@ -338,7 +340,7 @@ def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False, co
 
 
 def _meant(inertia: np.ndarray) -> str:
-    """What to give instead of one moment alone, as links of planar mechanisms are often known by."""
+    """Advice for a single moment of inertia, as planar models have it: the matrix to write instead."""
     moments = inertia.diagonal()
     if np.count_nonzero(inertia) != 1 or not moments.any():
         return ""

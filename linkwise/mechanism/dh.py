@@ -168,7 +168,7 @@ def _screw(axis: int, angle: float, distance: float) -> Pose:
 
 
 def _mass(number: int, row: Mapping[str, Any], convention: str) -> RigidMass:
-    """The link's mass, seen from its DH frame."""
+    """The link's mass, centre of mass and inertia in its DH frame."""
     prefix = f"row {number} of the DH table: "
     com_key, sign = ("r", -1.0) if convention == "saha1999" else ("com", 1.0)
     return RigidMass(

@@ -25,7 +25,7 @@ from linkwise.mechanism.welding import RigidMass, combined, composed
 
 
 def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
-    """Joints frozen at coordinates: each link they move is welded to its parent and stays as a named frame.
+    """Lock joints at coordinates: each moved link is welded to its parent and stays as a named frame.
 
     Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
     the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
@@ -64,7 +64,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
 
 
 def _joined(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
-    """Whether two shapes are parts of one rigid body when bodies are where ``places`` says."""
+    """Whether two shapes belong to one rigid body after bodies are merged to ``poses``."""
     bodies = (mech.contact.shape(name).placed(mech)[0] for name in pair.shapes)
     return len({poses[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
@@ -115,7 +115,7 @@ def _require_independent(mech: Mechanism, body: Body) -> None:
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
-    """The link's frame in the joint's frame; the joint itself is written along its own axes."""
+    """Pose of the link's frame in the joint's frame."""
     try:
         transform, axes = body.kind.transform(q), np.array(body.kind.alignment, dtype=float)
     except ZeroDivisionError:
@@ -228,7 +228,7 @@ def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str
 
 
 def _another_effort(before: Body, after: Body) -> bool:
-    """Whether the effort limit of a joint of one coordinate changed: others have no bound that acts."""
+    """Whether the effort limit of a joint with one coordinate changed; others have no effect."""
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 

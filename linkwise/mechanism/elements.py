@@ -1,5 +1,5 @@
-"""What acts on a mechanism besides gravity and what its joints have themselves: constant records, by the names of
-joints and links, so that they stay true when joints are locked or loops added.
+"""Records of force elements besides gravity and joint springs. They name joints and links, so that they stay valid
+when joints are locked or loops are added.
 
 What each does is a law in ``mechanics/elements``; springs, damping, friction and limits of joints are numbers of
 ``Body``.
@@ -86,13 +86,14 @@ class Actuator:
 
     @property
     def has_activation(self) -> bool:
-        """Whether it has a state of its own."""
+        """Whether the actuator has an activation state."""
         return self.dynamics != "none"
 
 
 @dataclass(frozen=True)
 class Tendon:
-    """A length that is linear in joints, ``l = offset + sum of coefficient times coordinate``, and what acts along it.
+    """A length that is linear in joint coordinates, ``l = offset + sum of coefficient times coordinate``, with forces
+    along it.
 
     name        of the tendon
     joints      {joint: coefficient} or ((joint, coefficient), ...): joints of one coordinate
@@ -125,7 +126,7 @@ class Tendon:
 
 @dataclass(frozen=True)
 class GravityCompensation:
-    """A force against gravity on a link: ``mass`` times gravity, upwards, at ``point`` in its frame."""
+    """An upward force on a link: ``mass`` times gravity at ``point`` in its frame."""
 
     link: str
     mass: float
@@ -142,7 +143,7 @@ LEAST_MASS = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
 
 
 def box_of_inertia(mass: float, moments: Sequence[float]) -> tuple[float, float, float]:
-    """Sides of the box that a fluid acts on in MuJoCo's first model: that of the mass and the principal moments."""
+    """Sides of the box with the given mass and principal moments, on which MuJoCo's first fluid model acts."""
     x, y, z = (math.sqrt(max(LEAST_MASS, sum(moments) - 2.0 * moment) / mass * 6.0) for moment in moments)
     return x, y, z
 
@@ -158,7 +159,7 @@ def ellipsoid_of_shape(kind: str, size: Sequence[float]) -> tuple[float, float, 
 
 @dataclass(frozen=True)
 class FluidForce:
-    """What a fluid does to a part of a link that moves through it, as MuJoCo's two models of it say.
+    """Fluid forces on a part of a moving link, by one of MuJoCo's two models.
 
     link           the link or frame that the part is fixed to
     shape          "box": viscous and quadratic drag along and about each axis; "ellipsoid": drag by the area that is
@@ -232,7 +233,7 @@ RECORDS: dict[type, str] = {
 
 
 def name_of(record: Any) -> str:
-    """What a record is switched by: its own name, or that of its joint or link."""
+    """The name under which an element is switched: its own, or that of its joint or link."""
     return next(getattr(record, field) for field in ("name", "joint", "link") if hasattr(record, field))
 
 
@@ -257,7 +258,7 @@ Switches = tuple[tuple[str, str], ...]  # (kind, name), ... that do not act; ("l
 
 
 def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[Any], kinds: dict[str, Any]) -> Switches:
-    """``off`` changed as ``Mechanism.with_acting`` says; ``known`` are the names of every kind."""
+    """``off`` changed by the arguments of ``Mechanism.with_acting``; ``known`` are the names of every kind."""
     result = dict.fromkeys(off)
     for choice in only:
         if not isinstance(choice, (bool, str)):
@@ -283,7 +284,7 @@ def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[An
 
 
 def acts(off: Switches, kind: str, name: str) -> bool:
-    """Whether something acts."""
+    """Whether an element is switched on."""
     return (kind, "") not in off and (kind, name) not in off
 
 
@@ -291,7 +292,7 @@ def acts(off: Switches, kind: str, name: str) -> bool:
 
 
 def _arms(label: str, joints: Any) -> tuple[tuple[str, float], ...]:
-    """Pairs of a joint and its coefficient, given so or as a dictionary."""
+    """Pairs of joint and coefficient, from pairs or a dictionary."""
     try:
         pairs = [(joint, arm) for joint, arm in (joints.items() if isinstance(joints, Mapping) else joints)]
     except (TypeError, ValueError):

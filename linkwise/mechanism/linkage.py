@@ -1,4 +1,4 @@
-"""Planar linkages as they are drawn: points in a plane, and links that join them."""
+"""Planar linkages from drawings: points in a plane, and links that join them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NEGLIGIBLE = 1e-9  # of the size of a link: how far points are from lines that t
 
 @dataclass(frozen=True)
 class Guide:
-    """What ties two links: a pin at a point of both, a point of the second in a slot of the first, or a slide along
-    which the second moves in the first without turning.
+    """The connection of two links: a pin at a common point, a point of the second in a slot of the first, or a slide
+    of the second in the first without rotation.
 
     name   of the joint or loop
     at     (3,): as drawn
@@ -103,7 +103,7 @@ class Linkage:
             )
 
     def _longer_names(self, written: Sequence[str], letter: str) -> str:
-        """How points are given whose names have more than a letter, where a string has been meant to hold such."""
+        """Hint: how to write point names of several letters."""
         if not isinstance(written, str) or not any(letter in name for name in self.points):
             return ""
         names = re.findall("|".join(re.escape(name) for name in sorted(self.points, key=len, reverse=True)), written)
@@ -184,7 +184,7 @@ class Linkage:
                 builder.frame(f"{link}.{point}", link, at - origins[link])
 
     def _hang(self, builder: Any, guide: Guide, parent: str, child: str, origin: np.ndarray) -> np.ndarray:
-        """(3,): declare a link and the joint that moves it; where its frame is."""
+        """Declare a link and the joint that moves it; returns the origin (3,) of its frame."""
         kind, name, at = guide.kind, guide.name, guide.at - origin
         if (
             guide.is_slot and parent == guide.links[1]
@@ -199,7 +199,7 @@ class Linkage:
         return guide.at
 
     def _declare_link(self, builder: Any, link: str, origin: np.ndarray) -> None:
-        """A link of thin rods along its outline, of a single one where its points are on a line."""
+        """A link of thin rods along its outline, or a single rod if its points are collinear."""
         corners = _outline(np.array([self.points[point] - origin for point in self.links[link]]))
         ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) <= 2 else None]
         masses = np.array([self.density * np.linalg.norm(b - a) for a, b in ends])

@@ -67,7 +67,7 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint: a number for all its coordinates or one per coordinate; infinite where there is none.
+    """Limits of a joint: one number for all its coordinates or one per coordinate; infinite by default.
 
     lower, upper   bounds of q
     velocity       bound of ``|v|``
@@ -84,7 +84,7 @@ class Limits:
     damping: Any = None
 
     def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
-        """The same limits as tuples: ``nq`` numbers each for the positions, ``nv`` for velocity and effort."""
+        """The limits as tuples: ``nq`` position limits, ``nv`` velocity and effort limits."""
         return Limits(
             lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
             upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
@@ -113,8 +113,9 @@ class Mimic:
 
 
 class Place(NamedTuple):
-    """Where a joint's own coordinates and velocities are: ``ratio * q[..., q_index] + offset`` and ``ratio * v[...,
-    v_index]``, with ratio 1 and offset 0 but for joints that mimic others."""
+    """Slices of a joint in q and v. Its own coordinates are ``ratio * q[..., q_index] + offset`` and ``ratio * v[...,
+    v_index]``, with ratio 1 and offset 0 except for mimic joints.
+    """
 
     joint: str
     q_index: slice
@@ -213,7 +214,7 @@ class Body(Constant):
 
     @cached_property
     def resists_its_joint(self) -> bool:
-        """Whether the link's own inertia, with the armature, resists every motion of its joint."""
+        """Whether the inertia of this link alone, with the armature, resists every motion of its joint."""
         return resistance.resists_its_joint(self)
 
 
@@ -277,7 +278,7 @@ class Loop(Constant):
 
     @property
     def holds_frame(self) -> bool:
-        """Whether it holds a frame where that is (``hold_frames``, ``hold_contacts``)."""
+        """Whether the loop holds a frame where it is (``hold_frames``, ``hold_contacts``)."""
         return self.name.startswith(HELD)
 
     @property
@@ -287,14 +288,15 @@ class Loop(Constant):
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Of each constraint, whether it is on positions; those on velocities alone are behind them."""
+        """For each constraint whether it is on positions; constraints on velocities come last."""
         still = Matrix3(*(Vector3(*row) for row in np.eye(3).tolist())), Vector3(0.0, 0.0, 0.0)
         positions = len(self.kind.closure(*still))
         return (True,) * positions + (False,) * (self.n_constraints - positions)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
-        """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
-        branches."""
+        """Bodies whose joints move the two sides relative to each other, ascending: without common ancestors and side
+        branches.
+        """
         paths = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
         return tuple(sorted(set.symmetric_difference(*paths)))
 
@@ -378,16 +380,16 @@ class Coupling(Constant):
 
     @property
     def ratios_change(self) -> bool:
-        """Whether ratios are functions of the coordinates."""
+        """Whether the ratios depend on coordinates."""
         return any(callable(ratio) for _, ratio in self.ratios)
 
     def ratios_at(self, coordinates: Sequence[Any]) -> list[Any]:
-        """Ratios, where its joints have these coordinates, numbers of any kind."""
+        """Ratios at these joint coordinates; numbers of any type."""
         named = self._named(coordinates)
         return [ratio(named) if callable(ratio) else ratio for _, ratio in self.ratios]
 
     def value_at(self, coordinates: Sequence[Any]) -> Any:
-        """The sum, or the relation, where its joints have these coordinates."""
+        """Value of the sum, or of the relation, at these joint coordinates."""
         if self.relation is not None:
             return evaluated(self.relation, self._named(coordinates))
         return dot((ratio for _, ratio in self.ratios), coordinates)
@@ -397,7 +399,7 @@ class Coupling(Constant):
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Whether it is on positions: not where the rate alone is given."""
+        """Whether the coupling is on positions: False if only its rate is given."""
         return (self.keeps_position,)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
@@ -427,7 +429,7 @@ class Coupling(Constant):
 
 @dataclass(frozen=True)
 class PartialDerivative:
-    """Of a relation by the coordinate of one joint, as a function of {joint name: coordinate}."""
+    """Partial derivative of a relation by one joint coordinate, a function of {joint name: coordinate}."""
 
     relation: Callable[[dict[str, Any]], Any]
     joint: str
@@ -482,7 +484,7 @@ def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
 
 
 def counted_parts(mech: Mechanism) -> str:
-    """How many of each there are."""
+    """Numbers of bodies, joints, loops and so on, as words."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, noun in (
@@ -496,7 +498,7 @@ def counted_parts(mech: Mechanism) -> str:
 
 
 def _called(loop: Constraint) -> str:
-    """What a constraint is counted as."""
+    """Noun under which a constraint is counted."""
     if loop.drive is not None:
         return "drive"
     if isinstance(loop, Coupling):

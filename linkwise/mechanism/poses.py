@@ -1,4 +1,5 @@
-"""Poses in the forms people write them: positions, with rotations as matrices, angles, quaternions, axes or SciPy's.
+"""Poses in all the forms people write them: positions, with rotations as matrices, angles, quaternions, axes or SciPy
+objects.
 
 A rotation matrix has the axes of the child as columns, in the parent; quaternions are scalar-first; angles are radians.
 """

@@ -24,8 +24,9 @@ NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not
 
 
 def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: float = NOT_UNIT) -> np.ndarray:
-    """(..., nq): configurations, which the caller knows as ``name``, with quaternions of unit length; q itself where
-    they are.  ``furthest`` is what lengths may be off by: guesses may be off by anything."""
+    """(..., nq): configurations with normalised quaternions; q itself if they are normalised. ``name`` is the
+    argument's name for messages; ``furthest`` is the largest accepted error in length, unlimited for guesses.
+    """
     for body in mech.bodies:
         if not body.mimic and _quaternions(body.kind):
             columns = mech.q_index(body.joint)
@@ -38,7 +39,7 @@ def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: f
 
 
 def has_quaternions(mech: Mechanism) -> bool:
-    """Whether ``with_unit_quaternions`` looks at any coordinates."""
+    """Whether the mechanism has quaternion coordinates."""
     return any(not body.mimic and _quaternions(body.kind) for body in mech.bodies)
 
 

@@ -12,8 +12,9 @@ from linkwise.mechanism.model import Mechanism
 def within_range_of(
     mech: Mechanism, rng: np.random.Generator, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) within the limits of position and velocity, those of mimic joints included: drawn again, uniformly, where
-    a range is finite, and mirrored at a limit that stands alone."""
+    """(q, v) within all position and velocity limits, including those of mimic joints: redrawn uniformly in finite
+    ranges, and mirrored at one-sided limits.
+    """
     lower, upper, fastest = common_limits(mech)
     _refuse_strange_limits(mech, lower, upper)
     bounded = np.isfinite(lower) & np.isfinite(upper)

@@ -28,7 +28,7 @@ class RigidMass:
 
     @classmethod
     def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
-        """The mass that a caller describes; the axes of a ``com`` that is a pose are those of ``inertia``."""
+        """The mass that a caller describes; if ``com`` is a pose, ``inertia`` is along its axes."""
         rotation, position = checked_pose(f"{label}: com", com)
         moments = checks.checked_inertia(f"{label}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
@@ -39,7 +39,7 @@ class RigidMass:
 
     @classmethod
     def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:
-        """The mass of 13 numbers as ``numbers`` has them; nothing of none."""
+        """The mass of 13 numbers in the layout of ``numbers``; empty input is no mass."""
         if not numbers:
             return NOTHING
         return cls(numbers[0], np.array(numbers[1:4]), np.array(numbers[4:]).reshape(3, 3))
@@ -55,12 +55,12 @@ class RigidMass:
         return self.mass == 0.0 and not self.inertia.any()
 
     def seen_from(self, rotation: np.ndarray, position: np.ndarray) -> RigidMass:
-        """The same mass seen from a frame in which the present one has this pose."""
+        """The mass seen from a frame in which its present frame has this pose."""
         return RigidMass(self.mass, position + rotation @ self.com, rotated(self.inertia, rotation))
 
 
 def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """A moment of inertia along the axes of a frame in which those it was given along are ``rotation``."""
+    """A moment of inertia along the axes of a frame in which its own axes are ``rotation``."""
     if inertia is NO_INERTIA:
         return inertia
     turned = rotation @ inertia @ rotation.T

@@ -1,4 +1,4 @@
-"""Small pieces of HTML that suit light and dark pages: they take the colours of the page around them."""
+"""Small pieces of HTML for light and dark pages: colours are inherited from the page."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def number(x: float) -> str:
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[int] = (), many: int = MANY) -> Markup:
-    """A table, ``numbers`` among its columns aligned on the right; columns without entries are left out, and of many
-    rows the later ones are folded away."""
+    """An HTML table with ``numbers`` aligned on the right. Empty columns are omitted; rows beyond ``many`` are folded
+    away.
+    """
     used = [k for k in range(len(head)) if any(row[k] != "" for row in rows)] if rows else list(range(len(head)))
     right = set(numbers)
 
@@ -54,7 +55,7 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[
 
 
 def folded(title: str, content: Markup) -> Markup:
-    """Something that opens when its title is clicked."""
+    """Content that opens when its title is clicked."""
     return Markup(f'<details><summary style="cursor:pointer">{escaped(title)}</summary>{content}</details>')
 
 
@@ -64,7 +65,7 @@ def preformatted(text: str) -> Markup:
 
 
 def block(title: str, facts: str, *parts: Markup) -> dict[str, str]:
-    """A title, a line of facts, and parts beside each other as far as there is room."""
+    """A title, a line of facts, and parts side by side as far as they fit."""
     inside = "".join(f"<div>{part}</div>" for part in parts if part)
     return {
         "text/html": f"<div><div><b>{escaped(title)}</b> {escaped(facts)}</div>"
@@ -73,8 +74,7 @@ def block(title: str, facts: str, *parts: Markup) -> dict[str, str]:
 
 
 def picture(draw: Callable[[], Any], words: str) -> Markup:
-    """A figure of ``linkwise.viewer`` on white paper; nothing where matplotlib is missing or there is nothing to
-    draw."""
+    """A figure of ``linkwise.viewer`` on white paper; empty without matplotlib or without anything to draw."""
     if importlib.util.find_spec("matplotlib") is None:
         return Markup()
     try:

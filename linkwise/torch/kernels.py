@@ -28,7 +28,7 @@ _in_transform: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms
 
 
 def differentiable(kernel: lw.Kernel, result: str | None = None) -> Callable[..., Tensor]:
-    """``kernel`` as a function of tensors of its precision, shaped as the kernel takes them: batches broadcast.
+    """``kernel`` as a differentiable function of tensors in its precision; batches broadcast.
 
     result   the name of the result, where the kernel has several
 

@@ -62,8 +62,9 @@ class Path:
         return float(self.knots[-1])
 
     def __call__(self, s: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """q (..., nq), and its first and second derivatives by s, along tangents (..., nv); beyond its ends the path
-        stays there."""
+        """q (..., nq) and its first and second derivatives by s, along tangents (..., nv); constant beyond the path's
+        ends.
+        """
         at = np.clip(real_numbers("s", s), self.start, self.end)
         piece = np.clip(np.searchsorted(self.knots, at, side="right") - 1, 0, len(self.q) - 1)
         y = (at - self.knots[piece])[..., None]
@@ -101,8 +102,8 @@ def spline(
     velocities: Any = None,
     accelerations: Any = None,
 ) -> Path:
-    """A path through configurations (n, nq), twice differentiable, for any joints; some of them may be given as {joint:
-    coordinates}: the others are as in the one before, first as in ``mech.initial``.
+    """A twice differentiable path through configurations (n, nq), for any joints. A waypoint may be {joint:
+    coordinates}; other joints keep the previous waypoint, first ``mech.initial``.
 
     at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
                     path from 0 to 1
@@ -158,7 +159,7 @@ def _knots(increments: np.ndarray, at: Any) -> np.ndarray:
 
 
 def _spline_velocities(h: np.ndarray, increments: np.ndarray, ends: np.ndarray | None) -> np.ndarray:
-    """(n, nv): those of the cubic spline with given velocities at its ends, or without curvature there."""
+    """(n, nv): velocities of a cubic spline with given end velocities, or zero curvature at its ends."""
     n = len(h) + 1
     slopes = increments / h[:, None]
     band = np.zeros((3, n))
@@ -176,7 +177,7 @@ def _spline_velocities(h: np.ndarray, increments: np.ndarray, ends: np.ndarray |
 
 
 def _spline_accelerations(h: np.ndarray, increments: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(n, nv): those of the cubic pieces with these velocities, where two meet the mean of both."""
+    """(n, nv): accelerations of the cubic pieces with these velocities; at inner knots the mean of both sides."""
     slopes, steps = increments / h[:, None], h[:, None]
     first = (6.0 * slopes - 4.0 * v[:-1] - 2.0 * v[1:]) / steps
     last = (-6.0 * slopes + 2.0 * v[:-1] + 4.0 * v[1:]) / steps

@@ -1,4 +1,4 @@
-"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why.
+"""The record of an algorithm: an operator expression, or a recursion written by hand with the reason for it.
 
 Algorithms are registered where they are written, by ``algorithm`` (above a recursion) and ``expressed`` (above what
 gives an expression); ``ALGORITHMS`` is what has been registered.
@@ -150,8 +150,8 @@ class InLoops(NamedTuple):
 
 @dataclass(frozen=True)
 class FromDerivatives:
-    """A recursion whose arguments are the result of another algorithm and its derivatives along tangent directions of
-    its first input, a configuration.
+    """A recursion that takes the result of another algorithm and its derivatives along tangent directions of its first
+    input, a configuration.
 
     differentiates   the name of the other, which has the same inputs
     recursion        ``recursion(tree, result, derivatives)``
@@ -165,7 +165,7 @@ class FromDerivatives:
 
 
 class Requirements(NamedTuple):
-    """What a mechanism must be for a result to be right.
+    """Properties that a mechanism must have for a result to be valid.
 
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
@@ -317,7 +317,7 @@ class Algorithm:
 
     @property
     def link_by_link(self) -> bool:
-        """Whether the recursion takes nothing from links but neighbours."""
+        """Whether the recursion uses only values of neighbouring links."""
         return self.sweeps is True
 
     @property
@@ -339,7 +339,7 @@ class Algorithm:
         return tree if self.on_tree is None else self.on_tree(tree)
 
     def needs_user_origins(self, computed: tuple[Computation, ...] | None) -> bool:
-        """Whether the result depends on where the links' origins are."""
+        """Whether the result depends on the origins of link frames."""
         if computed is None:
             return self.on_tree is at_user_origins
         return any(depends_on_origins(computation.expression) for computation in computed)
@@ -371,7 +371,7 @@ class Algorithm:
 
     @property
     def decisions(self) -> dict[str, Callable[[Mechanism], Any] | None]:
-        """The options, each with what decides of it where a caller does not."""
+        """The options, each with the function that chooses its default for a mechanism."""
         return dict(self.options) if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
 
     @property
@@ -480,8 +480,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def register(algorithm: Algorithm, within_constraints: bool = False) -> Algorithm:
-    """Make an algorithm known by its name; ``within_constraints``, as that which serves mechanisms with constraints
-    where another one of this name serves trees."""
+    """Register an algorithm under its name; ``within_constraints``: as the one for mechanisms with constraints, where
+    another algorithm of this name serves trees.
+    """
     known = WITHIN_CONSTRAINTS if within_constraints else ALGORITHMS
     if algorithm.name in known:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
@@ -498,8 +499,9 @@ def algorithm(
     within_constraints: bool = False,
     **more: Any,
 ) -> Callable[[Function], Function]:
-    """Registers the recursion that is decorated (``register``); the name, and that of the output, are its own unless
-    given.  ``more`` are fields of ``Algorithm``."""
+    """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
+    fields of ``Algorithm``.
+    """
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
@@ -522,8 +524,9 @@ def expressed(
 
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
-    """An expression that takes one joint at a time: None where coordinates depend on each other, as joints mimic
-    others, which the recursion serves."""
+    """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
+    mimic joints, which the recursion handles.
+    """
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
         return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
@@ -561,8 +564,9 @@ WITH_CONSTRAINTS = (
 
 
 def from_expression(expression: Expression) -> Algorithm:
-    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
-    ``simplify=False`` as it is written, else in the form that costs least."""
+    """The algorithm that evaluates an operator expression of q and its vectors, in order of appearance. By default in
+    the cheapest equal form; ``simplify=False`` evaluates it as written.
+    """
     spaces = input_vectors(expression)
     if "q" in spaces:
         raise ValueError(
@@ -582,7 +586,7 @@ def from_expression(expression: Expression) -> Algorithm:
 
 
 def _is_articulated(expression: Expression) -> bool:
-    """Whether it inverts inertias of joints, or of the coordinates as a whole."""
+    """Whether the expression inverts joint inertias or the mass matrix."""
     parts = list(expanded(expression).walk())
     if any(isinstance(part, Factored) and M in part.walk() for part in parts):
         return True

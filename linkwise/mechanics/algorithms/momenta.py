@@ -92,9 +92,9 @@ def velocities(tree: Tree, q, p, active=None, *, units: ConstraintUnits) -> list
 def flow_of_tree(
     tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
 ) -> FlowOfMomenta | FlowByElimination | FlowByPairs:
-    """The motion of a tree with momenta p.  Where joints mimic others the mass matrix has no factors that take one
-    joint at a time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the
-    place of those that need it."""
+    """The motion of a tree with momenta p, in the requested form. Mimic joints require elimination; forms for planar
+    mechanisms are replaced if links no longer rotate in one plane, as with poses that are inputs.
+    """
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form in IN_A_PLANE and not rotates_in_a_plane(tree):

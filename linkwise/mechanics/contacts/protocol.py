@@ -21,7 +21,7 @@ class Contact(LoopKind):
 
 
 def positive_length(label: str, length: float) -> float:
-    """``length`` as a positive float, or a ValueError that says what is wrong with it."""
+    """``length`` as a positive float; raises ValueError otherwise."""
     try:
         value = float(length)
     except (TypeError, ValueError):

@@ -24,9 +24,9 @@ SLOWING = 0.1  # of a velocity limit
 
 @dataclass(frozen=True)
 class Actuation(ForceLaw):
-    """Actuators with their tendons, the bounds (joint, lower, upper) of what they give to joints together, and the
-    speeds (joint, limit) beyond which they do not drive joints: over the last ``SLOWING`` of the way there, what
-    drives them fades linearly."""
+    """Actuators with their tendons, total effort bounds of joints (joint, lower, upper), and speed limits (joint,
+    limit). Over the last ``SLOWING`` of the range to a speed limit the driving force fades linearly.
+    """
 
     actuators: tuple[Actuator, ...]
     tendons: tuple[Tendon, ...] = ()
@@ -72,7 +72,7 @@ class Actuation(ForceLaw):
         return rates
 
     def driven(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Iterator[_Driven]:
-        """Each actuator with its force, before what it gives a joint with others is bounded."""
+        """Each actuator with its force, before the total effort of a joint is bounded."""
         tendons, states = {tendon.name: tendon for tendon in self.tendons}, iter(activation)
         for actuator, control in zip(self.actuators, ctrl, strict=True):
             control, rate = clipped(control, actuator.ctrl_range), list[Scalar]()
@@ -87,7 +87,7 @@ class Actuation(ForceLaw):
             )
 
     def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
-        """Of servos: what their biases fall off with lengths and rates."""
+        """Add stiffness and damping of servos: their biases' slopes by length and rate."""
         tendons = {tendon.name: tendon.joints for tendon in self.tendons}
         for actuator in self.actuators:
             joints = (
@@ -110,8 +110,9 @@ def moment_arms(mech: Mechanism, joints: Sequence[tuple[str, float]]) -> np.ndar
 
 
 class _Driven(NamedTuple):
-    """An actuator at one state: its transmission, its force, by how much that falls off with the rate of its length,
-    and the rate of its activation if it has one."""
+    """An actuator at one state: transmission, force, slope of the force by the rate of length (sign changed), and the
+    rate of its activation if it has one.
+    """
 
     actuator: Actuator
     through: _Through
@@ -122,7 +123,7 @@ class _Driven(NamedTuple):
 
 @dataclass(frozen=True)
 class _Through:
-    """A transmission at one state: gear times length and its rate, and the joint forces per unit of force."""
+    """A transmission at one state: gear times length, its rate, and joint forces per unit of force."""
 
     length: Scalar
     rate: Scalar
@@ -130,7 +131,7 @@ class _Through:
 
     @property
     def reach(self) -> float:
-        """The sum of its arms' sizes where they are constant and each at one coordinate, else zero."""
+        """Sum of the absolute arms if they are constant and each at one coordinate, else zero."""
         arms = [entries[0] for entries in self.arms.values() if len(entries) == 1 and is_constant(entries[0])]
         return sum(map(abs, arms)) if len(arms) == len(self.arms) else 0.0
 
@@ -161,7 +162,7 @@ def _transmission(at: Situation, actuator: Actuator, tendons: Mapping[str, Tendo
 
 
 def _through_frame(at: Situation, actuator: Actuator) -> _Through:
-    """A wrench on a frame: its length is zero, its rate the motion of the frame along the gear."""
+    """A wrench on a frame: its length is zero and its rate the frame's motion along the gear."""
     if not (actuator.gain[2] or actuator.bias[2]):
         return _Through(0.0, 0.0, {})
     motion = at.velocity(actuator.target)
@@ -170,7 +171,7 @@ def _through_frame(at: Situation, actuator: Actuator) -> _Through:
 
 
 def along(at: Situation, tendon: Tendon) -> tuple[Scalar, Scalar]:
-    """Length of a tendon, and its rate."""
+    """Length of a tendon and its rate."""
     length: Scalar = tendon.offset
     rate: Scalar = 0.0
     for joint, arm in tendon.joints:
@@ -194,8 +195,9 @@ def _rate(actuator: Actuator, control: Scalar, activation: Scalar) -> Scalar:
 
 
 def _slowed(force: Scalar, velocity: Scalar, limit: float) -> tuple[Scalar, Scalar]:
-    """The force, less of it or none where it drives a joint faster near its limit; and by how much it then falls off
-    with the velocity."""
+    """The force after the speed limit: reduced near the limit and zero beyond, with its slope by velocity (sign
+    changed).
+    """
     speed = select(0.0 < velocity, velocity, -velocity)
     left = (limit - speed) * (1.0 / (SLOWING * limit))
     driving = 0.0 < force * velocity
@@ -204,7 +206,7 @@ def _slowed(force: Scalar, velocity: Scalar, limit: float) -> tuple[Scalar, Scal
 
 
 def _falling(actuator: Actuator, control: Scalar, total: Scalar) -> Scalar:
-    """By how much the force of an actuator falls off with the rate of its length, at least zero."""
+    """Decrease of an actuator's force per unit rate of length, at least zero."""
     falls = -(actuator.gain[2] * control + actuator.bias[2])
     return positive(falls) * _inside(total, actuator.force_range)
 
@@ -217,7 +219,7 @@ def _inside(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
 
 
 def clipped(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
-    """x within bounds; at a bound derivatives are those of beyond it, zero."""
+    """x clipped to bounds; at a bound the derivative is zero."""
     if bounds is None:
         return x
     low, high = bounds

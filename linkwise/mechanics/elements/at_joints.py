@@ -34,7 +34,7 @@ Bounds = tuple[Scalar | None, Scalar | None]
 
 @dataclass(frozen=True)
 class Element(ForceLaw):
-    """Something that acts at one joint; numbers are for all its coordinates, or one each."""
+    """A force element at one joint; a number applies to all its coordinates, or one is given for each."""
 
     joint: str
 
@@ -102,7 +102,7 @@ class Element(ForceLaw):
         return by_name if varying is None else self.varied(by_name, np.atleast_1d(varying).tolist())
 
     def varied(self, numbers: dict[str, list[Scalar]], values: list[Scalar]) -> Numbers:
-        """The numbers with those that vary replaced by ``given``."""
+        """The parameters, with those that are inputs replaced by ``values``."""
         return {**numbers, self.varies: values}
 
     @abstractmethod
@@ -225,8 +225,9 @@ class Friction(Element):
 
 
 def friction_speeds(mech: Mechanism, body: Body) -> tuple[float, ...]:
-    """Speeds of a joint, one per velocity coordinate, below which dry friction is smooth where nothing is said: 0.01
-    rad/s, or 0.01 of its length per second, for a mechanism of usual size (``Scales.step``)."""
+    """Default speeds below which dry friction is smoothed, one per velocity coordinate: 0.01 rad/s, or 0.01 of the
+    mechanism's length per second, for a mechanism of usual size (``Scales.step``).
+    """
     units = scales(mech)
     return tuple(FRICTION_SPEED * unit / (1000.0 * units.step) for unit in units.of_kind(body.kind, "v").tolist())
 
@@ -290,7 +291,7 @@ class Stop(Element):
         return sum((spring.energy(x, bounds) for x, (spring, bounds) in rows), 0.0)
 
     def _springs(self, at: Situation, numbers: Numbers) -> list[tuple[StopSpring, Bounds]]:
-        """For every coordinate its spring and its bounds, None where there is none."""
+        """The spring and the bounds of every coordinate; None if unlimited."""
         finite, springs = self._finite(at.tree.mechanism), []
         for k in range(len(numbers["lower"])):
             spring = {name: numbers[name][k] for name in self.fields}
@@ -301,7 +302,7 @@ class Stop(Element):
 
 
 def excess(x: Scalar, bounds: Bounds) -> Scalar:
-    """How far x is beyond its bounds, negative below the lower one, zero between them.  NaN stays NaN."""
+    """Distance of x beyond its bounds, negative below the lower one, zero within. NaN is preserved."""
     lower, upper = bounds
     nearest = x if upper is None else select(upper < x, upper, x)
     return x - (nearest if lower is None else select(x < lower, lower, nearest))
@@ -316,8 +317,8 @@ class StopSpring(NamedTuple):
     knee: Scalar
 
     def response(self, x: Scalar, rate: Scalar, bounds: Bounds, step: Scalar | None) -> tuple[Scalar, Scalar]:
-        """The force, and its slope by the rate with the sign changed, not negative.  One law for both sides, of which x
-        is beyond one at most.
+        """The force and its slope by the rate with the sign changed, not negative. One law serves both bounds, since x
+        exceeds at most one.
 
         With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is decided at
         the start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the
@@ -350,15 +351,16 @@ class StopSpring(NamedTuple):
         return select(ratio < 1.0, 1.0, ratio)
 
     def _slope(self, depth: Scalar) -> Scalar:
-        """That of ``_bent``, as far as what comes out goes in a step."""
+        """Slope of ``_bent``, limited to the depth that a step can leave."""
         if is_unbounded(self.knee):
             return 1.0
         return select((1.0 - 1.0 / RETURN_STEPS) * depth < self.knee, 1.0, SOFTER)
 
     def _arrested(self, depth: Scalar, inwards: Scalar, step: Scalar, damped: Scalar) -> Scalar:
-        """The damping, in units of the stiffness, with which what would be this deep by the end of a step reaches the
-        bound by then: of the inertia m for which the stop is critically damped, m = stiffness (damping width / 2)^2.
-        It is at most that of the stop beyond the bound."""
+        """Damping per stiffness that brings a depth reached at the end of a step back to the bound in that step, for
+        the inertia m = stiffness (damping width / 2)^2 at which the stop is critically damped. At most the stop's
+        own damping.
+        """
         time = step if is_unbounded(self.width) else 0.5 * self.damping * self.width
         most, missing = damped + step, positive(step * inwards - depth)  # rounded, it may be below zero
         part = time * time * depth
@@ -366,7 +368,7 @@ class StopSpring(NamedTuple):
 
     @property
     def _none(self) -> Scalar:
-        """Square of a depth that is none."""
+        """Square of a depth that counts as zero."""
         return NOTHING if is_unbounded(self.width) else (TINY * self.width) * (TINY * self.width)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
@@ -379,7 +381,7 @@ class StopSpring(NamedTuple):
         return 0.5 * self.stiffness * (first * (2.0 * depth - first) + SOFTER * depth * depth)
 
     def _bent(self, depth: Scalar) -> Scalar:
-        """What the stiffness is a factor of: the depth up to the knee, and a little of all of it."""
+        """Depth up to the knee plus a small fraction of the full depth; the spring force is stiffness times this."""
         return depth if is_unbounded(self.knee) else within(depth, self.knee) + SOFTER * depth
 
 
@@ -403,10 +405,10 @@ def within(x: Scalar, most: Scalar) -> Scalar:
 
 
 def at_least(x: Scalar, low: Scalar) -> Scalar:
-    """x, or ``low`` where x is not above it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    """max(x, low); the derivative is zero at the bound. NaN is preserved."""
     return select(low < x, x, select(x < low + 1.0, low, x))
 
 
 def at_most(x: Scalar, high: Scalar) -> Scalar:
-    """x, or ``high`` where x is not below it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    """min(x, high); the derivative is zero at the bound. NaN is preserved."""
     return select(x < high, x, select(high - 1.0 < x, high, x))

@@ -1,4 +1,4 @@
-"""Which laws act on a mechanism: those of its joints' own numbers and of its records, where they are switched on.
+"""The force laws of a mechanism: those of joints' own parameters and of its elements that are switched on.
 
 A new kind of record is one line in ``LAWS``.
 """
@@ -75,8 +75,9 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
 def with_varying_numbers(
     mech: Mechanism, acting: Acting, varied: Iterable[tuple[str, int]], explicit_step: float | None
 ) -> Acting:
-    """The same laws, of which numbers differ from state to state (``Tree.numbers_that_act``): ("damping", body), ...,
-    ("contact_friction", pair).  There they act even if the mechanism's own are zero."""
+    """The laws with parameters that are inputs (``Tree.numbers_that_act``): ("damping", body), ...,
+    ("contact_friction", pair). These laws exist even if the mechanism's own parameter is zero.
+    """
     of_kind: dict[str, list[int]] = {}
     for kind, index in varied:
         of_kind.setdefault(kind, []).append(index)
@@ -111,7 +112,7 @@ class Followed(NamedTuple):
 
     @classmethod
     def by(cls, inertia: float, explicit_step: float | None) -> Followed:
-        """What has this inertia in explicit steps."""
+        """Limits that explicit steps of this inertia can resolve."""
         if explicit_step is None:
             return cls()
         time = LIMIT_STEPS * explicit_step
@@ -119,7 +120,7 @@ class Followed(NamedTuple):
 
 
 def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Followed]]:
-    """Joint -> what steps can follow at each of its coordinates, and at all joints together."""
+    """Joint -> limits of explicit steps at each of its coordinates, and with all joints together."""
     inertia = np.ones(mech.nv) if explicit_step is None else least_inertia(mech)
     return {
         joint: [Followed.by(m, explicit_step) for m in inertias] for joint, inertias in _by_joint(mech, inertia).items()
@@ -129,8 +130,9 @@ def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Fo
 def _steepest(
     mech: Mechanism, body: Body, friction: Iterable[float], most: Iterable[Followed]
 ) -> tuple[float, ...] | None:
-    """What bounds dry friction (``Friction.steepest``) of this size, None where steps follow all of it.  Rounded more
-    finely than stops are: below the speed at which it sets in friction is too low."""
+    """Bound of dry friction (``Friction.steepest``) of this size in explicit steps; None if steps resolve all of it.
+    Rounded more finely than stops, because friction is too low below its smoothing speed.
+    """
     units = _units(mech, body, "v")
     rows = zip(most, units, strict=True)
     slopes = tuple(_rounded(row.damping**2, unit.damping**2, math.floor) ** 0.5 for row, unit in rows)
@@ -139,8 +141,9 @@ def _steepest(
 
 
 def _efforts(mech: Mechanism, body: Body) -> list[float]:
-    """What presses a joint against its stops: its effort limits, or what its motors give at most; zero where neither is
-    known."""
+    """Force that can press a joint against its stops: effort limits, or the largest motor force; zero if neither is
+    known.
+    """
     motors = [
         actuator
         for actuator in mech.forces.actuators
@@ -194,7 +197,7 @@ def _units(mech: Mechanism, body: Body, quantity: str) -> list[StopUnits]:
 
 
 def limit_depths(mech: Mechanism, body: Body) -> np.ndarray:
-    """(nq of the joint,): how deep it is pressed into its stops, at most, by its motors."""
+    """(nq of the joint,): largest depth to which its motors press it into its stops."""
     return np.array([unit.pressed for unit in _units(mech, body, "q")])
 
 
@@ -235,7 +238,7 @@ def default_stop(inertia: float, effort: float, unit: StopUnits, most: Followed)
 
 
 def _by_joint(mech: Mechanism, inertia: np.ndarray) -> dict[str, list[float]]:
-    """Joint -> what a force at each of its coordinates moves; of a mimic joint what the mimicked one does."""
+    """Joint -> effective inertia at each of its coordinates; for a mimic joint that of its leader."""
     inertias = {}
     for body in mech.bodies:
         entry = mech.coordinates.place(body.joint)
@@ -250,8 +253,10 @@ def effective_inertia(mech: Mechanism) -> np.ndarray:
 
 
 def least_inertia(mech: Mechanism) -> np.ndarray:
-    """(nv,): 1 / sum over j of |(M^-1)_ij| sqrt(m_j / m_i) with m of ``effective_inertia``: forces that are small for
-    these at all joints together are so whatever their signs (Gershgorin, of M^-1 scaled to a diagonal of ones)."""
+    """(nv,): 1 / sum over j of |(M^-1)_ij| sqrt(m_j / m_i) with m of ``effective_inertia``. Forces at all joints that
+    are small relative to these are small whatever their signs (Gershgorin bound for M^-1 scaled to a unit
+    diagonal).
+    """
     inverse = np.abs(mobility(mech))
     scale = np.sqrt(_reciprocal(inverse.diagonal()))
     return scale**2 * _reciprocal(scale * (inverse @ scale))
@@ -263,7 +268,7 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
 
 
 def mobility(mech: Mechanism) -> np.ndarray:
-    """(nv, nv): the inverse of the mass matrix there, of what moves inertia."""
+    """(nv, nv): pseudo-inverse of the mass matrix in the initial configuration, without massless motions."""
     matrix = mass_matrix(build_tree(mech.spanning_tree), mech.initial.tolist())
     mass = np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
     scale = np.sqrt(np.maximum(mass.diagonal(), 1e-300))
@@ -315,7 +320,7 @@ LAWS: dict[type, Callable[[Mechanism, Any, float | None], ForceLaw | None]] = {
 def record_laws(
     mech: Mechanism, explicit_step: float | None = None, implicit_step: float | None = None
 ) -> Iterator[ForceLaw]:
-    """Of all records that are switched on."""
+    """Laws of all elements that are switched on."""
     for record in mech.elements:
         if type(record) in LAWS and mech.forces.acts(RECORDS[type(record)], name_of(record)):
             law = LAWS[type(record)](mech, record, explicit_step)
@@ -341,7 +346,7 @@ def record_laws(
 
 
 def for_explicit_steps(acting: Acting, step: float) -> Acting:
-    """The same laws where steps of this length take contact explicitly after all."""
+    """The laws for steps of this length that treat contact explicitly."""
 
     def made(law: ForceLaw) -> ForceLaw:
         if not isinstance(law, CompliantContact):

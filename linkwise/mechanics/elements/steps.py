@@ -19,7 +19,7 @@ Motion = Callable[[Sequence[Scalar], Vector, Vector, Any, Resistances], Vector]
 
 
 class Start(NamedTuple):
-    """What a step starts from, and what drives it, constant during the step.
+    """State at the start of a step, and the inputs, constant during the step.
 
     q, v, activation       the state; activations of actuators that have states of their own
     tau, wrenches, ctrl    joint forces, wrenches on links or None, control inputs of actuators
@@ -35,8 +35,9 @@ class Start(NamedTuple):
 
 
 def implicit_share(method: Method | Partitioned) -> float | None:
-    """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
-    has several: what they add up to depends on them being explicit."""
+    """The fraction of a step of its single velocity update, in which laws may be implicit; None if a method has
+    several, whose combination assumes explicit forces.
+    """
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
@@ -70,7 +71,7 @@ class ActingStep:
         return rule.advanced(start.q, start.v, start.dt, start.activation)
 
     def from_flow(self, flow: Flow, variables: Variables, tree: Tree, start: Start) -> tuple[Vector, Vector, Vector]:
-        """From the variables at the start, ``flow``, to those at the end: q, these, and activations after dt."""
+        """Variables and activations after dt, from the variables at the start (``flow``)."""
         rule = StepInVariables(self.method, variables, tree, self._explicit_forces(tree, start))
         return rule.advanced_from(flow, start.q, start.dt, start.activation)
 

@@ -75,8 +75,9 @@ def orthogonalized(
     active: Sequence[Scalar] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Orthogonal:
-    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
-    depend on others is decided by vectors times ``weights``."""
+    """Orthogonalise vectors in order; only those with ``active`` equal to 1 count. Dependence is decided on the
+    vectors times ``weights``.
+    """
     active = [1.0] * len(vectors) if active is None else active
     weights = _relative_weights([1.0] * len(vectors) if weights is None else weights)
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
@@ -105,7 +106,7 @@ def orthogonalized(
 
 
 def _relative_weights(weights: Sequence[float]) -> list[float]:
-    """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
+    """Weights relative to the most common one, so that few numbers are multiplied."""
     usual = most_common(weights)
     return [weight / usual for weight in weights]
 

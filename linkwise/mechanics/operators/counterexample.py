@@ -1,4 +1,6 @@
-"""Where two expressions differ: a mechanism and a state, found with the stacked matrices of the oracle."""
+"""Counterexamples to identities: a mechanism and a state at which two expressions differ, found with
+the dense oracle.
+"""
 
 from __future__ import annotations
 

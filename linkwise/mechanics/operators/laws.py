@@ -136,7 +136,7 @@ class Laws:
             laws.append((left, right, rule))
 
     def rewritten(self, word: Word, only: Rule | None = None) -> tuple[Rule, Polynomial] | None:
-        """The word with the first law that applies (or one of them alone) used once; None where none does."""
+        """The word after one use of the first law that applies (or of the given law); None if none applies."""
         for start, letter in enumerate(word):
             for left, right, rule in self.patterns.get(letter, ()):
                 if (only is None or rule is only) and word[start : start + len(left)] == left:
@@ -162,8 +162,9 @@ class Laws:
         return known[word]
 
     def reduction(self, words: Mapping[Word, Weight]) -> list[tuple[Rule, Polynomial]]:
-        """A short way to the normal form: each law with the sum after it was used wherever it applies.  Of the laws
-        that apply, the one that leaves least is taken; of long sums the first."""
+        """A short reduction to normal form: each law with the sum after its use. Among applicable laws the one with
+        the smallest result is used; for long sums the first.
+        """
         steps: list[tuple[Rule, Polynomial]] = []
         now = dict(words)
         while True:
@@ -224,12 +225,12 @@ def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
 
 
 def _drop_transfer(word: Word, position: int) -> Polynomial:
-    """The word without a transfer that does nothing there; nothing, if that is E_phi."""
+    """The word without a transfer that has no effect there; empty if that is E_phi."""
     return {} if word[position] in (E_phi, E_phi.T) else {word[:position] + word[position + 1 :]: 1}
 
 
 def _is_local(letter: Expression) -> bool:
-    """Whether it is block diagonal, a block per link."""
+    """Whether the operator is block diagonal, one block per link."""
     blocks = (FORCE, MOTION, JOINT)
     return (
         isinstance(letter, Operator)

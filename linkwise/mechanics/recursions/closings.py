@@ -52,7 +52,7 @@ def closings(
     spins: Sequence[AngularVelocity],
     v: Sequence[Scalar],
 ) -> list[Closing]:
-    """The closings of all constraints of a cluster."""
+    """The constraint equations of a cluster."""
     around = _Around(at, cluster, spins, v)
     return [around.closing(number) for number in cluster.loops]
 

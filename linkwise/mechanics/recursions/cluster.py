@@ -63,7 +63,7 @@ class ClusterDynamics:
         return self.at.tree.mechanism.v_index(body.joint).start + column[1], body.mimic.ratio if body.mimic else 1.0
 
     def joint_values(self, coordinates: Mapping[int, Scalar]) -> dict[int, list[Scalar]]:
-        """A vector over coordinates as one over the joints of the cluster's links."""
+        """Values of the joints of the cluster's links, from a vector over coordinates."""
         values: dict[int, list[Scalar]] = {i: [] for i in self.cluster.bodies}
         for column in self.columns:
             coordinate, ratio = self.coordinate(column)
@@ -73,7 +73,7 @@ class ClusterDynamics:
     # -- composite bodies -------------------------------------------------------------------------------
 
     def composites(self) -> tuple[dict[int, Inertia], Inertia | None]:
-        """Inertia of every link with all it carries, ties frozen; and of the whole cluster, at its parent."""
+        """Composite inertia of every link with locked joints beyond it, and of the whole cluster at its parent."""
         sums: dict[int, Inertia] = {}
         for i in self.cluster.bodies:
             load = self.loads[i].inertia

@@ -38,8 +38,9 @@ class _Direction(NamedTuple):
 
 
 class FixedAxes(Configuration):
-    """The tree at a configuration (``rotates_in_a_plane``): the frames of all links have the axes that the first of
-    them has at zero."""
+    """The tree at a configuration (``rotates_in_a_plane``) with all link frames parallel to the first link's frame at
+    zero.
+    """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         super().__init__(tree, q)
