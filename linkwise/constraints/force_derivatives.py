@@ -27,15 +27,15 @@ from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, one_of
 from .accelerations import bias_under, terms
 from .decomposition import decompose, times
-from .derivatives import by_all, compiled_dofs, compiled_or
+from .derivatives import by_all, compiled_or
 from .equations import decomposed_jacobian
 from .masks import loop_mask, mechanism_holding, row_mask
 from .reactions import wrenches_of_loops
 from .sizes import sizes
+from .solver import ALL_DERIVATIVES
 from .variations import State, Variations, applied_force, constraint_motion_by_q, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
-DENSE = 300  # numbers of K: beyond, straight-line code of all derivatives takes too long to compile
 
 
 def multipliers_derivatives(
@@ -242,16 +242,14 @@ def moving_forces(at: State) -> MovingForces:
         none = np.zeros((*at.batch, 0))
         d_a = np.concatenate([by_q, by_v, by_tau], axis=-1)
         return MovingForces(at, a, none, state, d_a, np.zeros((*at.batch, 0, 3 * n)))
-    dofs = compiled_dofs(at.mech)
-    serves = dofs == n - at.mech.n_constraints and dofs * n <= DENSE
-    return MovingForces(at, *compiled_or("closed_motion_derivatives", at, None, _reference, serves))
+    return MovingForces(at, *compiled_or(ALL_DERIVATIVES, at, None, _reference))
 
 
 def _tree_accelerations(at: State) -> Float64Array:
     return tree.forward_dynamics(at.mech, at.q, at.v, at.tau, at.wrenches)
 
 
-def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
+def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     """The results of the kernel, for any constraints, by singular values."""
     mech, n = at.mech, at.mech.nv
     here = terms(mech, at.q, at.v)

@@ -14,11 +14,11 @@ from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
-from ..constraints.derivatives import compiled_dofs, derivatives_at
+from ..constraints.derivatives import derivatives_at
 from ..constraints.force_derivatives import moving_forces
 from ..constraints.masks import loop_mask, mechanism_holding
 from ..constraints.sizes import sizes
-from ..constraints.solver import RELIABLE, completed
+from ..constraints.solver import RELIABLE, compiled_dofs, completed
 from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
