@@ -79,11 +79,11 @@ def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
 def compiled_or(name: str, at: State, rank: int | None, reference: Any) -> Any:
     """The results of a kernel, and of ``reference`` for states that it does not answer for."""
 
-    def exact(q: Any, v: Any, tau: Any, _: Any, wrenches: Any) -> tuple[Float64Array, ...]:
-        rest = State(at.mech, q, v, tau, wrenches, at.passive)
+    def exact(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> tuple[Float64Array, ...]:
+        rest = State(at.mech, q, v, tau, wrenches, at.passive, active)
         return reference(rest, variations(rest, rank=rank))
 
     if at.passive is not None or not has_generic_rank(at.mech, rank, at.batch):
-        return exact(at.q, at.v, at.tau, None, at.wrenches)
+        return exact(at.q, at.v, at.tau, at.active, at.wrenches)
     arrays = at.q, at.v, at.tau
-    return solve(at.mech, name, arrays, exact, None, at.wrenches, statuses=2, consistent=rank is None)
+    return solve(at.mech, name, arrays, exact, at.active, at.wrenches, statuses=2, consistent=rank is None)

@@ -173,6 +173,8 @@ def _serves(mech: Mechanism, name: str, all_hold: bool) -> bool:
         return not lacks_inertia(mech)
     if not mech.loops or redundancy(mech).blocks:
         return False
+    if name in DERIVATIVES and not all_hold:  # where they are independent, which the kernel sees
+        return not mech.constraints.is_nonholonomic and mech.nv**2 <= DERIVATIVES[name]
     if name in DERIVATIVES:
         independent = name != ALL_DERIVATIVES or fronts(mech).pivots == mech.n_constraints
         return independent and 0 < compiled_dofs(mech) * mech.nv <= DERIVATIVES[name]
