@@ -46,28 +46,28 @@ class HeldMass:
     def __init__(
         self,
         mass: Mapping[tuple[int, int], Scalar],
-        places: Sequence[int],
+        coordinates: Sequence[int],
         rows: Sequence[Row],
         active: Sequence[Scalar],
         units: tuple[Sequence[float], Sequence[float]],
     ):
-        self.places, self.units = places, units[1]
-        self.factor = Factor.of([[mass.get((i, j), 0.0) for j in places] for i in places])
+        self.coordinates, self.units = coordinates, units[1]
+        self.factor = Factor.of([[mass.get((i, j), 0.0) for j in coordinates] for i in coordinates])
         doubt: Scalar = 0.0
-        for pivot, c in zip(self.factor.pivots, places, strict=True):
+        for pivot, c in zip(self.factor.pivots, coordinates, strict=True):
             doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
-        vectors = [self.factor.half_inverse([row.at(c) for c in places]) for row in rows]
+        vectors = [self.factor.half_inverse([row.at(c) for c in coordinates]) for row in rows]
         self.loops = orthogonalized(vectors, active, units[0])
         self.doubt = doubt + self.loops.doubt
 
     def split(self, forces: Mapping[int, Scalar] | Sequence[Scalar]) -> Split:
         """R^-1 f, in Q and orthogonal to it."""
-        return self.loops.split(self.factor.half_inverse([forces[c] for c in self.places]))
+        return self.loops.split(self.factor.half_inverse([forces[c] for c in self.coordinates]))
 
     def accelerations(self, rest: Sequence[Scalar], kept: Sequence[Scalar]) -> dict[int, Scalar]:
         """a, from what is orthogonal to Q, and w in Q."""
         total = [a + b for a, b in zip(rest, self.loops.within(kept), strict=True)] if kept else rest
-        return dict(zip(self.places, self.factor.half_inverse_adjoint(total), strict=True))
+        return dict(zip(self.coordinates, self.factor.half_inverse_adjoint(total), strict=True))
 
     def multipliers(self, within: Sequence[Scalar], kept: Sequence[Scalar]) -> list[Scalar]:
         """lambda, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
@@ -77,7 +77,7 @@ class HeldMass:
     def forces(self, within: Sequence[Scalar], kept: Sequence[Scalar]) -> dict[int, Scalar]:
         """-G* lambda = R (w - Q Q* x) on the coordinates, unique where multipliers are not."""
         missing = self.loops.within([b - a for a, b in zip(within, kept, strict=True)])
-        return dict(zip(self.places, self.factor.half(missing), strict=True))
+        return dict(zip(self.coordinates, self.factor.half(missing), strict=True))
 
 
 @dataclass(frozen=True)
@@ -133,18 +133,18 @@ def hold_cluster(
     """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
     ``active`` is not 0 but 1, in ``units`` of constraints and of multipliers; ``ground`` is the acceleration of the
     ground.  With it what is left on the parent, for a parent that is not the ground."""
-    places = dynamics.cluster.coordinates[::-1]
+    coordinates = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
-    felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
+    felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(coordinates, 0.0))
     composites, composite = dynamics.composites()
     mass, on_parent = dynamics.mass_matrix(composites)
-    equations = HeldMass(mass, places, rows, active, units)
-    drive = equations.split({c: tau[c] - felt[c] for c in places})
+    equations = HeldMass(mass, coordinates, rows, active, units)
+    drive = equations.split({c: tau[c] - felt[c] for c in coordinates})
     kept = equations.loops.with_products([-row.at(BIAS) for row in rows])
     gain: list[Split] = []
     if hangs_on_link:
-        columns = zip(*(on_parent[c].flat() for c in places), strict=True)
-        gain = [equations.split(dict(zip(places, column, strict=True))) for column in columns]
+        columns = zip(*(on_parent[c].flat() for c in coordinates), strict=True)
+        gain = [equations.split(dict(zip(coordinates, column, strict=True))) for column in columns]
     held = HeldCluster(dynamics, equations, drive, kept, gain)
     if not hangs_on_link:
         return held, None, None
