@@ -24,11 +24,12 @@ from .elimination_orders import fronts
 from .equations import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
 from .formulations import METHODS, basis_by
 from .idle_motions import told_of_idle_motions
-from .masks import loop_mask, that_count
+from .infinitesimal import completed_bias, completed_rows, has_infinitesimal_motions, refuse_infinitesimal_motions
+from .masks import batch_of, for_each_mask, loop_mask, mechanism_holding, that_count
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error
 from .sizes import sizes
-from .solver import MOTION, answer, has_generic_rank, lacks_inertia, serves, solve
+from .solver import MOTION, answer, has_generic_rank, serves, solve
 from .tolerances import LOOPS
 
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
@@ -50,11 +51,19 @@ def terms(
     v: ArrayLike,
     tolerance: float | None = None,
     active: Float64Array | None = None,
+    infinitesimal: bool = False,
 ) -> Terms:
     """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
     adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
-    not active (``loop_mask``)."""
+    not active (``loop_mask``).  Mechanisms with infinitesimal motions are refused unless the caller looks after
+    them."""
     n = mech.nv
+    if not infinitesimal and mech.loops and has_infinitesimal_motions(mech):
+        masks = np.ones((1, len(mech.loops))) if active is None else active.reshape(-1, active.shape[-1])
+        for held in np.unique(masks, axis=0):  # those of all loops together may be motions of some of them
+            part = mech if held.all() else mechanism_holding(mech, held)
+            if part.loops:
+                refuse_infinitesimal_motions(part, "the motion under constraints")
     both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     lower = that_count(mech, lower, active, tolerance)
@@ -102,7 +111,7 @@ def forward_dynamics(
     them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
-    if plain and method == "elimination" and not lacks_inertia(mech):
+    if plain and method == "elimination" and serves(mech, MOTION):
         found = answer(mech, MOTION, q, v, tau)
         if found is not None:
             return found[0]
@@ -114,7 +123,7 @@ register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
 
 def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
     """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
-    if options or lacks_inertia(mech):
+    if options or not serves(mech, MOTION):
         return functools.partial(forward_dynamics, mech, **options)
 
     def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
@@ -172,11 +181,40 @@ def accelerations(
         options = (method, baumgarte, wrenches, independent, highest, tolerance, active, damping)
         return motion_under(mech, q, v, tau, *options)[1]
 
+    if damping is None and mech.loops and has_infinitesimal_motions(mech):
+        return _by_decomposition(mech, q, v, tau, method, (baumgarte, wrenches, independent, rank, tolerance), active)
     if not usual or (active is not None and rank is not None):
         return reference(q, v, tau, active, wrenches)
     if active is not None:
         return solve(mech, "closed_forward_dynamics", (q, v, tau), reference, active, wrenches)
     return solve(mech, MOTION, (q, v, tau), reference, None, wrenches, statuses=2)
+
+
+def _by_decomposition(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    method: str,
+    given: tuple[Any, ...],
+    active: Float64Array | None,
+) -> Float64Array:
+    """``accelerations`` of mechanisms with infinitesimal motions, which are those of all loops together: other
+    combinations that hold are mechanisms of their own."""
+    if active is None or active.all():
+        return motion_under(mech, q, v, tau, method, *given)[1]
+    baumgarte, wrenches, independent, _, tolerance = given
+    pushed = np.zeros((mech.n_links, 6)) if wrenches is None else np.asarray(wrenches)
+    batch = batch_of([q, v, tau], active, pushed)
+    forces, result = pushed.reshape(*pushed.shape[:-2], -1), np.empty((*batch, mech.nv))
+
+    def held(mech: Mechanism, q: Any, v: Any, tau: Any, forces: Any) -> Float64Array:
+        wrenches = forces.reshape(*forces.shape[:-1], mech.n_links, 6)
+        return accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, None, tolerance)
+
+    for states, found in for_each_mask(held, mech, active, q, v, tau, forces):
+        result[states] = found
+    return result
 
 
 def motion_under(
@@ -197,7 +235,9 @@ def motion_under(
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be open;
     with ``undetermined``, the least where something without inertia is in balance."""
     method = "svd" if method == "elimination" else method
-    at = terms(mech, q, v, tolerance, active)
+    at, rank = moving_terms(mech, q, v, tolerance, active, rank)
+    if mech.loops and has_infinitesimal_motions(mech):
+        method = "svd" if method == "lagrange" else method
     tolerance = LOOPS.rank if tolerance is None else tolerance
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
@@ -214,6 +254,26 @@ def motion_under(
         return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
     return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank, undetermined)
+
+
+def moving_terms(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tolerance: float | None = None,
+    active: Float64Array | None = None,
+    rank: Any = None,
+) -> tuple[Terms, Any]:
+    """The ``terms`` with rows behind the constraints that keep infinitesimal motions from moving, where there are some,
+    and the rank of all rows, None if it is not known before."""
+    at = terms(mech, q, v, tolerance, active, infinitesimal=True)
+    if not mech.loops or not has_infinitesimal_motions(mech):
+        return at, rank
+    if mech.constraints.driven or not (active is None or active.all()):
+        refuse_infinitesimal_motions(mech, "the motion under drives, or some of the loops,")
+    jacobian, rank = completed_rows(mech, at.jacobian, q, rank)
+    error = np.concatenate([at.error, np.zeros((*at.error.shape[:-1], mech.nv))], axis=-1)
+    return at._replace(jacobian=jacobian, bias=completed_bias(mech, at.bias, q, v), error=error), rank
 
 
 def null_space_accelerations(
@@ -340,8 +400,13 @@ def null_space(
         if found is not None:
             return found[0]
     method = "svd" if method == "elimination" else method
-    jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
-    svd = decomposed_jacobian(mech, jacobian, tolerance)
+    mask = loop_mask(mech, active, q=q)
+    jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None
+    if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
+        if mask is not None:
+            return _null_spaces(mech, mask, q, method, independent)
+        jacobian, rank = completed_rows(mech, jacobian, q)
+    svd = decomposed_jacobian(mech, jacobian, tolerance, rank)
     with told_of_idle_motions(mech, q, independent):
         chosen = independent_at(mech, q, independent)
         basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
@@ -354,6 +419,16 @@ def null_space(
     basis = basis[..., :dofs]
     promised = method != "partitioning" and independent is None
     return orthonormalized(basis) if promised and sizes(mech).has_lengths else basis
+
+
+def _null_spaces(mech: Mechanism, mask: Float64Array, q: Float64Array, method: str, independent: Any) -> Float64Array:
+    """``null_space`` of the mechanisms of the loops that hold."""
+    found = for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
+    batch, largest = np.shape(found[0][0]), max((basis.shape[-1] for _, basis in found), default=0)
+    result = np.zeros((*batch, mech.nv, largest))
+    for states, basis in found:
+        result[states, :, : basis.shape[-1]] = basis
+    return result
 
 
 # -- shared -------------------------------------------------------------------------------------------

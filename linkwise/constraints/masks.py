@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..compiler.store import stored
 from ..dynamics.states import Float64Array, common_batch
 from ..mechanism import Mechanism, MechanismError
 from .redundancy import redundancy, without_rounding
-
-Three = tuple[Float64Array, Float64Array, Float64Array]
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
@@ -65,6 +64,21 @@ def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
     """The mechanism with those loops only that hold."""
     loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
     return stored(mech, (mechanism_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+
+
+def for_each_mask(
+    function: Callable[..., NDArray[Any]], mech: Mechanism, active: Float64Array, *arrays: np.ndarray
+) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
+    """``function(mechanism, *arrays)`` of the mechanisms of the loops that hold, each for the states (...) of arrays
+    (..., n) that these are."""
+    batch = np.broadcast_shapes(active.shape[:-1], *(x.shape[:-1] for x in arrays))
+    held = np.broadcast_to(active > 0.0, (*batch, active.shape[-1]))
+    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    found = []
+    for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
+        states = np.asarray((held == mask).all(axis=-1))
+        found.append((states, function(mechanism_holding(mech, mask), *(x[states] for x in given))))
+    return found
 
 
 def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from ..mechanics.algorithms.decisions import fronts
 from ..mechanics.links.loop_elimination import RELIABLE
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.clusters import clusters
+from .infinitesimal import has_infinitesimal_motions
 from .masks import batch_of
 from .redundancy import redundancy
 
@@ -169,6 +170,8 @@ def serves(mech: Mechanism, name: str, all_hold: bool = True) -> bool:
 
 
 def _serves(mech: Mechanism, name: str, all_hold: bool) -> bool:
+    if mech.loops and has_infinitesimal_motions(mech):
+        return False
     if name == MOTION:
         return not lacks_inertia(mech)
     if not mech.loops or redundancy(mech).blocks:
@@ -193,7 +196,8 @@ def compiled_dofs(mech: Mechanism) -> int:
 
 
 def _compiled_dofs(mech: Mechanism) -> int:
-    if not mech.loops or mech.constraints.is_nonholonomic or redundancy(mech).blocks:
+    exact = mech.loops and not redundancy(mech).blocks and not has_infinitesimal_motions(mech)
+    if not exact or mech.constraints.is_nonholonomic:
         return 0
     dofs = mech.nv - fronts(mech).pivots
     return dofs if dofs * mech.nv <= LARGE else 0

@@ -27,7 +27,7 @@ from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
 from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
-from .decisions import DECISIONS
+from .decisions import DECISIONS, refuse_infinitesimal_motions
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -447,8 +447,9 @@ class Algorithm:
         added = [name for name in self.ports if name in names and name not in self.inputs]
         return replace(self, name="_with_".join([self.name, *added]), inputs=(*self.inputs, *added))
 
-    def check(self, mechanism: Mechanism) -> None:
-        """Refuse mechanisms for which the result would be wrong or undefined."""
+    def check(self, mechanism: Mechanism, infinitesimal: bool = False) -> None:
+        """Refuse mechanisms for which the result would be wrong or undefined; those with infinitesimal motions too,
+        unless the caller looks after them."""
         inertia, constraints, instead, constrained = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
@@ -459,6 +460,8 @@ class Algorithm:
             )
         if inertia:
             require_inertia(mechanism, self.name, inertia == "constrained")
+        if inertia == "constrained" and mechanism.loops and not (infinitesimal or "active" in self.given_ports):
+            refuse_infinitesimal_motions(mechanism, self.name)
 
 
 # Why recursions are written by hand, and what answers for mechanisms with constraints.
