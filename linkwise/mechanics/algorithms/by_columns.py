@@ -1,7 +1,9 @@
-"""The inverse mass matrix times matrices, column by column: two sweeps over the links for each, by the papers' factors.
+"""The inverse mass matrix, and times matrices, by the papers' factors: M^-1 = (I - H psi K)* D^-1 (I - H psi K)
+(jain1995 4.1).
 
-M^-1 = (I - H psi K)* D^-1 (I - H psi K) (jain1995 4.1) takes as many operations per column as there are links.  With
-the elements of the mass matrix that grows with their square, and costs less where there are few.
+A column takes two sweeps over the links, and as many operations as there are links.  With the elements of the mass
+matrix that grows with their square, and costs less where there are few.  Where links follow one another without
+branches, the second sweep is not needed: how the links further in respond is known from their mobilities.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ..operators.expression import Vector
 from ..operators.plan import VectorPlan, evaluate, plan_for, specialized
 from ..operators.spaces import JOINT
 from ..operators.vectors import given
+from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from . import dynamics, dynamics_derivatives
@@ -25,6 +28,7 @@ ELIMINATED = (
     "components, which costs less until paths to the base are long"
 )
 REASON = "for every column two sweeps over the links, as their code does not grow with the links"
+REASON_OF_INVERSE = "for every column one or two sweeps over the links, as their code does not grow with the links"
 
 
 def operations_of_inverse(mechanism: Mechanism) -> float:
@@ -44,7 +48,50 @@ def operations_of_derivatives(mechanism: Mechanism) -> float:
 
 def mass_matrix_inverse(tree: Tree, q) -> Any:
     """(nv, nv), of a mechanism without mimic joints."""
-    return _solved(Configuration(tree, q), [None])[0]
+    at = Configuration(tree, q)
+    parents = tree.original.tree.parents
+    return _inverse_without_branches(at) if len(set(parents)) == len(parents) else _solved(at, [None])[0]
+
+
+def _inverse_without_branches(at: Configuration) -> Any:
+    """The inverse mass matrix of links in a row: of every column, forces and innovations go inwards from its joint,
+
+        epsilon_i = -H_i z_i        z_parent = X_i* (z_i + G_i epsilon_i)        from z = X_j* G_j on
+
+    and entry (i, j) is D_i^-1 epsilon_i + G_i* X_i Y_parent z_parent, with the mobility Y of the link that carries i
+    (rodriguez1986 Section 10).
+    """
+    tree, links = at.tree, at.tree.links
+    tip_to_base(links, "articulated inertias", lambda i, _: (at.articulation(i), None))
+
+    def outward(i: int, _: None) -> None:
+        at.response_to_gain(i), at.mobility(i)  # the configuration keeps them
+
+    base_to_tip(links, "mobilities", outward)
+    matrix, inwards = tree.matrix_of_dofs(), tree.inwards()
+
+    def inward(i: int, _: list[None]) -> tuple[None, None]:
+        joint, responses = at.articulation(i), at.response_to_gain(i)
+        back = at.joint_kinematics[i].transform.force_back
+        sizes = range(len(joint.gain))
+        starting = {(i, m): (joint.gain[m], [1.0 if k == m else 0.0 for k in sizes]) for m in sizes}
+        arriving = {}
+        for dof, force in inwards.arriving(i):
+            innovation = joint.innovation([0.0 for _ in sizes], force)
+            arriving[dof] = joint.absorb(force, innovation), innovation
+        handed = {}
+        for dof, (force, innovation) in (arriving | starting).items():
+            handed[dof] = back(force)
+            for k, rate in enumerate(joint.factor.solve(innovation)):
+                entry = rate + handed[dof].dot(responses[k]) if tree.neighbours.has_parent(i) else rate
+                if dof[0] != i or k <= dof[1]:
+                    matrix[(i, k), dof] = matrix[dof, (i, k)] = entry
+        if tree.neighbours.has_parent(i):
+            inwards.hand_on(i, handed)
+        return None, None
+
+    tip_to_base(links, "columns of the inverse", inward)
+    return tree.over_coordinates(matrix)
 
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Any]:
@@ -67,7 +114,7 @@ register(
         expression=lambda mech: None if ex.is_eliminated_for_less(mech) else ex.MASS_MATRIX_INVERSE,
         reason=ELIMINATED,
         requires=SOLVES_TREE.or_use(CLOSED),
-        sweeps=InLoops(mass_matrix_inverse, REASON, operations_of_inverse),
+        sweeps=InLoops(mass_matrix_inverse, REASON_OF_INVERSE, operations_of_inverse),
     )
 )
 register(
