@@ -233,10 +233,10 @@ def body_between(
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if (found := place(node)) is None:
+            if (where := place(node)) is None:
                 stack.extend(node.args)
             else:
-                given[node] = found
+                given[node] = where
     builder, reads = Builder(), dict[Place, int]()
     new: dict[Node, Node] = {}
     for node in sorted(seen, key=lambda node: node.index):  # operands first
