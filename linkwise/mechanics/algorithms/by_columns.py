@@ -11,17 +11,21 @@ from __future__ import annotations
 from typing import Any
 
 from ...mechanism import Mechanism
+from ..links.acceleration_fields import Covector, Response
+from ..links.forces import inertial_force
 from ..operators.expression import Vector
 from ..operators.plan import VectorPlan, evaluate, plan_for, specialized
 from ..operators.spaces import JOINT
 from ..operators.vectors import given
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Scalar
+from ..scalar import Scalar, dot
+from ..spatial import Force, Motion
+from ..spatial.motion import NO_MOTION
 from . import dynamics, dynamics_derivatives
 from . import expressions as ex
 from .algorithm import CLOSED, COMPOSITE_BODIES, SOLVES_TREE, Algorithm, InLoops, register
-from .dynamics_derivatives import inverse_dynamics_changes
+from .dynamics_derivatives import inverse_dynamics_changes, links_on_the_move
 
 ELIMINATED = (
     "M = U D U* by elimination of its elements (saha1999 40), U^-1 = I - H psi K: no link passes on forces of six "
@@ -105,6 +109,80 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
     return _solved(at, [d_q, d_v, None])
 
 
+class AccelerationsBySweeps:
+    """Accelerations at a state, whose derivatives are multiplied by rows: of a mechanism without mimic joints.
+
+    Inverse dynamics ID stays at tau, so a row r times the derivatives is minus x ID', x = M^-1 r.  Links that moved by
+    x would have the virtual motions y; what they feel of a change of accelerations goes inwards, as a covector of all
+    links beyond a joint (links/acceleration_fields.py).
+    """
+
+    def __init__(self, tree: Tree, q, v, tau, wrenches: Any):
+        self.at = at = Configuration(tree, q)
+        pushed = {} if wrenches is None else {"wrenches": wrenches}
+        expression = ex.bias_free(ex.forces_on_links(wrenches is not None))
+        self.values = [x for part in evaluate(expression, at, v=v, tau=tau, **pushed) for x in part]
+        self.moving = links_on_the_move(tree, q, v, self.values)
+        self._behind: dict[int, Force] = {}  # the wrench of each subtree, as the parent gets it
+        self.forces: dict[int, Force] = {}
+
+        def inward(i: int, _: list[None]) -> tuple[None, None]:
+            link, moved = tree.links[i], self.moving[i]
+            force = inertial_force(link.inertia, moved.omega, moved.acceleration)
+            if wrenches is not None:
+                force = force - link.user.force_back(Force.of(list(wrenches[i])))
+            self.forces[i] = force = tree.neighbours.from_children(i, (self, "force"), self._behind.__getitem__, force)
+            self._behind[i] = at.joint_kinematics[i].transform.force_back(force)
+            return None, None
+
+        tip_to_base(tree.links, "wrenches of subtrees", inward)
+
+    def pulled_back(self, rows: list[list[Scalar]]) -> list[list[Scalar]]:
+        """(3 nv,) for each row: minus the row times the derivatives by position, velocity and joint forces."""
+        at, tree = self.at, self.at.tree
+        plan = _inverse_times_vector(tree.mechanism)
+        solved = plan.run_together(at, [{"x": given(at, JOINT, row)} for row in rows])
+        count, links = range(len(rows)), tree.links
+        motions: list[Any] = [None] * len(links)
+        arriving: list[Any] = [None] * len(links)
+
+        def outward(i: int, before: list[Motion] | None) -> list[Motion]:
+            kinematics = at.joint_kinematics[i]
+            arriving[i] = [NO_MOTION if before is None else kinematics.transform.motion_into(before[r]) for r in count]
+            motions[i] = [arriving[i][r] + kinematics.relative_motion(solved[r][i]) for r in count]
+            return motions[i]
+
+        base_to_tip(links, "virtual motions", outward)
+        key, behind = object(), dict[int, list[Covector]]()
+        by_position: list[Any] = [None] * len(links)
+        by_velocity: list[Any] = [None] * len(links)
+
+        def inward(i: int, _: list[None]) -> tuple[None, None]:
+            moved, force = self.moving[i], self.forces[i]
+            response, fields = Response.of_link(links[i].inertia, moved.omega + moved.omega), moved.fields
+            own = [response.covector(motion) for motion in motions[i]]
+            felt = tree.neighbours.from_children(i, key, behind.__getitem__, own)
+            turning = [motion.cross_force(force) for motion in moved.kinematics.kinematics.motion]
+            by_velocity[i] = [[felt[r].of(field) for field in fields.velocity] for r in count]
+            by_position[i] = [
+                [
+                    dot(solved[r][i], (force.dot(h) for h in fields.columns[k]), felt[r].of(field))
+                    + turning[k].dot(arriving[i][r])
+                    for k, field in enumerate(fields.position)
+                ]
+                for r in count
+            ]
+            behind[i] = [moved.kinematics.covector_back(covector) for covector in felt]
+            return None, None
+
+        tip_to_base(links, "covectors of changes", inward)
+        return [
+            [x for of_link in (by_position, by_velocity) for part in of_link for x in part[r]]
+            + [-x for part in solved[r] for x in part]
+            for r in count
+        ]
+
+
 register(
     Algorithm(
         "mass_matrix_inverse",
@@ -131,11 +209,16 @@ register(
 )
 
 
-def _solved(at: Configuration, matrices: list[Any]) -> list[Any]:
-    """M^-1 times the identity (None), and minus M^-1 times matrices over the joints."""
-    mechanism = at.tree.mechanism
+def _inverse_times_vector(mechanism: Mechanism) -> VectorPlan:
+    """The plan of M^-1 x."""
     plan = plan_for(specialized(ex.MASS_MATRIX_INVERSE, mechanism) @ Vector("x", JOINT), mechanism)
     assert isinstance(plan, VectorPlan)
+    return plan
+
+
+def _solved(at: Configuration, matrices: list[Any]) -> list[Any]:
+    """M^-1 times the identity (None), and minus M^-1 times matrices over the joints."""
+    plan = _inverse_times_vector(at.tree.mechanism)
     plan.prepare(at)
 
     def solve(columns: list[list[Scalar]]) -> list[list[list[Scalar]]]:

@@ -273,6 +273,11 @@ class RolledMatrixOfDofs:
     def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
         self.entries[pair] = value
 
+    @property
+    def T(self) -> RolledMatrixOfDofs:
+        """The transpose of a matrix that was made column by column."""
+        return RolledMatrixOfDofs({(inner, outer): value for (outer, inner), value in self.entries.items()})
+
 
 def _weaker(a: Pattern, b: Pattern) -> Pattern:
     if a[0] is None or b[0] is None:
