@@ -37,6 +37,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "a": lambda m: (m.nv,),
     "tau": lambda m: (m.nv,),
     "nu": lambda m: (m.nv,),
+    "nu_rate": lambda m: (m.nv,),
     "eps": lambda m: (m.nv,),
     "p": lambda m: (m.nv,),
     "p_rate": lambda m: (m.nv,),
@@ -119,9 +120,9 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
 #: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
 REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "nu": lambda m, p: (p,),
+    "nu_rate": lambda m, p: (p,),
     "eps": lambda m, p: (p,),
     "coriolis": lambda m, p: (p,),
-    "motion": lambda m, p: (p + m.nv,),
     "factor": lambda m, p: (p, p),
     "factor_inverse": lambda m, p: (p, p),
     "derivatives": lambda m, p: (p, p, p),
@@ -270,6 +271,18 @@ class Algorithm:
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
 
+    def of(self, mechanism: Mechanism) -> Algorithm:
+        """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
+        if there is one."""
+        if not mechanism.loops:
+            return self
+        given = self.given_ports
+        name = self.name.removesuffix("".join(f"_with_{port}" for port in given))
+        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in given))
+        registered = plain == ALGORITHMS.get(name)  # not one of a caller that has the same name
+        other = (registered and WITHIN_CONSTRAINTS.get(name)) or ALGORITHMS.get(self.requires.constrained)
+        return replace(other.with_ports(*given), name=self.name) if other else self
+
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
         return self.run(
@@ -306,11 +319,6 @@ class Algorithm:
     def in_loops(self) -> InLoops | None:
         """The algorithm that programs with loops are made of, where that is another."""
         return self.sweeps if isinstance(self.sweeps, InLoops) else None
-
-    @property
-    def constrained(self) -> str:
-        """Name of the algorithm for mechanisms with constraints; "" if there is none."""
-        return self.requires.constrained
 
     @property
     def link_by_link(self) -> bool:
@@ -392,7 +400,7 @@ class Algorithm:
         return [(name, self._shape(name, mechanism, options)) for name in self.inputs]
 
     def _shape(self, name: str, mechanism: Mechanism, options: Mapping[str, Any]) -> tuple[int, ...]:
-        if mechanism.loops and name in REDUCED and "fronts" in options:
+        if name in REDUCED and "fronts" in options:
             return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
@@ -474,14 +482,19 @@ LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
 
 #: Everything that ``compile`` takes by name.
 ALGORITHMS: dict[str, Algorithm] = {}
+#: What gives the same of mechanisms with constraints, where the algorithm of this name serves trees alone.
+WITHIN_CONSTRAINTS: dict[str, Algorithm] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register(algorithm: Algorithm) -> Algorithm:
-    """Register an algorithm under its name."""
-    if algorithm.name in ALGORITHMS:
+def register(algorithm: Algorithm, within_constraints: bool = False) -> Algorithm:
+    """Register an algorithm under its name; ``within_constraints``: as the one for mechanisms with constraints, where
+    another algorithm of this name serves trees.
+    """
+    known = WITHIN_CONSTRAINTS if within_constraints else ALGORITHMS
+    if algorithm.name in known:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
-    ALGORITHMS[algorithm.name] = algorithm
+    known[algorithm.name] = algorithm
     return algorithm
 
 
@@ -491,6 +504,7 @@ def algorithm(
     *,
     reason: str,
     name: str = "",
+    within_constraints: bool = False,
     **more: Any,
 ) -> Callable[[Function], Function]:
     """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
@@ -499,7 +513,7 @@ def algorithm(
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
-        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more))
+        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more), within_constraints)
         return recursion
 
     return note
@@ -519,11 +533,11 @@ def expressed(
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
     """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
-    mimic joints and couplings, which the recursion handles.
+    mimic joints, which the recursion handles.
     """
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
-        return None if mechanism.coordinates.mimic_joints or mechanism.loops else expression(mechanism, **options)
+        return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
 
     unless_coupled.__doc__ = expression.__doc__
     return unless_coupled
