@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..mechanics.registered import REGISTERED
 from ..mechanism import one_of
 from .ir.program import Program
 from .runtime import cpu, interpreter, llvm_loader
@@ -53,6 +54,7 @@ def register_target(target: Target) -> None:
     _WRITTEN[target.language] = target
     if target.name is not None:
         _RUNNING[target.name] = target
+        REGISTERED["target", target.name] = target.most_operations
 
 
 def rollout_targets() -> tuple[str, ...]:

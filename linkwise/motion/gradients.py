@@ -23,6 +23,7 @@ from ..compiler.known_targets import load
 from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.passes.scan import scan
 from ..compiler.pipeline import tangent_basis
+from ..compiler.recipes import remembered_program
 from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
@@ -328,17 +329,21 @@ def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool
 
 @dataclass(frozen=True)
 class _Backward:
-    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of its program, and those of its inputs
-    that steps are given."""
+    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, and the arrays of one step of it."""
 
     run: Callable[..., None]
-    program: Program
-    given: tuple[Array, ...]
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+    @property
+    def given(self) -> tuple[Array, ...]:
+        """The inputs that steps forward have too."""
+        return tuple(array for array in self.inputs if not array.name.endswith((HERE, WEIGHT, GRADIENT)))
 
     def rank(self, name: str) -> int:
         """The number of axes of a gradient, but for those of the batch and of steps."""
         own = INITIAL.get(name, name)
-        return next(len(array.shape) for array in self.program.outputs if _plain_name(array.name) == own)
+        return next(len(array.shape) for array in self.outputs if _plain_name(array.name) == own)
 
 
 class _Sweep:
@@ -347,7 +352,7 @@ class _Sweep:
     def __init__(self, backward: _Backward, batch: tuple[int, ...], steps: int, weights: Sequence[np.ndarray]):
         self.backward, self.batch = backward, batch
         self.gradients: dict[str, np.ndarray] = {}
-        for array in backward.program.outputs:
+        for array in backward.outputs:
             name = _plain_name(array.name)
             axes = (*batch, steps) if name in PER_STEP else batch
             self.gradients[name] = np.zeros((*axes, *array.shape), weights[0].dtype)
@@ -370,7 +375,7 @@ class _Sweep:
         for name, path, weight in zip(STATE, states, weights, strict=False):
             given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
         inputs, outputs = [], []
-        for array in self.backward.program.inputs:
+        for array in self.backward.inputs:
             if array.name in given:
                 x = given[array.name]
                 inputs.append(_reversed(x, 2 + len(array.shape)) if _is_per_run(array.name) else x)
@@ -378,7 +383,7 @@ class _Sweep:
                 inputs.append(np.zeros(array.shape, weights[0].dtype))
             else:
                 inputs.append(self.gradients[_plain_name(array.name)])
-        for array in self.backward.program.outputs:
+        for array in self.backward.outputs:
             name = _plain_name(array.name)
             if name in PER_STEP:
                 steps = self.gradients[name][_cut(slice(first, first + count), 1 + len(array.shape))]
@@ -415,13 +420,20 @@ def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target
     """The compiled sweep, from the mechanism's own store or made now."""
 
     def make() -> _Backward:
-        forward = step.program(mech, dtype, counts=False)
-        program = _backward_step(mech, forward, [INITIAL.get(name, name) for name in by])
-        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
-        per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
-        return _Backward(load(scan(program, carried, per_run), dtype, target), program, forward.inputs)
+        wanted = tuple(INITIAL.get(name, name) for name in by)
+        backward = remembered_program(_backwards, mech, step, step.decisions(mech), dtype, wanted)
+        arrays = [tuple(replace(x, axes=()) for x in side) for side in (backward.inputs, backward.outputs)]
+        return _Backward(load(backward, dtype, target), *arrays)
 
     return stored(mech, ("rollout_vjp", step, by, dtype, target), make)
+
+
+def _backwards(mech: Mechanism, step: Step, decided: Mapping[str, Any], dtype: str, by: tuple[str, ...]) -> Program:
+    """The program of a sweep backwards; ``decided`` are the decisions of the mechanism that it goes by."""
+    program = _backward_step(mech, step.program(mech, dtype, counts=False), by)
+    carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
+    per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
+    return scan(program, carried, per_run)
 
 
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:

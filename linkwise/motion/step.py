@@ -180,6 +180,10 @@ class Step:
         """The kernel of one step; as a request for ``kernel_function``."""
         return compile(self.algorithm(mech), mech, dtype, parameters=(*parameters, *self.parameters))
 
+    def decisions(self, mech: Mechanism) -> dict[str, Any]:
+        """What the mechanism decides of its steps: orders of elimination, units."""
+        return self.plain(mech).with_defaults(mech, {})
+
     def program(
         self,
         mech: Mechanism,

@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.program import Program
 from ..passes import optimize
 from ..targets import llvm_looped, llvm_simd
-from . import interpreter, llvm_loader
+from . import cache, interpreter, llvm_loader
 from .cache import program_key
 from .explanations import explaining
 from .gufunc import make_gufunc
@@ -35,7 +35,7 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
     general = explaining(threaded(ufunc, operations), program, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
-    if operations > LONG or program.loops:
+    if operations > LONG or program.has_loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
@@ -46,7 +46,19 @@ def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray 
     options = replace(options, lanes=options.lanes * program.registers)
     key = program_key(program, options)
     code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
-    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
+    return code, _tables(program, dtype) if program.has_loops else None, key
+
+
+def _tables(program: Program, dtype: str) -> np.ndarray:
+    """What code with loops reads, from disk where the recipe of the program is known."""
+    key = f"{program.recipe}-{dtype}" if program.recipe else None
+    kept = cache.fetch(key, cache.TABLES) if key else None
+    if kept is not None:
+        return llvm_looped.aligned(kept)
+    tables = llvm_looped.tables(program, dtype)
+    if key:
+        cache.store(key, tables.tobytes(), cache.TABLES)
+    return tables
 
 
 def code_and_ufunc(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
