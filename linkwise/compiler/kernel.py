@@ -134,8 +134,9 @@ class Kernel:
 
     @property
     def op_counts(self) -> dict[str, int]:
-        """Scalar operations for one state by class: add, mul, div, sqrt, sincos, ... (a fused one counts as two)."""
-        return self.program.op_counts
+        """Scalar operations for one state by class: add, mul, div, sqrt, sincos, ... (a fused one counts as two, so that
+        no pass changes them)."""
+        return self.traced.op_counts
 
     def ir(self, stage: str = "optimized") -> str:
         """The program as text, "traced" or "optimized"."""

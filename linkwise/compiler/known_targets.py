@@ -45,6 +45,11 @@ def register_target(target: Target) -> None:
 
     A language or name that is known already is refused.
     """
+    _register(target)
+    REGISTERED["target", target.name] = target.most_operations
+
+
+def _register(target: Target) -> None:
     if (target.name is None) != (target.load is None) or (target.name is None and target.over_time):
         raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
     if target.language in _WRITTEN:
@@ -54,7 +59,6 @@ def register_target(target: Target) -> None:
     _WRITTEN[target.language] = target
     if target.name is not None:
         _RUNNING[target.name] = target
-        REGISTERED["target", target.name] = target.most_operations
 
 
 def rollout_targets() -> tuple[str, ...]:
@@ -93,4 +97,4 @@ for _target in (
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", interpreter.load, over_time=True, loops=True),
 ):
-    register_target(_target)
+    _register(_target)

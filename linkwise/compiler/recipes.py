@@ -21,9 +21,7 @@ import json
 import platform
 import struct
 import sys
-import threading
 import types
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -85,8 +83,8 @@ class Outlined(Program):
         return whole
 
     # What the outline has, though programs compute it; then what they have and it has not.
-    size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))  # type: ignore[assignment]
-    nodes, results, loops, numbers, cells, sparse = map(  # type: ignore[assignment]
+    size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))
+    nodes, results, loops, numbers, cells, sparse = map(
         _of_whole, ("nodes", "results", "loops", "numbers", "cells", "sparse")
     )
 
@@ -228,8 +226,7 @@ def _of_registered() -> bytes:
     return _Digests().of(dict(REGISTERED)) if REGISTERED else b""
 
 
-_of_mechanisms: weakref.WeakKeyDictionary[Mechanism, bytes] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_DIGEST = "_digest"  # where a mechanism keeps its own: equal mechanisms may have other initial configurations
 _ATOMS = (bool, int, bytes, complex, type(None), type(...))
 _BUILTIN = ("builtins", "math", "operator", "itertools", "collections", "numpy")
 
@@ -293,16 +290,13 @@ class _Digests:
 
     def _of_mechanism(self, mech: Mechanism) -> bytes:
         """Of all that dynamics may depend on: not of notes on the file and pictures, nor of what it keeps."""
-        with _lock:
-            known = _of_mechanisms.get(mech)
+        known: bytes | None = mech.__dict__.get(_DIGEST)
         if known is None:
             self.of(type(mech))
             names = [x.name for x in dataclasses.fields(mech) if x.init]
             fields = {name: getattr(mech, name) for name in names}
             fields["annotations"] = dataclasses.replace(mech.annotations, notes=(), looks=())
-            known = self._all("mechanism", fields, sorted(mech._changed))
-            with _lock:
-                _of_mechanisms[mech] = known
+            known = mech.__dict__[_DIGEST] = self._all("mechanism", fields, sorted(mech._changed))
         return known
 
     def _of_array(self, array: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""What callers have registered in this process, by kind and name: methods of their own.
+"""What callers have registered in this process, by kind and name: methods and targets of their own.
 
 Algorithms look these up by name, so that what is kept from one process to the next depends on them.
 """
@@ -7,4 +7,4 @@ from __future__ import annotations
 
 from typing import Any
 
-REGISTERED: dict[tuple[str, str], Any] = {}
+REGISTERED: dict[tuple[str, str | None], Any] = {}

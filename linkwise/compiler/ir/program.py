@@ -184,6 +184,14 @@ class For:
         return len(self.which) * (1 + longest)
 
 
+class Signature(NamedTuple):
+    """What callers see of a program."""
+
+    name: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A computation: straight-line code, or loops that run one after the other.
@@ -255,6 +263,11 @@ class Program:
     def size(self) -> int:
         """Nodes that are evaluated per state: what its cost grows with."""
         return sum(len(code.nodes) * times for code, times in self.blocks)
+
+    @property
+    def signature(self) -> Signature:
+        """What callers see of it: what a function of arrays may hold on to."""
+        return Signature(self.name, self.inputs, self.outputs)
 
     @property
     def has_loops(self) -> bool:

@@ -32,7 +32,7 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
     if program.carried:
         return _over_time(ufunc, program)
     operations = program.size
-    general = explaining(threaded(ufunc, operations), program, dtype)
+    general = explaining(threaded(ufunc, operations), program.signature, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
     if operations > LONG or program.has_loops:
@@ -79,12 +79,11 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
     """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
-    timed, axis = program.timed_input
-    first = program.outputs[0]
+    (timed, axis), first, size = program.timed_input, program.outputs[0], program.size
 
     def run(*arrays: Any, out: Any) -> None:
         records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
-        operations = program.size * records * repeats
+        operations = size * records * repeats
         numbers = first.size * (records if first.axes else 1)  # of a state in the first result
         if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
             ufunc(*arrays, out=out)
