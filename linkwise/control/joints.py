@@ -81,7 +81,7 @@ class JointFeedback(CompiledControl):
 
     @property
     def compiles(self) -> bool:
-        """Where loops close, gravity is held through a pseudo-inverse, by NumPy."""
+        """Whether the law compiles. With loops, gravity compensation needs a pseudo-inverse in NumPy."""
         return not (self.gravity and self.mech.loops)
 
     def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
@@ -150,7 +150,7 @@ def joint_feedback(
 
 
 def _warn_of_targets_beyond_limits(mech: Mechanism, target: np.ndarray, kp: np.ndarray) -> None:
-    """One warning that names joints which springs of the controller pull beyond limits that act."""
+    """Warn once of joints that the controller's springs pull beyond active limits."""
     stopped = {
         joint
         for joint in mech.forces.active.get("limits", ())
@@ -180,7 +180,7 @@ class Saturated:
 
 
 def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated | CompiledControl:
-    """``control`` with its joint forces cut off at what the motors can do; one that is compiled stays so.
+    """``control`` with its joint forces clipped to the motors' limits; a compiled controller stays compiled.
 
     limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
             freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
@@ -214,7 +214,9 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
 
 
 def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
-    """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
+    """(nv,): values that are not negative, from one number, nv numbers, or {joint: value}; joints that are not named
+    get ``otherwise``.
+    """
     if isinstance(value, Mapping):
         values = rates_by_joint(mech, name, value, otherwise)
     else:

@@ -55,8 +55,8 @@ def over(x: np.ndarray, panels: Sequence[Panel], columns: int = 1, xlabel: str =
         axes.set_xlim(x[0], x[-1])
         if panel.logarithmic:
             axes.set_yscale("log")
-        for place in panel.marks:
-            axes.axvline(place, color=GREY, ls=":", lw=1.2)
+        for mark in panel.marks:
+            axes.axvline(mark, color=GREY, ls=":", lw=1.2)
         if any(name and not name.startswith("_") for name in panel.curves):
             beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where it covers no curve
             axes.legend(**(beside if columns == 1 else {}))

@@ -1,4 +1,4 @@
-"""The gallery on paper: index.html, a page that needs nothing but the pictures beside it, and its twin in Markdown."""
+"""Write the gallery: a self-contained index.html with pictures, and the same in Markdown."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 def _compared(comparison: Comparison) -> str:
     kind = "" if comparison.agrees else ' class="deviates"'
-    found, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
-    return f"<li{kind}>{_marked(comparison.what)}: {found} {allowed}</li>"
+    deviation, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
+    return f"<li{kind}>{_marked(comparison.what)}: {deviation} {allowed}</li>"
 
 
 # -- Markdown -----------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def _given_motion(mech: Mechanism, q: Float64Array, v: ByJoint, hold: Sequence[s
 
 
 def _normal(mech: Mechanism, twists: Float64Array) -> Float64Array:
-    """(3,): of the plane in which all links move."""
+    """(3,): normal of the plane in which all links move."""
     angular = twists[..., :3].reshape(-1, 3)
     if not angular.any():
         return np.array([0.0, 0.0, 1.0])

@@ -163,8 +163,9 @@ def _refuse_drives(mech: Mechanism) -> None:
 def _constrained_derivatives(
     mech: Mechanism, places: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivatives of a path along the constraints, G q' = 0 and G q'' = -dG/dt q', from which a spline
-    through configurations that keep them departs by little."""
+    """First and second derivatives of a path projected to the constraints, G q' = 0 and G q'' = -dG/dt q'. A spline
+    through assembled configurations departs from them slightly.
+    """
     jacobian = constraint_jacobian(mech, q)
     errors = np.abs(closable_error(mech, q) * sizes(mech).rows)
     opening, bound = opening_rates(mech, jacobian, first, first, DEPARTURE)
@@ -224,8 +225,9 @@ def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple
 def _step_constraints(
     places: np.ndarray, bounds: _Bounds, k: int, least: float, most: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and right sides of what a step from place k must keep: bounds at both of its ends, and an x' from ``least``
-    to ``most`` there."""
+    """Rows and right sides of the constraints on a step from grid point k: bounds at both ends, and x' between
+    ``least`` and ``most`` at the second.
+    """
     twice = 2.0 * (places[k + 1] - places[k])
     ahead = bounds.rows[k + 1] @ np.array([[1.0, 0.0], [twice, 1.0]])
     step_rows = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
@@ -236,8 +238,9 @@ def _step_constraints(
 
 
 def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | None:
-    """The least and the largest x of all (u, x) with rows (u, x) <= right; None if there are none: both are taken in
-    points where two of the lines meet."""
+    """The smallest and largest x of all (u, x) with rows (u, x) <= right, at intersections of two lines; None if
+    infeasible.
+    """
     used = np.abs(rows).sum(axis=-1) > 0.0
     if (right[~used] < 0.0).any():
         return None

@@ -1,4 +1,4 @@
-"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why.
+"""The record of an algorithm: an operator expression, or a recursion written by hand with the reason for it.
 
 Algorithms are registered where they are written, by ``algorithm`` (above a recursion) and ``expressed`` (above what
 gives an expression); ``ALGORITHMS`` is what has been registered.
@@ -149,8 +149,8 @@ class InLoops(NamedTuple):
 
 @dataclass(frozen=True)
 class FromDerivatives:
-    """A recursion whose arguments are the result of another algorithm and its derivatives along tangent directions of
-    its first input, a configuration.
+    """A recursion that takes the result of another algorithm and its derivatives along tangent directions of its first
+    input, a configuration.
 
     differentiates   the name of the other, which has the same inputs
     recursion        ``recursion(tree, result, derivatives)``
@@ -164,7 +164,7 @@ class FromDerivatives:
 
 
 class Requirements(NamedTuple):
-    """What a mechanism must be for a result to be right.
+    """Properties that a mechanism must have for a result to be valid.
 
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
@@ -309,12 +309,12 @@ class Algorithm:
 
     @property
     def constrained(self) -> str:
-        """The algorithm for mechanisms with constraints; "" if there is none."""
+        """Name of the algorithm for mechanisms with constraints; "" if there is none."""
         return self.requires.constrained
 
     @property
     def link_by_link(self) -> bool:
-        """Whether the recursion takes nothing from links but neighbours."""
+        """Whether the recursion uses only values of neighbouring links."""
         return self.sweeps is True
 
     @property
@@ -336,7 +336,7 @@ class Algorithm:
         return tree if self.on_tree is None else self.on_tree(tree)
 
     def needs_user_origins(self, computed: tuple[Computation, ...] | None) -> bool:
-        """Whether the result depends on where the links' origins are."""
+        """Whether the result depends on the origins of link frames."""
         if computed is None:
             return self.on_tree is at_user_origins
         return any(depends_on_origins(computation.expression) for computation in computed)
@@ -368,7 +368,7 @@ class Algorithm:
 
     @property
     def decisions(self) -> dict[str, Callable[[Mechanism], Any] | None]:
-        """The options, each with what decides of it where a caller does not."""
+        """The options, each with the function that chooses its default for a mechanism."""
         return dict(self.options) if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
 
     @property
@@ -475,7 +475,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def register(algorithm: Algorithm) -> Algorithm:
-    """Make an algorithm known by its name."""
+    """Register an algorithm under its name."""
     if algorithm.name in ALGORITHMS:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
     ALGORITHMS[algorithm.name] = algorithm
@@ -490,8 +490,9 @@ def algorithm(
     name: str = "",
     **more: Any,
 ) -> Callable[[Function], Function]:
-    """Registers the recursion that is decorated; the name, and that of the output, are its own unless given.  ``more``
-    are fields of ``Algorithm``."""
+    """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
+    fields of ``Algorithm``.
+    """
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
@@ -514,8 +515,9 @@ def expressed(
 
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
-    """An expression that takes one joint at a time: None where coordinates depend on each other, as joints mimic others
-    or constraints couple them, which the recursion serves."""
+    """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
+    mimic joints and couplings, which the recursion handles.
+    """
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
         return None if mechanism.coordinates.mimic_joints or mechanism.loops else expression(mechanism, **options)
@@ -553,8 +555,9 @@ WITH_CONSTRAINTS = (
 
 
 def from_expression(expression: Expression) -> Algorithm:
-    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
-    ``simplify=False`` as it is written, else in the form that costs least."""
+    """The algorithm that evaluates an operator expression of q and its vectors, in order of appearance. By default in
+    the cheapest equal form; ``simplify=False`` evaluates it as written.
+    """
     spaces = input_vectors(expression)
     if "q" in spaces:
         raise ValueError(
@@ -574,7 +577,7 @@ def from_expression(expression: Expression) -> Algorithm:
 
 
 def _is_articulated(expression: Expression) -> bool:
-    """Whether it inverts inertias of joints, or of the coordinates as a whole."""
+    """Whether the expression inverts joint inertias or the mass matrix."""
     parts = list(expanded(expression).walk())
     if any(isinstance(part, Factored) and M in part.walk() for part in parts):
         return True

@@ -37,14 +37,14 @@ def independent_velocities(mech: Mechanism) -> Any:
 
 
 def units(mech: Mechanism) -> ConstraintUnits:
-    """What makes constraints and coordinates dimensionless."""
+    """Units of constraints and coordinates that make them dimensionless."""
     from ...constraints import sizes
 
     return sizes.constraint_units(mech)
 
 
 def form(mech: Mechanism) -> str:
-    """How the velocities of momenta are found in the fewest operations."""
+    """The form of the momentum equations with the fewest operations."""
     from ...dynamics import momenta
 
     return momenta.cheapest_form(mech)

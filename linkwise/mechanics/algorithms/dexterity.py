@@ -1,4 +1,4 @@
-"""How easily one frame is moved: by a force (effective inertia), by its joints (manipulability)."""
+"""How easily a frame is moved: effective inertia against forces, manipulability by its joints."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def manipulability(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
-    """sqrt(det(J J*)) of rows of J: the volume of the box that they span, row by row what sticks out of the others.
-    Under constraints that of J K with K orthonormal: what sticks out of the rows of the constraints too.
+    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row. Under
+    constraints of J K with K orthonormal.
 
     J J* is not formed: its determinant has lost half of the digits where the volume is small.
     """
@@ -175,8 +175,9 @@ def delassus_matrix(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Matrix:
-    """(6 k, 6 k): accelerations of frames per unit of wrenches on each of them, J K (K* M K)^-1 K* J* with the
-    Jacobians of all frames one below the other."""
+    """(6 k, 6 k): the Delassus matrix, accelerations of frames per unit wrench on each of them, J K (K* M K)^-1 K* J*
+    with the stacked Jacobians of all frames.
+    """
     require_frame(frame)
     forces = [row for name in frames for row in jacobian(tree, q, name, frame)]
     return mobility_under(tree, q, forces, active, units)

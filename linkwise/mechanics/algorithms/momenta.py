@@ -104,9 +104,9 @@ def flow_of_momenta(
 def flow_of_tree(
     tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
 ) -> FlowOfMomenta | FlowByElimination | FlowByPairs:
-    """The motion of a tree with momenta p.  Where joints mimic others the mass matrix has no factors that take one
-    joint at a time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the
-    place of those that need it."""
+    """The motion of a tree with momenta p, in the requested form. Mimic joints require elimination; forms for planar
+    mechanisms are replaced if links no longer rotate in one plane, as with poses that are inputs.
+    """
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form in IN_A_PLANE and not rotates_in_a_plane(tree):
@@ -170,8 +170,9 @@ def motion_and_total_rates(
     fronts: Fronts,
     independent_velocities: Names = None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way; (p,) of
-    quasi-velocities under constraints."""
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v or xi, by-products of the filter; (p,) quasi-velocities
+    under constraints.
+    """
     if tree.mechanism.loops:
         changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
         nu = constrained_rates.rates(
