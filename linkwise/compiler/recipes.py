@@ -16,7 +16,7 @@ import dataclasses
 import enum
 import functools
 import hashlib
-import importlib.metadata
+import importlib.util
 import json
 import platform
 import struct
@@ -101,6 +101,7 @@ def _written(program: Program, notes: Any) -> bytes:
         "outputs": [(x.name, x.shape, x.axes) for x in program.outputs],
         "carried": program.carried,
         "notes": notes,
+        "recipe": program.recipe,
         **{name: getattr(program, name) for name in _PLAIN},
     }
     text = json.dumps(header).encode()
@@ -115,7 +116,7 @@ def _read(data: bytes) -> tuple[dict[str, Any], Any] | None:
         header = json.loads(data[8:start])
         if header["format"] != FORMAT:
             return None
-        outline: dict[str, Any] = {name: header[name] for name in _PLAIN}
+        outline: dict[str, Any] = {name: header[name] for name in (*_PLAIN, "recipe")}
         for side in ("inputs", "outputs"):
             outline[side] = tuple(Array(name, tuple(shape), tuple(axes)) for name, shape, axes in header[side])
         outline["carried"] = tuple((a, b) for a, b in header["carried"])
@@ -153,12 +154,13 @@ def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
     found = _read(kept) if kept is not None else None
     if found is not None:
         outline, notes = found
-        program: Program = Outlined.of(outline | {"recipe": key}, lambda: _program(again()))
+        program: Program = Outlined.of(outline, lambda: _program(again()))
         return Remembered(program, notes, again)
     made = again()
     program, notes = _program(made), getattr(made, "notes", None)
     if key is not None:
-        program.__dict__["recipe"] = key
+        if program.recipe is None:  # else it was made by another function, whose recipe names it
+            program.__dict__["recipe"] = key
         cache.store(key, _written(program, notes), cache.OUTLINE)
     return Remembered(program, notes, lambda: made)
 
@@ -207,10 +209,18 @@ def _environment() -> bytes:
     """A digest of the sources of the package, but for its rim, and of the versions of what they call."""
     digest = hashlib.sha256(repr((FORMAT, sys.version, platform.machine(), sys.platform)).encode())
     for name in _VERSIONS:
-        digest.update(f"{name} {importlib.metadata.version(name)}\n".encode())
+        for file in _version_files(name):
+            digest.update(f"{name} ".encode() + file.read_bytes() + b"\0")
     for file in sorted(_sources()):
         digest.update(str(file.relative_to(_PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.digest()
+
+
+def _version_files(name: str) -> list[Path]:
+    """Where a package writes its version: quicker than to ask its metadata, or import it."""
+    found = importlib.util.find_spec(name)
+    folder = Path(found.origin or "").parent if found else None
+    return [] if folder is None else [file for file in sorted(folder.glob("*version.py")) if file.is_file()]
 
 
 def _sources() -> Iterator[Path]:

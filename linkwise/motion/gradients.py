@@ -25,8 +25,9 @@ from ..compiler.passes.scan import scan
 from ..compiler.pipeline import tangent_basis
 from ..compiler.recipes import remembered_program
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import stored
+from ..compiler.store import float64_function, stored
 from ..compiler.trace import inline, trace
+from ..compiler.variants import shared_by_variants
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
@@ -267,7 +268,7 @@ def _gradients(
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
     backward = _kernel(mech, step, by, dtype.name, target)
-    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
+    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)} | {**backward.numbers}
     arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
@@ -329,11 +330,13 @@ def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool
 
 @dataclass(frozen=True)
 class _Backward:
-    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, and the arrays of one step of it."""
+    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of one step of it, and those inputs that
+    are numbers of this variant of a mechanism."""
 
     run: Callable[..., None]
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
+    numbers: Mapping[str, np.ndarray]
 
     @property
     def given(self) -> tuple[Array, ...]:
@@ -417,20 +420,28 @@ def _cut(part: slice, axis: int) -> tuple[Any, ...]:
 
 
 def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target: str) -> _Backward:
-    """The compiled sweep, from the mechanism's own store or made now."""
+    """The compiled sweep, from the mechanism's own store, that of its variants, or made now."""
+    wanted = tuple(INITIAL.get(name, name) for name in by)
 
-    def make() -> _Backward:
-        wanted = tuple(INITIAL.get(name, name) for name in by)
-        backward = remembered_program(_backwards, mech, step, step.decisions(mech), dtype, wanted)
-        arrays = [tuple(replace(x, axes=()) for x in side) for side in (backward.inputs, backward.outputs)]
-        return _Backward(load(backward, dtype, target), *arrays)
+    def sweep(vector: Mapping[str, np.ndarray], numbers: tuple[Any, ...] = ()) -> _Backward:
+        program = remembered_program(_backwards, mech, step, step.decisions(mech), dtype, wanted, numbers)
+        inputs, outputs = (tuple(replace(x, axes=()) for x in side) for side in (program.inputs, program.outputs))
+        return _Backward(load(program, dtype, target), inputs, outputs, vector)
 
-    return stored(mech, ("rollout_vjp", step, by, dtype, target), make)
+    def shared(numbers: Any) -> Any:
+        of_all = sweep({}, (numbers,))
+        return lambda variant, vector: replace(of_all, numbers={"numbers": vector})
+
+    request = ("rollout_vjp", step, by, target)
+    return stored(mech, (*request, dtype), lambda: shared_by_variants(mech, request, dtype, lambda: sweep({}), shared))
 
 
-def _backwards(mech: Mechanism, step: Step, decided: Mapping[str, Any], dtype: str, by: tuple[str, ...]) -> Program:
-    """The program of a sweep backwards; ``decided`` are the decisions of the mechanism that it goes by."""
-    program = _backward_step(mech, step.program(mech, dtype, counts=False), by)
+def _backwards(
+    mech: Mechanism, step: Step, decided: Mapping[str, Any], dtype: str, by: tuple[str, ...], numbers: tuple[Any, ...]
+) -> Program:
+    """The program of a sweep backwards; ``decided`` are the decisions of the mechanism that it goes by, ``numbers``
+    inputs of it."""
+    program = _backward_step(mech, step.program(mech, dtype, numbers, counts=False), by)
     carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
     per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
     return scan(program, carried, per_run)
@@ -652,11 +663,11 @@ class _Again:
         if states[0].shape[-2] < 2:
             none = np.zeros(states[0].shape[:-2], int)
             return none, none
-        kernel = stored(self.mech, ("step, in double precision", self.step), lambda: self.step(self.mech))
+        step = float64_function(self.mech, self.step)
         given = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
-        inputs = [_by_step(name, given[name], len(core)) for name, core in kernel.input_shapes.items()]
+        inputs = [_by_step(name, given[name], len(core)) for name, core in self.step.shapes(self.mech)]
         with np.errstate(all="ignore"):
-            reached, reliability, _ = kernel(*(np.asarray(x, float) for x in inputs))
+            reached, reliability, _ = step(*(np.asarray(x, float) for x in inputs))
         there = [x[..., 1:, :] for x in states]
         off = self._differ(np.split(reached, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
         known = np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Program
-from ..passes import optimize
-from ..targets import llvm_looped, llvm_simd
-from . import cache, interpreter, llvm_loader
+from ..targets.llvm_scratch import identifier
+from ..targets.protocol import Options
+from . import cache, llvm_loader
 from .cache import program_key
 from .explanations import explaining
 from .gufunc import make_gufunc
@@ -27,6 +27,8 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
     """A function of arrays; of a program over time, one that writes to ``out``.  Code that is on disk already is
     neither optimized nor emitted."""
     if _no_ufunc(program):
+        from . import interpreter  # here, as few programs have no inputs
+
         return interpreter.load(program, dtype)
     code, ufunc = code_and_ufunc(program, dtype)
     if program.carried:
@@ -45,12 +47,21 @@ def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray 
     options = llvm_loader.host_options(dtype)
     options = replace(options, lanes=options.lanes * program.registers)
     key = program_key(program, options)
-    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
+    code = llvm_loader.load(lambda: _text(program, options), identifier(program.name), options, key)
     return code, _tables(program, dtype) if program.has_loops else None, key
+
+
+def _text(program: Program, options: Options) -> str:
+    from ..passes import optimize  # here: code that is on disk needs neither
+    from ..targets import llvm_simd
+
+    return llvm_simd.emit(optimize(program), options)
 
 
 def _tables(program: Program, dtype: str) -> np.ndarray:
     """What code with loops reads, from disk where the recipe of the program is known."""
+    from ..targets import llvm_looped  # here, as few programs have loops
+
     key = f"{program.recipe}-{dtype}" if program.recipe else None
     kept = cache.fetch(key, cache.TABLES) if key else None
     if kept is not None:
