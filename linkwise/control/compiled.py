@@ -162,11 +162,6 @@ class CompiledControl:
     law: ControlLaw
     reference: Reference | None
 
-    @property
-    def compiles(self) -> bool:
-        """Whether rollouts can compile the law into their steps."""
-        return True
-
     def __repr__(self) -> str:
         return f"<controller of {self.mech.name!r}: {self.law}>"
 

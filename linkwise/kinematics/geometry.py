@@ -47,6 +47,14 @@ def closed_form(mech: Mechanism, frame: str) -> ClosedForm | None:
 def why_not(mech: Mechanism, frame: str) -> str:
     """The reason why an arm has no closed form."""
     carrying = [mech.bodies[i] for i in mech.tree.path(mech.frame(frame).body)]
+    return _other_joints(mech, carrying) or (
+        "neither do three neighbouring axes at an end meet with two others that meet or are parallel, nor are three "
+        "neighbouring axes parallel with two others that meet or are parallel"
+    )
+
+
+def _other_joints(mech: Mechanism, carrying: list[Body]) -> str:
+    """Why these are not the joints of an arm with a closed form; empty if they are."""
     if mech.loops:
         return "the mechanism has loops"
     for body in carrying:
@@ -54,20 +62,13 @@ def why_not(mech: Mechanism, frame: str) -> str:
             return f"joint {body.joint!r} is not revolute"
     if _mimic(mech, carrying):
         return "joints that carry the frame mimic others, or others them"
-    if len(carrying) != 6:
-        return f"{len(carrying)} joints carry the frame, not six"
-    return (
-        "neither do three neighbouring axes at an end meet with two others that meet or are parallel, nor are three "
-        "neighbouring axes parallel with two others that meet or are parallel"
-    )
+    return f"{len(carrying)} joints carry the frame, not six" if len(carrying) != 6 else ""
 
 
 def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     carrying = mech.tree.path(mech.frame(frame).body)
     bodies = [mech.bodies[i] for i in carrying]
-    if len(bodies) != 6 or mech.loops or _mimic(mech, bodies):
-        return None
-    if not all(body.kind.hinge for body in bodies):
+    if _other_joints(mech, bodies):
         return None
     pose, axes, points = np.eye(4), [], []
     for body in bodies:

@@ -297,9 +297,8 @@ class _Search:
         self.mech, self.goals, self.target, self.posture, self.bounds = mech, goals, target, posture, bounds
         self.tolerance, self.iterations, self.seed = tolerance, iterations, seed
         self.units = np.array([scales(mech).length, 1.0])  # of distances and angles
-        self.aim = tolerances(mech, tolerance)
-        if mech.loops:
-            self.aim = np.minimum(self.aim, TOLERANCE_OF_LOOPS * self.units)
+        closed = [TOLERANCE_OF_LOOPS * self.units for _ in mech.loops]
+        self.aim = np.min([tolerances(mech, tolerance), *closed], axis=0)
         n = len(target)
         self.q = np.zeros((n, mech.nq))
         self.errors, self.taken, self.attempts = np.full((n, 2), np.inf), np.zeros(n, dtype=int), np.ones(n, dtype=int)
@@ -467,8 +466,6 @@ class _Search:
 
     def _error_of_alignment(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The error; infinite where loops are closed as mirror images, back to back."""
-        if not self.mech.loops:
-            return error
         aligned = float64_function(self.mech, "loop_alignments")(q) > 0.0
         return np.where(aligned.all(axis=-1), error, np.inf)
 

@@ -167,9 +167,9 @@ def _regular(mech: Mechanism) -> np.ndarray:
         integrate(mech, neutral(mech), 0.1 * scales(mech).of_v * rng.normal(size=mech.nv), 1.0),
         *(random_state(mech, rng, GUESSES)[0] * scales(mech).of_q),
     ]
-    for guess in guesses if mech.loops else guesses[:1]:
+    for guess in guesses:
         try:
-            q = assemble(mech, guess, tries=1) if mech.loops else guess
+            q = assemble(mech, guess, tries=1)
         except AssemblyError:
             continue
         if mech.nv - degrees_of_freedom(mech, q) == generic_rank(mech, q):

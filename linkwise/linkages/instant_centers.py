@@ -66,7 +66,7 @@ def instant_centers(
     Those of links that share a pin are there, in every motion; the poles of three links are on a line (Aronhold and
     Kennedy).  Of a four-bar's coupler and the ground it is where the lines of crank and rocker meet.
     """
-    (q,) = checked_arrays(mech, q={} if q is None and mech.loops else mech.initial if q is None else q)
+    (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     v = _motion(mech, q, hold) if v is None else _given_motion(mech, q, v, hold)

@@ -122,8 +122,7 @@ class Family:
         """(...): the ratio of the smallest to the largest singular value of the constraint Jacobian, among those that
         are generically nonzero; zero in singular positions.
         """
-        s = decompose(self.jacobian(q)).s
-        return np.divide(s[..., self.rank - 1], s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+        return decompose(self.jacobian(q)).conditioning(self.rank)
 
     def decomposed(self, q: np.ndarray) -> Decomposition:
         return decompose(self.jacobian(q), rank=self.rank)

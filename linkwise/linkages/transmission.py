@@ -169,7 +169,7 @@ def _rates(
         first_rate,
         second_rate,
         motion,
-        made.conditioning(q) > AT_SINGULAR if made.rank else np.ones(q.shape[:-1], dtype=bool),
+        made.conditioning(q) > AT_SINGULAR,
     )
 
 

@@ -134,8 +134,7 @@ def workspace(
     for measure in quality:
         curves += sign_curves(sheet, measure)
     fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in quality}
-    if mech.loops:
-        fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
+    fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
     )

@@ -29,7 +29,8 @@ from ..compiler.store import float64_function, stored
 from ..constraints.accelerations import accelerations
 from ..constraints.elimination_orders import fronts
 from ..constraints.equations import loop_of
-from ..constraints.masks import row_mask
+from ..constraints.infinitesimal import has_infinitesimal_motions, refuse_infinitesimal_motions
+from ..constraints.masks import mechanism_holding, row_mask
 from ..constraints.sizes import sizes, units
 from ..constraints.tolerances import LOOPS
 from ..dynamics import trees as tree
@@ -74,6 +75,8 @@ def onto_loops(
     by more than a thousandth of their size or a milliradian are refused."""
     poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
     start, given = np.asarray(q, float), np.asarray(v, float)
+    if has_infinitesimal_motions(mech) and parameters:
+        refuse_infinitesimal_motions(mech, "rollout with numbers that differ from state to state")
     error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
     _refuse_open(mech, start, error)
     error = error * sizes(mech).rows
@@ -83,7 +86,7 @@ def onto_loops(
     is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > LOOPS.closed)[..., None], (*batch, 1))
     to = np.where(is_open, found[..., : mech.nq], start), np.array(found[..., mech.nq :])
     known = finite_states(batch, start, given)
-    poor = ~(reliability > RELIABLE) & known
+    poor = (~(reliability > RELIABLE) | has_infinitesimal_motions(mech)) & known
     if poor.any() and not poses:
         to[0][poor], to[1][poor] = constraints.project(
             mech, start[poor], given[poor], rank=independent_constraints(mech)
@@ -119,11 +122,15 @@ def onto_loops_on_device(
 def refuse_open_schedule(
     mech: Mechanism, q: np.ndarray, active: np.ndarray, parameters: Mapping[str, np.ndarray]
 ) -> None:
-    """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are."""
+    """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are, and
+    constraints of any step that leave infinitesimal motions; ``active`` (..., records, every, number of loops)."""
+    for mask in np.unique(np.reshape(active, (-1, active.shape[-1])), axis=0):
+        if mask.any():
+            refuse_infinitesimal_motions(mechanism_holding(mech, mask), "the rollout under a schedule")
     poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
     error = _function(mech, "position_error", tuple(poses))(np.asarray(q, float), *poses.values())
     closes = np.array([not holds_where_it_engages(mech, loop) for loop in mech.loops])
-    _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active * closes))
+    _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active[..., 0, 0, :] * closes))
 
 
 def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
@@ -177,11 +184,24 @@ class WithinConstraints:
 
     def run_here(self) -> np.ndarray:
         """On the CPU; the status of each motion."""
+        if ACTIVE not in self.step.inputs and has_infinitesimal_motions(self.mech):
+            return self._by_decomposition()
         trusted = _counted(self.run, list(self.arrays.values()), self.records)
         return self._look_after(self.given, trusted, self.records, self._resuming(self.run, self.records))
 
+    def _by_decomposition(self) -> np.ndarray:
+        """Every step by NumPy, as compiled steps take all motions that constraints allow to first order."""
+        every = np.ones(self.records[0].shape[:-2], dtype=bool)
+        followed = Followed(self.mech, self.step, None, {name: x[every] for name, x in self.given.items()})
+        for record, own in zip(self.records, followed.records(self.records), strict=True):
+            record[every] = own
+        status = np.zeros(every.shape, int)
+        status[every] = followed.left
+        return status
+
     def run_on_device(self, device: DeviceCall, on_cpu: Callable[[], Callable[..., None]]) -> np.ndarray:
         """On a GPU; what is made again is made on the CPU, by the rollout that ``on_cpu`` gives."""
+        refuse_infinitesimal_motions(self.mech, "rollout on a GPU")
         first, dtype = self.records[0], self.records[0].dtype
         trusted, written = device.over_and_over((*first.shape[:-2], *NONE_YET.shape), first.shape[-2], dtype)
         self.run(*self.arrays.values(), out=(*self.records, written))
@@ -264,7 +284,7 @@ class Followed:
     position one step after the other, by arcs near it, else by the compiled step or, where that cannot be relied on, by
     singular value decompositions; then by compiled steps again, all together, until the next.
 
-    resumed     runs compiled steps
+    resumed     runs compiled steps; None where none can be relied on
     given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
     unresolved  (n,): after how many steps the motion was not resolved first, or -1
     left        (n,): the number of the first step, from 1, that is not the compiled one, or 0
@@ -273,7 +293,7 @@ class Followed:
 
     mech: Mechanism
     step: Step
-    resumed: Resumed
+    resumed: Resumed | None
     given: Mapping[str, np.ndarray]
     unresolved: np.ndarray = field(init=False)
     lost: np.ndarray = field(init=False)
@@ -323,6 +343,8 @@ class Followed:
     def _by_compiled_steps(self, which: np.ndarray) -> np.ndarray:
         """Take these trajectories as far as compiled steps do, up to where a singular position comes near; (n,): which
         step it is that they cannot be relied on for, or -1 at the end."""
+        if self.resumed is None:
+            return self._made[which]
         ends = np.full(len(which), -1)
         longest = self._steps - int(self._made[which].min())
         size = longest * sum(self.given[name].shape[-1] for name in ("q", "v", "tau"))
@@ -353,6 +375,8 @@ class Followed:
     def _by_shorter_steps(self, which: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Take trajectories beyond the steps ``ends`` by shorter ones, until compiled steps will do again; (n,): where
         that does not do, as they go through a singular position.  Those are left where they were."""
+        if self.resumed is None:
+            return np.ones(len(which), dtype=bool)
         begun, before = self._made[which].copy(), [x[which] for x in self._now]
         dt = self.given["dt"][which].astype(float)
         motions = ShorterSteps(self._kernel(SHORTER), before, dt, units(self.mech).velocities)
@@ -411,6 +435,10 @@ class Followed:
         q, v, *activation = now
         dt, (forces, others) = self.given["dt"][which].astype(float), self._driven(which, k, now)
         inputs = [*others, *activation]
+        if self.resumed is None:
+            states = self._by_decomposition(which, k, q, v, dt, forces, dict(zip(self._more, inputs, strict=True)))
+            nothing = np.zeros(len(which), dtype=bool)
+            return [*states], nothing, nothing
         state, reliability, ahead = self._kernel(self.step.method)(q, v, forces, dt, *inputs)
         there = np.split(state, np.cumsum([x.shape[-1] for x in now])[:-1], axis=-1)
         known = finite_states(dt.shape, q, v, forces, *inputs)

@@ -28,6 +28,7 @@ from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import float64_function, stored
 from ..compiler.trace import inline, trace
 from ..compiler.variants import shared_by_variants
+from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
@@ -261,6 +262,8 @@ def _gradients(
     more |= feedback_of(mech, driving.feedback) | controls_of(mech, acting, ctrl, activation)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     more |= schedule_of(mech, driving.active)
+    if driving.active is None and mech.loops:
+        refuse_infinitesimal_motions(mech, "the gradient of a rollout")
     step = step.given(step.parameters, acting, tuple(more))
     forces = state_by_joint(mech, {"tau": driving.tau})
     given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})

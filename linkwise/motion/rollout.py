@@ -313,7 +313,7 @@ class _Call:
         if ACTIVE in self.step.inputs:
             if self.device is None:
                 active = next(x for array, x in arrays.items() if array.name == ACTIVE)
-                refuse_open_schedule(self.mech, arrays[q], active[..., 0, 0, :], parameters)
+                refuse_open_schedule(self.mech, arrays[q], active, parameters)
             return
         if self.device:
             arrays[q], arrays[v] = onto_loops_on_device(self.device, self.mech, arrays[q], arrays[v], parameters)

@@ -27,7 +27,7 @@ from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
 from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
-from .decisions import DECISIONS
+from .decisions import DECISIONS, refuse_infinitesimal_motions
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -37,6 +37,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "a": lambda m: (m.nv,),
     "tau": lambda m: (m.nv,),
     "nu": lambda m: (m.nv,),
+    "nu_rate": lambda m: (m.nv,),
     "eps": lambda m: (m.nv,),
     "p": lambda m: (m.nv,),
     "p_rate": lambda m: (m.nv,),
@@ -119,9 +120,9 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
 #: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
 REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "nu": lambda m, p: (p,),
+    "nu_rate": lambda m, p: (p,),
     "eps": lambda m, p: (p,),
     "coriolis": lambda m, p: (p,),
-    "motion": lambda m, p: (p + m.nv,),
     "factor": lambda m, p: (p, p),
     "factor_inverse": lambda m, p: (p, p),
     "derivatives": lambda m, p: (p, p, p),
@@ -270,6 +271,13 @@ class Algorithm:
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
 
+    def of(self, mechanism: Mechanism) -> Algorithm:
+        """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
+        if there is one."""
+        registered = ALGORITHMS.get(self.name) is self  # not one of a caller that has the same name
+        other = (registered and WITHIN_CONSTRAINTS.get(self.name)) or ALGORITHMS.get(self.requires.constrained)
+        return replace(other, name=self.name) if other and mechanism.loops else self
+
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
         return self.run(
@@ -306,11 +314,6 @@ class Algorithm:
     def in_loops(self) -> InLoops | None:
         """The algorithm that programs with loops are made of, where that is another."""
         return self.sweeps if isinstance(self.sweeps, InLoops) else None
-
-    @property
-    def constrained(self) -> str:
-        """Name of the algorithm for mechanisms with constraints; "" if there is none."""
-        return self.requires.constrained
 
     @property
     def link_by_link(self) -> bool:
@@ -392,7 +395,7 @@ class Algorithm:
         return [(name, self._shape(name, mechanism, options)) for name in self.inputs]
 
     def _shape(self, name: str, mechanism: Mechanism, options: Mapping[str, Any]) -> tuple[int, ...]:
-        if mechanism.loops and name in REDUCED and "fronts" in options:
+        if name in REDUCED and "fronts" in options:
             return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
@@ -447,8 +450,9 @@ class Algorithm:
         added = [name for name in self.ports if name in names and name not in self.inputs]
         return replace(self, name="_with_".join([self.name, *added]), inputs=(*self.inputs, *added))
 
-    def check(self, mechanism: Mechanism) -> None:
-        """Refuse mechanisms for which the result would be wrong or undefined."""
+    def check(self, mechanism: Mechanism, infinitesimal: bool = False) -> None:
+        """Refuse mechanisms for which the result would be wrong or undefined; those with infinitesimal motions too,
+        unless the caller looks after them."""
         inertia, constraints, instead, constrained = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
@@ -459,6 +463,8 @@ class Algorithm:
             )
         if inertia:
             require_inertia(mechanism, self.name, inertia == "constrained")
+        if inertia == "constrained" and mechanism.loops and not (infinitesimal or "active" in self.given_ports):
+            refuse_infinitesimal_motions(mechanism, self.name)
 
 
 # Why recursions are written by hand, and what answers for mechanisms with constraints.
@@ -471,14 +477,19 @@ LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
 
 #: Everything that ``compile`` takes by name.
 ALGORITHMS: dict[str, Algorithm] = {}
+#: What gives the same of mechanisms with constraints, where the algorithm of this name serves trees alone.
+WITHIN_CONSTRAINTS: dict[str, Algorithm] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register(algorithm: Algorithm) -> Algorithm:
-    """Register an algorithm under its name."""
-    if algorithm.name in ALGORITHMS:
+def register(algorithm: Algorithm, within_constraints: bool = False) -> Algorithm:
+    """Register an algorithm under its name; ``within_constraints``: as the one for mechanisms with constraints, where
+    another algorithm of this name serves trees.
+    """
+    known = WITHIN_CONSTRAINTS if within_constraints else ALGORITHMS
+    if algorithm.name in known:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
-    ALGORITHMS[algorithm.name] = algorithm
+    known[algorithm.name] = algorithm
     return algorithm
 
 
@@ -488,6 +499,7 @@ def algorithm(
     *,
     reason: str,
     name: str = "",
+    within_constraints: bool = False,
     **more: Any,
 ) -> Callable[[Function], Function]:
     """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
@@ -496,7 +508,7 @@ def algorithm(
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
-        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more))
+        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more), within_constraints)
         return recursion
 
     return note
@@ -516,11 +528,11 @@ def expressed(
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
     """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
-    mimic joints and couplings, which the recursion handles.
+    mimic joints, which the recursion handles.
     """
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
-        return None if mechanism.coordinates.mimic_joints or mechanism.loops else expression(mechanism, **options)
+        return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
 
     unless_coupled.__doc__ = expression.__doc__
     return unless_coupled

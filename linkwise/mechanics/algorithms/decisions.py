@@ -50,6 +50,13 @@ def form(mech: Mechanism) -> str:
     return momenta.cheapest_form(mech)
 
 
+def refuse_infinitesimal_motions(mech: Mechanism, what: str) -> None:
+    """Refuse ``what`` where constraints block motions to second order that they allow to first."""
+    from ...constraints import infinitesimal
+
+    infinitesimal.refuse_infinitesimal_motions(mech, what)
+
+
 #: By the name of the option, whatever algorithm has it.
 DECISIONS: Mapping[str, Callable[[Mechanism], Any]] = MappingProxyType(
     {

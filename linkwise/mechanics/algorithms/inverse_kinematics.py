@@ -110,13 +110,11 @@ def residuals(
             _add_center_of_mass(residuals_of_targets, tree, q, goal, numbers)
         else:
             _add_frame(residuals_of_targets, tree, q, goal, numbers)
-    if tree.mechanism.loops:
-        there = Configuration(tree, q)
-        asked = [row for way in there.ways for row in closures(there, way)]
-        rows = zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True)
-        for row, is_length in rows:
-            numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
-            residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
+    there = Configuration(tree, q)
+    asked = [row for way in there.ways for row in closures(there, way)]
+    for row, is_length in zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True):
+        numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
+        residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
     return residuals_of_targets
 
 

@@ -181,9 +181,8 @@ class Rolling:
             pattern = self._joined(passed, self._near[passed.source][i])
             patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
         alike = self._alike()
-        holds = patterns == self._used and alike.items() <= self._assumed.alike.items()
-        self._assumed.patterns = patterns
-        self._assumed.alike |= alike
+        holds = patterns == self._used and alike == self._assumed.alike
+        self._assumed.patterns, self._assumed.alike = patterns, alike
         return holds
 
     def _alike(self) -> dict[tuple[int, int, int], tuple[int, int]]:
@@ -273,6 +272,11 @@ class RolledMatrixOfDofs:
 
     def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
         self.entries[pair] = value
+
+    @property
+    def T(self) -> RolledMatrixOfDofs:
+        """The transpose of a matrix that was made column by column."""
+        return RolledMatrixOfDofs({(inner, outer): value for (outer, inner), value in self.entries.items()})
 
 
 def _weaker(a: Pattern, b: Pattern) -> Pattern:
