@@ -61,21 +61,26 @@ def massless_joints(mech: Mechanism) -> tuple[MasslessJoint, ...]:
     return fewest
 
 
-def inertia_error(mech: Mechanism, label: str) -> MechanismError:
+def inertia_error(mech: Mechanism, what: str) -> MechanismError:
     """The error of ``what``, which inverts the mass matrix, for a mechanism that can move without moving mass."""
+    if mech.loops:
+        return MechanismError(
+            f"{what} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
+            "with inertia: give the links it moves mass and inertia, or its joint armature; what holds it still is "
+            "known without (static_forces, and reactions to them)"
+        )
     names = ", ".join(map(str, mech._massless_joints))
     return MechanismError(
-        f"{label} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
-        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed; what holds it still is "
-        "known without (static_forces, and reactions to them)"
+        f"{what} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
+        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
     )
 
 
-def require_inertia(mech: Mechanism, label: str, within_loops: bool = False) -> None:
+def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> None:
     """Refuse mechanisms whose mass matrix is singular at every configuration; ``within_loops``: that of the motions
     which the loops allow."""
     if mech.parameters.singular_joints and not (within_loops and mech._loops_resist is not False):
-        raise inertia_error(mech, label)
+        raise inertia_error(mech, what)
 
 
 def loops_resist(mech: Mechanism) -> bool | None:
