@@ -224,8 +224,7 @@ def _name_of_joint(mech: Mechanism, i: int) -> tuple[str, int]:
 
 def _carried(mech: Mechanism, body: int) -> int:
     """How many joints a link carries, those of loops too."""
-    loops = [loop for loop in mech.loops if isinstance(loop, Loop)]
-    ends = [mech.frame(link).body for loop in loops for link in (loop.link_a, loop.link_b)]
+    ends = [mech.frame(link).body for loop in mech.loops for link in loop.links]
     return sum(one.parent == body for one in mech.bodies) + ends.count(body)
 
 
