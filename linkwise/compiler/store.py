@@ -142,7 +142,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
 
     kernels: list[Kernel] = []
 
-    def own() -> Callable[..., Any]:
+    def make() -> Callable[..., Any]:
         kernels.append(_kernel(mech, request, dtype))
         return kernels[-1].function
 
@@ -153,7 +153,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
     def shared(numbers: Any) -> Any:
         return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))
 
-    return shared_by_variants(mech, request, dtype, own, shared, is_data)
+    return shared_by_variants(mech, request, dtype, make, shared, is_data)
 
 
 def _kernel(
@@ -168,7 +168,7 @@ def _kernel(
 
 
 def is_single(x: Any) -> bool:
-    """Whether an argument lets a result be computed in float32: a float32 array, or one of Python's own numbers."""
+    """Whether an argument permits a float32 result: a float32 array or a Python number."""
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
 
 
@@ -180,22 +180,22 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     """A function that takes arrays of other libraries for the NumPy arrays that they are."""
     by_kind: dict[Any, Callable[..., Any]] = {}  # of CuPy's arrays, which are always on the device
 
-    def convert(*given: Any) -> Any:
-        kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in given])
+    def convert(*inputs: Any) -> Any:
+        kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in inputs])
         if kinds in by_kind:
-            return by_kind[kinds](*given)
-        if not callable(request) and any(is_foreign(x) and on_device(x) for x in given):
+            return by_kind[kinds](*inputs)
+        if not callable(request) and any(is_foreign(x) and on_device(x) for x in inputs):
             try:
-                function = _on_device(mech, request, given)
+                function = _on_device(mech, request, inputs)
                 if all(kind.__module__.partition(".")[0] == "cupy" for kind, _ in kinds):
                     by_kind[kinds] = function
-                return function(*given)
+                return function(*inputs)
             except (ImportError, NoDeviceError):
                 pass  # what follows says what to do about such arrays
         try:
-            arrays = all_plain(given)
+            arrays = all_plain(inputs)
         except UnreadableArrayError:  # kernels know the name of the array
-            return float64_function(mech, request)(*given)
+            return float64_function(mech, request)(*inputs)
         return kernel_function(mech, request)(*arrays)
 
     return convert
@@ -209,9 +209,9 @@ def _is_single_on_device(x: Any) -> bool:
     return str(precision).endswith("float32")
 
 
-def _on_device(mech: Mechanism, request: Request, given: Sequence[Any]) -> Callable[..., Any]:
+def _on_device(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
     """The function that computes where arrays on a GPU lie; in float32 if all of them are, whatever their library."""
-    dtype = "float32" if all(map(_is_single_on_device, given)) else "float64"
+    dtype = "float32" if all(map(_is_single_on_device, inputs)) else "float64"
     key = (request, _on_device, dtype)
     try:
         return mech._kernels[key]

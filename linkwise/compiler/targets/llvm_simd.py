@@ -142,7 +142,7 @@ def _heeding_constants(unread: list[int], scratch: Scratch | LoopScratch, attrib
     groups of states otherwise, is written for each of them.  The unread inputs are data and the code is a loop."""
     vector, (slot, value) = scratch.vector, next(iter(scratch.constants.items()))
     real, boolean, step = vector.real, vector.boolean, vector.bytes
-    slots = ", ".join(f"i32 {one}" for one in unread)
+    slots = ", ".join(f"i32 {slot}" for slot in unread)
     return f"""@unread_places = internal constant [{len(unread)} x i32] [{slots}]
 define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{
   br label %next
