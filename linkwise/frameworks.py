@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .compiler.ir.program import reachable
+from .compiler.ir.program import Program, reachable
 from .compiler.kernel import Kernel
+from .compiler.passes.unroll import unroll
 from .compiler.pipeline import compile, loaded
+from .compiler.recipes import remembered_program
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics.by_actuator import unless_empty
@@ -331,12 +333,16 @@ def only_result(kernel: Kernel, name: str | None) -> Kernel:
     if len(names) == 1 and name in (None, *names):
         return kernel
     k = names.index(one_of(f"result of {kernel.name}", name, names))
-    program = kernel.straight_line
-    results = (program.results[k],)
-    program = replace(program, outputs=(program.outputs[k],), results=results, nodes=reachable(results))
+    program = remembered_program(_only_result, kernel.traced, k)
     return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations).made_by(
         only_result, kernel, name
     )
+
+
+def _only_result(traced: Program, k: int) -> Program:
+    program = unroll(traced)
+    results = (program.results[k],)
+    return replace(program, outputs=(program.outputs[k],), results=results, nodes=reachable(results))
 
 
 @lru_cache(maxsize=256)

@@ -13,11 +13,13 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
+from .ir.program import Program
 from .kernel import Kernel
 from .registry import ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
@@ -161,10 +163,38 @@ def _kernel(
 ) -> Kernel:
     if callable(request):
         return request(mech, dtype, parameters)
-    from .pipeline import compile  # here, so that importing the package stays quick
-
     name, *options = (request,) if isinstance(request, str) else request
-    return compile(name, mech, dtype=dtype, target=target, parameters=parameters, **dict(options))
+    asked = name, mech, dtype, target, tuple(parameters), dict(options)
+    if target != "cpu" or mech.loops:  # which decide, and may warn, before anything is traced
+        return _MadeKernel.of(*asked).kernel
+    from .recipes import Outlined, remembered  # here, so that importing the package stays quick
+    from .runtime import cpu
+
+    found = remembered(_MadeKernel.of, *asked)
+    if not isinstance(found.program, Outlined):
+        made: _MadeKernel = found.again()
+        return made.kernel
+
+    return Kernel(found.program, dtype, target, (), cpu.load(found.program, dtype))
+
+
+@dataclass(frozen=True)
+class _MadeKernel:
+    """A kernel, from which another process may have the program."""
+
+    kernel: Kernel
+
+    @classmethod
+    def of(
+        cls, name: str, mech: Mechanism, dtype: str, target: str, parameters: tuple[Any, ...], options: dict[str, Any]
+    ) -> _MadeKernel:
+        from .pipeline import compile  # here: a program that is known by its recipe needs none of what this imports
+
+        return cls(compile(name, mech, dtype=dtype, target=target, parameters=parameters, **options))
+
+    @property
+    def program(self) -> Program:
+        return self.kernel.traced
 
 
 def is_single(x: Any) -> bool:

@@ -243,7 +243,9 @@ def motion_under(
     bias = at.bias
     if baumgarte is not None:
         alpha, beta = _gains(baumgarte)
-        bias = bias + 2.0 * alpha * (times(at.jacobian, v) - mech.constraints.drive_rates) + beta**2 * at.error
+        rates = times(at.jacobian, v)
+        rates[..., : mech.n_constraints] -= mech.constraints.drive_rates
+        bias = bias + 2.0 * alpha * rates + beta**2 * at.error
     if damping is not None:
         if not damping > 0.0:
             raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")

@@ -161,6 +161,17 @@ def test_rollouts_and_simulations_follow_what_is_left(hold):
     np.testing.assert_allclose(motion.q[-1, 7:], expected[-1, 3:], atol=1e-8)
 
 
+def test_loops_that_are_pulled_closed_move_alike():
+    (mech, v, tau), _ = moving(4)
+    a = lw.forward_dynamics(mech, mech.initial, v, tau)
+    pulled = lw.forward_dynamics(mech, mech.initial, v, tau, baumgarte=(10.0, 10.0))
+    np.testing.assert_allclose(pulled, a, atol=1e-8 * np.abs(a).max())
+    options = {"method": "rk4", "step": 1e-3}
+    free = lw.simulate(mech, mech.initial, v, 0.01, tau, stabilization="baumgarte", baumgarte=(10.0, 10.0), **options)
+    kept = lw.simulate(mech, mech.initial, v, 0.01, tau, **options)
+    np.testing.assert_allclose(free.q[-1], kept.q[-1], atol=1e-8)
+
+
 def test_a_push_along_a_blocked_motion_is_told():
     (mech, v, _), _ = moving(4)
     roll = np.append(TILT @ [1.0, 0.0, 0.0], np.zeros(11))
@@ -244,6 +255,9 @@ def test_unknown_states_stay_unknown():
     assert np.isfinite(a[0]).all() and np.isnan(a[1]).all()
     assert np.isnan(lw.forward_dynamics(mech, mech.initial, np.nan * v, tau)).all()
     assert lw.constraints.null_space(mech, q).shape == (2, 14, 3)
+    states, rates, status = lw.rollout(mech, q, v, tau, 1e-3, 2, return_status=True)
+    assert np.isfinite(states[0]).all() and np.isfinite(rates[0]).all() and (status == 1).all()
+    assert np.isnan(states[1, 1:]).all() and np.isnan(rates[1, 1:]).all()
 
 
 @pytest.mark.parametrize("name", ["parallel_four_bar_robot", "flyball_governor", "bricard"])

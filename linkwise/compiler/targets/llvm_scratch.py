@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,19 @@ from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Pro
 from .llvm_vector import VectorType
 
 LONG_BODY = 2000  # operations of a body that runs once from which on it is straight-line code
+
+
+# Functions of the host process that the emitted code may call; the loader binds them.
+HOST_SYMBOLS = (
+    "linkwise_libm_sin",
+    "linkwise_libm_cos",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_NoMemory",
+    *(["madvise"] if sys.platform == "linux" else []),
+)
 
 
 def identifier(name: str) -> str:

@@ -55,10 +55,12 @@ class Assumed:
 
     patterns   of what links take, by number of the quantity and class
     alike      (class, number of the quantity, number in it) -> one before it that is always the same
+    refused    such pairs that were assumed and turned out to differ
     """
 
     patterns: dict[tuple[int, int], Pattern] = field(default_factory=dict)
     alike: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
+    refused: set[tuple[tuple[int, int, int], tuple[int, int]]] = field(default_factory=set)
 
 
 class Rolling:
@@ -180,7 +182,9 @@ class Rolling:
             passed = self.passed[number]
             pattern = self._joined(passed, self._near[passed.source][i])
             patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
-        alike = self._alike()
+        seen = self._alike()
+        self._assumed.refused |= self._assumed.alike.items() - seen.items()  # never again, so that there is an end
+        alike = dict(seen.items() - self._assumed.refused)
         holds = patterns == self._used and alike == self._assumed.alike
         self._assumed.patterns, self._assumed.alike = patterns, alike
         return holds
