@@ -307,13 +307,13 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     for module in (motion_step, constrained, passages):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = constrained.decomposed_step
+    plain = passages.Followed._from_rates
 
-    def counted(*given, **more):
-        made.append(len(given[2]))
-        return plain(*given, **more)
+    def counted(self, which, *given):
+        made.append(len(which))
+        return plain(self, which, *given)
 
-    monkeypatch.setattr(constrained, "decomposed_step", counted)
+    monkeypatch.setattr(passages.Followed, "_from_rates", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -404,9 +404,9 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
-    plain = constrained.Followed._step
+    plain = passages.Followed._step
     monkeypatch.setattr(
-        constrained.Followed,
+        passages.Followed,
         "_step",
         lambda self, which, *given: counted.append(which) or plain(self, which, *given),
     )
