@@ -54,8 +54,8 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     stops give way: they push them back from the first moment on.  What the file says of a joint is meant: it may start
     there, beyond its limits or not.  Neutral coordinates that nobody has chosen are reported where stops would not let
     the joint be at rest."""
-    if not isinstance(q, np.ndarray):
-        return  # on a GPU: looking at it would wait for what runs there
+    if not isinstance(q, np.ndarray) or not mech.forces.active.get("limits"):
+        return  # on a GPU looking at it would wait for what runs there
     least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
     inside = (q >= mech.limits.lower - least) & (q <= mech.limits.upper + least)
     by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))

@@ -61,14 +61,13 @@ from .arguments import (
 from .checks import check_bodies
 from .constrained import over_and_over
 from .rollout import rollout
-from .step import ACTIVATION, ACTIVE, GAIN, NEXT, PER_STEP, Step, step_of
+from .step import ACTIVATION, ACTIVE, GAIN, NEXT, PER_STEP, STATE, Step, step_of
 
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
 BY = ("tau", "ctrl")
 _NONE = np.zeros((), int)  # of no motion a step that is not the compiled one
-STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
 SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 

@@ -40,6 +40,7 @@ FEEDBACK = ("target", "kp", "kd")
 GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
 ACTIVE = "active"  # a schedule: 1 for constraints that hold, 0 for those that do not
+STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 PER_STEP = ("tau", "wrenches", "target", "ctrl", ACTIVE)  # inputs of rollouts that may change from step to step
 MOMENTA = "p"  # what steps in momenta hand on
 TRUSTED = "trusted"  # how far steps within constraints could be relied on
