@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules bel
     from ..mechanism import LimitWarning
     from .events import Event, Occurrence, joint_passes, velocity_zero, when
     from .forces import held
+    from .settings import Settings
     from .step import rollout_methods
     from .step_kernels import step_kernel
 
@@ -16,6 +17,7 @@ _HOMES = {
     "..mechanism": ("LimitWarning",),
     ".forces": ("held",),
     ".step_kernels": ("step_kernel",),
+    ".settings": ("Settings",),
     ".step": ("rollout_methods",),
     ".events": ("Event", "Occurrence", "joint_passes", "velocity_zero", "when"),
 }
@@ -23,6 +25,7 @@ __all__ = [
     "Event",
     "LimitWarning",
     "Occurrence",
+    "Settings",
     "check_state",
     "held",
     "joint_passes",

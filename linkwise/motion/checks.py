@@ -87,21 +87,19 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
 def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
     pairs, how deep they are, and what to do."""
-    acting = {pair.name for pair in mech.contact_pairs if mech.forces.acts("contact", pair.name)}
-    if not isinstance(q, np.ndarray) or not q.size or not acting:
+    if not isinstance(q, np.ndarray) or not q.size or not mech.contact_pairs:
         return
-    parts = mech.contact.parts
+    margins, deep = stored(mech, ("depths of penetration",), lambda: _depths_of_penetration(mech))
     with np.errstate(all="ignore"):  # of configurations that are no numbers
-        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap.reshape(-1, len(parts))
-    margins = np.array([pair.law.margin for pair in parts])
-    sizes = np.array([mech.contact.scales[pair.name][0] for pair in parts])
-    depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
+        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap
+        depths = margins - gaps
+        if not (depths > deep).any():  # the usual case, quickly
+            return
+    depths = np.nan_to_num(np.max(depths.reshape(-1, len(deep)), axis=0, initial=0.0))
     deepest: dict[str, float] = {}
-    for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
-        if depth > DEEP * size and pair.name in acting:
+    for pair, depth, least in zip(mech.contact.parts, depths.tolist(), deep.tolist(), strict=True):
+        if depth > least:
             deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
-    if not deepest:
-        return
     named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
     more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
     moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
@@ -113,6 +111,16 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
         f"{apart}",
         PenetrationWarning,
     )
+
+
+def _depths_of_penetration(mech: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) each: margins of elementary contacts, and how deep shapes are that are told of; infinite where a contact
+    does not act."""
+    parts = mech.contact.parts
+    deep = [
+        DEEP * mech.contact.scales[one.name][0] if mech.forces.acts("contact", one.name) else np.inf for one in parts
+    ]
+    return np.array([one.law.margin for one in parts]), np.array(deep)
 
 
 def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:

@@ -314,28 +314,31 @@ class Followed:
                 continue
             crossings = self._crossings.setdefault(i, crossings or Crossings(self._along_arcs(i)))
             if crossings.plan(k[j] * dt, x, (k[j] + 1) * dt):
-                past[j], reached = True, crossings.planned(x.shape, lambda time, x=x: x)((k[j] + 1) * dt)
+
+                def still(_: float, x: np.ndarray = x) -> np.ndarray:
+                    return x
+
+                past[j], reached = True, crossings.planned(x.shape, still)((k[j] + 1) * dt)
                 for part, own in zip(there, np.split(reached, np.cumsum([x.shape[-1] for x in now])[:-1]), strict=True):
                     part[j] = own
         return past
 
     def _along_arcs(self, trajectory: int) -> FullState:
         """One of the trajectories as a system of ``simulate``, under the forces of the step at a time."""
-        forces = partial(self._at_time, lambda k, q, v: self._forces(trajectory, k, q, v), trajectory)
-        held = {
-            name: partial(self._at_time, lambda k, *_, name=name: self.given[name][trajectory, k], trajectory)
-            for name in ("wrenches", "ctrl")
-            if name in self.given
-        }
-        system = Forces(self.mech, forces, self._elements, (), **held)
-        return FullState(self.mech, system, Manifold(self._policy_of(trajectory), projects=True))
+        held = {name: partial(self._given_at, name, trajectory) for name in ("wrenches", "ctrl") if name in self.given}
 
-    def _at_time(
-        self, function: Callable[..., np.ndarray], trajectory: int, t: float, q: np.ndarray, v: np.ndarray
-    ) -> np.ndarray:
-        """What drives the step at a time."""
-        k = np.clip(np.floor(t / self.given["dt"][trajectory] + AT_ENDS), 0, self._steps - 1)
-        return function(int(k), q, v).astype(float)
+        def forces(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            return self._forces(trajectory, self._step_at(trajectory, t), q, v)
+
+        acting = Forces(self.mech, forces, self._elements, (), **held)
+        return FullState(self.mech, acting, Manifold(self._policy_of(trajectory), projects=True))
+
+    def _given_at(self, name: str, trajectory: int, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.given[name][trajectory, self._step_at(trajectory, t)].astype(float)
+
+    def _step_at(self, trajectory: int, t: float) -> int:
+        """The number of the step at a time."""
+        return int(np.clip(np.floor(t / self.given["dt"][trajectory] + AT_ENDS), 0, self._steps - 1))
 
 
 class ShorterSteps:

@@ -27,7 +27,7 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, one_of
 from ..mechanism.elements import CONTACT_FRICTION
-from ..mechanism.quaternions import with_unit_quaternions
+from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
 from .arguments import (
     CONFIGURATIONS,
     acting_laws,
@@ -65,7 +65,6 @@ from .step import (
     NEXT,
     NONE_YET,
     PER_STEP,
-    STATE,
     TRUSTED,
     Step,
     step_of,
@@ -245,9 +244,11 @@ def _planned(
     vectors = side_by_side(step, given["q"], given["v"])
     compiled = compiled_rollout(mech, step, dtype, target, kept.all, vectors)
     given = {**given, **compiled.numbers, TRUSTED: NONE_YET}
-    arrays, batch = input_arrays(mech, compiled.inputs, given, np.dtype(dtype), kept.steps, kept.every)
+    precision, turns = np.dtype(dtype), has_quaternions(mech)
+    arrays, batch = input_arrays(mech, compiled.inputs, given, precision, kept.steps, kept.every)
     sizes = (mech.nq, mech.nv, *(step.acting.n_activation,) * bool(step.acting.n_activation))
-    return Plan(step, kept, dtype, target, compiled, batch, [(*kept.axes(batch), size) for size in sizes]), arrays
+    shapes = [(*kept.axes(batch), size) for size in sizes]
+    return Plan(step, kept, precision, target, compiled, batch, shapes, turns), arrays
 
 
 @dataclass(frozen=True)
@@ -260,16 +261,18 @@ class Plan:
     kept      which states are kept
     batch     the batch that all arrays broadcast to
     shapes    of the results
+    turns     whether some coordinates are quaternions, whose lengths are checked
     sources   in plans that are kept: for each input its place in ``GIVEN``, or an array that is the same in all calls
     """
 
     step: Step
     kept: Kept
-    dtype: str
+    dtype: np.dtype
     target: str
     compiled: Compiled
     batch: tuple[int, ...]
     shapes: list[tuple[int, ...]]
+    turns: bool
     sources: tuple[int | np.ndarray, ...] = ()
 
     @property
@@ -280,11 +283,13 @@ class Plan:
         """The records of other numbers, in the order of ``GIVEN``."""
         arrays, steps, every = {}, self.kept.steps, self.kept.every
         for array, source in zip(self.compiled.inputs, self.sources, strict=True):
-            x = values[source] if type(source) is int else source
-            if type(source) is int and array.name in CONFIGURATIONS:
+            if type(source) is not int:
+                arrays[array] = source
+                continue
+            x = values[source]
+            if self.turns and array.name in CONFIGURATIONS:
                 x = with_unit_quaternions(mech, CONFIGURATIONS[array.name], x)
-            per_step = type(source) is int and array.name in PER_STEP
-            arrays[array] = by_step(x, len(array.shape), steps, every) if per_step else x
+            arrays[array] = by_step(x, len(array.shape), steps, every) if array.name in PER_STEP else x
         return self.records(mech, arrays, out)
 
     def records(
@@ -303,25 +308,98 @@ class Plan:
         """
         if out is not None:
             arrays = dict(zip(arrays, apart_from(out, arrays.values()), strict=True))
-        varied = {array: x for array, x in arrays.items() if array.name in self.step.parameters}
+        names = self.step.parameters
+        varied = {array: x for array, x in arrays.items() if array.name in names} if names else {}
         self._check(mech, arrays, varied, limits_act)
         if mech.loops:
             _close(mech, self.step, arrays, {x.name: arrays[x] for x in of_bodies(mech, varied)}, device)
-        initial = [x for array, x in arrays.items() if array.name in STATE]
-        run = _Run(self, mech, arrays, varied)
-        steps, final_only, status = self.kept.steps, self.kept.final_only, np.zeros(self.batch, int)
+        initial = list(arrays.values())[:2]
+        if len(self.shapes) > 2:
+            initial += [x for array, x in arrays.items() if array.name == ACTIVATION]
+        steps, final_only = self.kept.steps, self.kept.final_only
         if device is None:
-            found = results_of(out, self.shapes, np.dtype(self.dtype))
+            found = results_of(out, self.shapes, self.dtype)
             kept = started(initial, found, steps, final_only)
-            return found, run.here(kept, found) if steps else status
+            return found, self._here(mech, arrays, varied, found, kept) if steps else np.zeros(self.batch, int)
         with device.stream():
-            found = device.results(out, self.shapes, np.dtype(self.dtype))
-            if found is None:
-                raise KernelError(no_place(self.shapes, np.dtype(self.dtype), " on the device"))
-            kept = started(device.copied(initial), found, steps, final_only)
-            if steps:
-                status = run.on_device(device, kept)
-            return device.delivered(found, out), status
+            there = device.results(out, self.shapes, self.dtype)
+            if there is None:
+                raise KernelError(no_place(self.shapes, self.dtype, " on the device"))
+            kept = started(device.copied(initial), there, steps, final_only)
+            status = self._on_device(mech, arrays, varied, device, kept) if steps else np.zeros(self.batch, int)
+            return device.delivered(there, out), status
+
+    def _here(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        found: Sequence[np.ndarray],
+        kept: list[np.ndarray],
+    ) -> np.ndarray:
+        """Run on the CPU; the status."""
+        status: Any = 0
+        if mech.loops:
+            status = self._within_constraints(mech, arrays, varied, kept).run_here()
+        else:
+            with np.errstate(all="ignore"):  # what is lost is told below, once
+                if self.in_momenta:
+                    self._from_momenta(mech, arrays, varied, found, kept)
+                else:
+                    self.compiled.run(*arrays.values(), out=tuple(kept))
+        judged = not (varied and any(array.name.endswith(CONTACT_FRICTION) for array in varied))
+        lost = look_at_records(mech, self.step, arrays, self.batch, kept, self.kept.every, judged)
+        return np.where(status == 0, lost, status) if mech.loops else lost
+
+    def _on_device(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        device: DeviceCall,
+        kept: list[Any],
+    ) -> np.ndarray:
+        """Run on a GPU; the status.  Closed mechanisms may need the same rollout on the CPU."""
+        there = dict(zip(arrays, device.copied([*arrays.values()]), strict=True))
+        if not mech.loops:
+            self.compiled.run(*there.values(), out=tuple(kept))
+            return np.zeros(self.batch, int)
+        constrained = replace(self._within_constraints(mech, arrays, varied, kept), arrays=there)
+        return constrained.run_on_device(
+            device, lambda: compiled_rollout(mech, self.step, self.dtype.name, "cpu", self.kept.all).run
+        )
+
+    def _within_constraints(
+        self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], kept: Sequence[Any]
+    ) -> WithinConstraints:
+        whole = with_batch(arrays, self.batch)
+        return WithinConstraints(mech, self.step, self.compiled.run, arrays, whole, kept, bool(varied))
+
+    def _from_momenta(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        found: Sequence[np.ndarray],
+        kept: Sequence[np.ndarray],
+    ) -> None:
+        """Steps from momenta to momenta, and the velocities of the states that are kept.
+
+        The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
+        are the records of v, one place earlier than the positions after the step, and only the last state is solved for
+        alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
+        """
+        run, parameters, inputs, (q, v, *_) = self.compiled.run, of_bodies(mech, varied), [*arrays.values()], kept
+        p = _computed(mech, "joint_momenta", inputs[0], inputs[1], parameters)
+        if self.kept.all:
+            last, of_starts = np.empty((*self.batch, mech.nv), v.dtype), found[1]
+            run(p, *inputs, out=(q, of_starts[..., :-1, :], *kept[2:], last))
+            of_starts[..., 0, :] = inputs[1]
+            v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
+        else:
+            run(p, *inputs, out=tuple(kept))
+            each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
+            v[...] = _computed(mech, "momentum_velocities", q, v, each)
 
     def _check(
         self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], limits_act: bool
@@ -330,15 +408,15 @@ class Plan:
         penetration."""
         for array, values in varied.items():
             check_bodies(mech, array.name, values)
-        dt = next(x for array, x in arrays.items() if array.name == "dt")
-        if not isinstance(dt, np.ndarray):
+        start = next(iter(arrays.values()))
+        if not isinstance(start, np.ndarray):
             return  # on a GPU they are taken as they are
         if self.step.acting.laws:
+            dt = next(x for array, x in arrays.items() if array.name == "dt")
             bodies = of_bodies(mech, varied)
             acts = {array.name: x for array, x in varied.items() if array not in bodies}
             acting = with_largest(mech, self.step.acting, acts) if acts else self.step.acting
             warn_of_long_steps(mech, replace(self.step, acting=acting) if acts else self.step, dt)
-        start = next(iter(arrays.values()))
         if limits_act:
             warn_of_starts_beyond_limits(mech, start)
         warn_of_starts_in_penetration(mech, start)
@@ -363,67 +441,6 @@ def _close(
         arrays[q], arrays[v] = onto_loops_on_device(device, mech, arrays[q], arrays[v], parameters)
     else:
         arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], parameters)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A compiled rollout on its way through its arrays; ``varied`` are numbers of the mechanism that differ from state
-    to state."""
-
-    plan: Plan
-    mech: Mechanism
-    arrays: Mapping[Array, Any]
-    varied: Mapping[Array, Any]
-
-    def _within_constraints(self, arrays: Mapping[Array, Any], kept: Sequence[Any]) -> WithinConstraints:
-        plan, whole = self.plan, with_batch(self.arrays, self.plan.batch)
-        return WithinConstraints(self.mech, plan.step, plan.compiled.run, arrays, whole, kept, bool(self.varied))
-
-    def here(self, kept: list[np.ndarray], found: Sequence[np.ndarray]) -> np.ndarray:
-        """Run on the CPU; the status."""
-        plan, mech, status = self.plan, self.mech, np.zeros(self.plan.batch, int)
-        if mech.loops:
-            status = self._within_constraints(self.arrays, kept).run_here()
-        else:
-            with np.errstate(all="ignore"):  # what is lost is told below, once
-                if plan.in_momenta:
-                    self._in_momenta(kept, found)
-                else:
-                    plan.compiled.run(*self.arrays.values(), out=tuple(kept))
-        judged = not any(array.name.endswith(CONTACT_FRICTION) for array in self.varied)
-        lost = look_at_records(mech, plan.step, self.arrays, plan.batch, kept, plan.kept.every, judged)
-        return lost if not mech.loops else np.where(status == 0, lost, status)
-
-    def on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
-        """Run on a GPU; the status.  Closed mechanisms may need the same rollout on the CPU."""
-        plan, mech = self.plan, self.mech
-        arrays = dict(zip(self.arrays, device.copied([*self.arrays.values()]), strict=True))
-        if not mech.loops:
-            plan.compiled.run(*arrays.values(), out=tuple(kept))
-            return np.zeros(plan.batch, int)
-        return self._within_constraints(arrays, kept).run_on_device(
-            device, lambda: compiled_rollout(mech, plan.step, plan.dtype, "cpu", plan.kept.all).run
-        )
-
-    def _in_momenta(self, kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
-        """Steps from momenta to momenta, and the velocities of the states that are kept.
-
-        The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
-        are the records of v, one place earlier than the positions after the step, and only the last state is solved for
-        alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
-        """
-        mech, run, parameters = self.mech, self.plan.compiled.run, of_bodies(self.mech, self.varied)
-        arrays, (q, v, *_) = [*self.arrays.values()], kept
-        p = _computed(mech, "joint_momenta", arrays[0], arrays[1], parameters)
-        if self.plan.kept.all:
-            last, of_starts = np.empty((*self.plan.batch, mech.nv), v.dtype), found[1]
-            run(p, *arrays, out=(q, of_starts[..., :-1, :], *kept[2:], last))
-            of_starts[..., 0, :] = arrays[1]
-            v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
-        else:
-            run(p, *arrays, out=tuple(kept))
-            each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
-            v[...] = _computed(mech, "momentum_velocities", q, v, each)
 
 
 def of_bodies(mech: Mechanism, varied: Mapping[Array, Any]) -> dict[Array, Any]:

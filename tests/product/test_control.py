@@ -30,7 +30,9 @@ def _led_back(case):
 
 
 def _symplectic(method):
-    return lambda c: lw.simulate(c.mech, c.q, c.v, 0.1, method=method, step=0.01, coordinates="momentum").q[-1]
+    return lambda c: lw.simulate(
+        c.mech, c.q, c.v, 0.1, method=method, step=0.01, settings=lw.motion.Settings(coordinates="momentum")
+    ).q[-1]
 
 
 def _fastest(case):

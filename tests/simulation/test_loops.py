@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.simulated import simulate
 
 FOUR_BAR = lw.mechanisms.four_bar()
 CRANK = lw.constraints.null_space(FOUR_BAR, np.zeros(3), independent=("crank_joint",))[:, 0]
@@ -29,9 +30,9 @@ def test_reactions_are_those_of_all_that_acted(stabilization):
         2.0 * CRANK,
         0.3,
         [1.0, 0.0, 0.0],
-        passive=SPRING,
+        forces=SPRING,
         wrenches=push,
-        stabilization=stabilization,
+        settings=lw.motion.Settings(stabilization=stabilization),
     )
     assert run.loop_reactions.shape == (len(run.t), 1, 6)
     np.testing.assert_allclose(run.passive_forces, SPRING.forces(FOUR_BAR, run.q, run.v))
@@ -64,21 +65,21 @@ def test_velocities_that_violate_loops_are_not_changed_in_silence(options):
     with pytest.warns(
         lw.MechanismWarning, match=r"constraints of loop 'pin'.*by up to 0\.569.*v0 = \{joint: speed\}"
     ) as caught:
-        run = lw.simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
+        run = simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert run.v[0, 0] == pytest.approx(0.4315, abs=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert lw.simulate(FOUR_BAR, np.zeros(3), CRANK, 0.01, **options).v[0, 0] == pytest.approx(1.0)
-        lw.simulate(FOUR_BAR, np.zeros(3), CRANK * (1.0 + 1e-4 * np.arange(3)), 0.01, **options)
-        lw.simulate(FOUR_BAR, np.zeros(3), np.zeros(3), 0.01, **options)
+        assert simulate(FOUR_BAR, np.zeros(3), CRANK, 0.01, **options).v[0, 0] == pytest.approx(1.0)
+        simulate(FOUR_BAR, np.zeros(3), CRANK * (1.0 + 1e-4 * np.arange(3)), 0.01, **options)
+        simulate(FOUR_BAR, np.zeros(3), np.zeros(3), 0.01, **options)
 
 
 def test_independent_coordinates_have_no_velocities_that_tear_loops_open():
     """Without projection as well: of what is given only the independent rates count."""
     options = {"coordinates": "independent", "independent": ("crank_joint",), "stabilization": None}
     with pytest.warns(lw.MechanismWarning, match="violates? the constraints of loop 'pin'"):
-        run = lw.simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
+        run = simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
     np.testing.assert_allclose(run.v[0], CRANK, atol=1e-12)
     assert run.velocity_error.max() < 1e-9
 
@@ -107,4 +108,12 @@ def test_dynamics_of_open_loops_are_not_given_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.forward_dynamics(FOUR_BAR, opened, still, still, baumgarte=(1.0, 1.0))
-        lw.simulate(FOUR_BAR, np.zeros(3), 2.0 * CRANK, 0.5, stabilization=None, method="semi_implicit", step=0.02)
+        lw.simulate(
+            FOUR_BAR,
+            np.zeros(3),
+            2.0 * CRANK,
+            0.5,
+            settings=lw.motion.Settings(stabilization=None),
+            method="semi_implicit",
+            step=0.02,
+        )
