@@ -115,7 +115,7 @@ def test_events_that_are_none(wrong):
         lw.simulate(ARM, *START, 0.1, events=wrong)
 
 
-@pytest.mark.parametrize("name", ["duration", "step", "rtol", "atol", "tolerance", "t_eval"])
+@pytest.mark.parametrize("name", ["duration", "step", "rtol", "atol", "tolerance"])
 @pytest.mark.parametrize("wrong", ["1", -1.0, 0, np.nan, np.inf, True, 1j, [0.1]], ids=repr)
 def test_numbers_that_are_none(name, wrong):
     options = {"duration": 0.1, name: wrong}
