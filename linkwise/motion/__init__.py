@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules below are parts of these
     from ..dynamics.state_checks import check_state
     from ..mechanism import LimitWarning
+    from .arguments import drive_values
     from .events import Event, Occurrence, joint_passes, velocity_zero, when
     from .forces import held
     from .settings import Settings
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules bel
 _HOMES = {
     "..dynamics.state_checks": ("check_state",),
     "..mechanism": ("LimitWarning",),
+    ".arguments": ("drive_values",),
     ".forces": ("held",),
     ".step_kernels": ("step_kernel",),
     ".settings": ("Settings",),
@@ -27,6 +29,7 @@ __all__ = [
     "Occurrence",
     "Settings",
     "check_state",
+    "drive_values",
     "held",
     "joint_passes",
     "rollout_methods",

@@ -185,9 +185,11 @@ def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
         )
 
 
-def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+def warn_of_inconsistent_velocities(
+    mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray, rates: np.ndarray | None = None
+) -> None:
     """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
-    with."""
+    with; ``rates`` (n_constraints,) are those that drives ask for, None: at the mechanism's own moment."""
     q, v = state
     if not mech.loops:
         return
@@ -195,7 +197,8 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
     if not (change > LOOPS.velocity_by_mistake * speed).any():
         return
-    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.constraints.drive_rates
+    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
+    violations = violations - (mech.constraints.drive_rates if rates is None else rates)
     violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
     loop = max(mech.loops, key=lambda one: violations[mech.constraints.rows(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"

@@ -5,8 +5,8 @@ iterations, and may be too long to resolve the motion near singular positions.  
 steps up to the first that cannot be relied on, and up to the first that does not resolve the motion: from there on
 ``passages`` follows it again.
 
-Under a schedule, and where numbers of the mechanism differ from state to state, such trajectories stay as they are, and
-their status says from which step on.
+Under a schedule or drives, and where numbers of the mechanism differ from state to state, such trajectories stay as
+they are, and their status says from which step on.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .passages import Followed, Records, Resumed
 from .records import finite_states, warn_first
 from .step import (
     ACTIVE,
+    DRIVE,
     NONE_YET,
     PER_STEP,
     Step,
@@ -49,7 +50,7 @@ def onto_loops(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The initial states with their loops closed to round-off, and velocities that keep them so.  Loops that are open
     by more than a thousandth of their size or a milliradian are refused."""
-    poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
+    poses = _of_constraints(parameters)
     start, given = np.asarray(q, float), np.asarray(v, float)
     error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
     _refuse_open(mech, start, error)
@@ -63,7 +64,8 @@ def onto_loops(
     poor = ~(reliability > RELIABLE) & known
     if poor.any() and not poses:
         to[0][poor], to[1][poor] = constraints.project(mech, start[poor], given[poor], rank=fronts(mech).pivots)
-    warn_of_inconsistent_velocities(mech, (to[0][known], to[1][known]), given[known])
+    rates = rates_of_drives(mech, poses.get(DRIVE))
+    warn_of_inconsistent_velocities(mech, (to[0][known], to[1][known]), given[known], rates)
     return to[0].astype(q.dtype), to[1].astype(v.dtype)
 
 
@@ -95,10 +97,26 @@ def refuse_open_schedule(
     mech: Mechanism, q: np.ndarray, active: np.ndarray, parameters: Mapping[str, np.ndarray]
 ) -> None:
     """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are."""
-    poses = {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] == "pose"}
+    poses = _of_constraints(parameters)
     error = _function(mech, "position_error", tuple(poses))(np.asarray(q, float), *poses.values())
     closes = np.array([not holds_where_it_engages(mech, loop) for loop in mech.loops])
     _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active * closes))
+
+
+def _of_constraints(parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Those numbers that say how constraints are closed."""
+    kinds = ("pose", DRIVE)
+    return {name: np.asarray(x, float) for name, x in parameters.items() if name.rpartition(".")[2] in kinds}
+
+
+def rates_of_drives(mech: Mechanism, drive: np.ndarray | None) -> np.ndarray | None:
+    """(n_constraints,): the velocities that drives ask for, of the first of several states."""
+    if drive is None:
+        return None
+    rates, first = np.zeros(mech.n_constraints), drive.reshape(-1, *drive.shape[-2:])[0]
+    for name, (_, rate, _) in zip(mech.constraints.driven, first, strict=True):
+        rates[mech.constraints.rows(name)] = rate
+    return rates
 
 
 def _function(mech: Mechanism, algorithm: str, parameters: tuple[str, ...]) -> Callable[..., np.ndarray]:
@@ -194,7 +212,7 @@ class WithinConstraints:
         ended = np.where(finite_states(ended.shape, given["q"], given["v"]), ended, -1)
         lost, again = np.full(ended.shape, -1), (ended >= 0) | (unresolved >= 0)
         status = np.array(ended + 1)
-        dt, name, scheduled = given["dt"], self.mech.name, ACTIVE in self.step.inputs
+        dt, name, scheduled = given["dt"], self.mech.name, bool({ACTIVE, DRIVE} & {*self.step.inputs})
         if again.any() and not (self.varied or scheduled):
             followed = Followed(self.mech, self.step, resumed, {name: x[again] for name, x in given.items()})
             for record, own in zip(records, followed.records(records), strict=True):

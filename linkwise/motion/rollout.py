@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import constraints
 from ..compiler.ir.program import Array, Program
 from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
@@ -35,6 +36,7 @@ from .arguments import (
     by_step,
     controls_of,
     count,
+    drives_of,
     feedback_of,
     input_arrays,
     numbers_that_act,
@@ -44,6 +46,7 @@ from .arguments import (
     step_length,
     stride,
     with_controller,
+    without_time,
 )
 from .checks import (
     check_bodies,
@@ -59,6 +62,7 @@ from .records import apart_from, look_at_records, no_place, results_of, returned
 from .step import (
     ACTIVATION,
     ACTIVE,
+    DRIVE,
     FEEDBACK,
     GAIN,
     MOMENTA,
@@ -101,6 +105,7 @@ def rollout(
     coordinates: str = "joint",
     forces: Any = ALL,
     active: ArrayLike | None = None,
+    drive: ArrayLike | None = None,
     return_status: bool = False,
 ) -> tuple[Float64Array, ...]:
     """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
@@ -142,6 +147,8 @@ def rollout(
                  that engage do so by an impact without rebound (``lw.contact.impact``), those that let go do not.
                  Ball joints and fixed ones on the ground (``lw.contact.hold_frames``: feet) hold where they touch down,
                  others close as they are
+    drive        what drives (prescribed motion) ask for in every step, as ``lw.motion.drive_values`` gives it; None:
+                 by their own functions, from the time 0
     return_status  the result ends with (...) integers: 0 where every step is the compiled one, else the number of the
                  first step that is not, from 1: near singular positions, or where numbers are lost
 
@@ -152,7 +159,7 @@ def rollout(
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     values = _given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
-    usual = values and parameters is passive is active is None and not return_status
+    usual = values and parameters is passive is active is drive is None and not return_status
     key = _key(values, dt, (steps, every, final_only), (method, target, coordinates)) if usual else None
     if plan := _known(mech, key):
         return returned(plan.again(mech, values, out)[0], return_activation)
@@ -164,7 +171,16 @@ def rollout(
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation) | schedule_of(mech, active)
-    state = state_by_joint(mech, {"q": q0, "v": v0, "tau": tau})
+    state = state_by_joint(mech.constraints.at_time(0.0), {"q": q0, "v": v0, "tau": tau})
+    if mech.constraints.driven:
+        more |= drives_of(mech, drive, step, dt, steps)
+        if v0 is None and drive is None:  # as slow as drives let it be
+            start = mech.initial if state["q"] is None else np.asarray(state["q"])
+            now = mech.constraints.at_time(0.0)
+            state["v"] = constraints.project(now, start, np.zeros((*start.shape[:-1], mech.nv)))[1]
+        mech = without_time(mech)
+    elif drive is not None:
+        drives_of(mech, drive, step, dt, steps)
     given = {**state, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
@@ -312,7 +328,10 @@ class Plan:
         varied = {array: x for array, x in arrays.items() if array.name in names} if names else {}
         self._check(mech, arrays, varied, limits_act)
         if mech.loops:
-            _close(mech, self.step, arrays, {x.name: arrays[x] for x in of_bodies(mech, varied)}, device)
+            numbers = {x.name: arrays[x] for x in of_bodies(mech, varied)}
+            if DRIVE in self.step.inputs and self.kept.steps:
+                numbers[DRIVE] = next(x for array, x in arrays.items() if array.name == DRIVE)[..., 0, 0, 0, :, :]
+            _close(mech, self.step, arrays, numbers, device)
         initial = list(arrays.values())[:2]
         if len(self.shapes) > 2:
             initial += [x for array, x in arrays.items() if array.name == ACTIVATION]

@@ -58,21 +58,21 @@ def test_reactions_without_loops_and_passive_elements_are_none():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"method": "rk4"}, {"coordinates": "independent"}],
+    [{}, {"method": "rk4"}, {"settings": lw.motion.Settings(coordinates="independent")}],
     ids=str,
 )
 def test_velocities_that_violate_loops_are_not_changed_in_silence(options):
     with pytest.warns(
         lw.MechanismWarning, match=r"constraints of loop 'pin'.*by up to 0\.569.*v0 = \{joint: speed\}"
     ) as caught:
-        run = simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
+        run = lw.simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert run.v[0, 0] == pytest.approx(0.4315, abs=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert simulate(FOUR_BAR, np.zeros(3), CRANK, 0.01, **options).v[0, 0] == pytest.approx(1.0)
-        simulate(FOUR_BAR, np.zeros(3), CRANK * (1.0 + 1e-4 * np.arange(3)), 0.01, **options)
-        simulate(FOUR_BAR, np.zeros(3), np.zeros(3), 0.01, **options)
+        assert lw.simulate(FOUR_BAR, np.zeros(3), CRANK, 0.01, **options).v[0, 0] == pytest.approx(1.0)
+        lw.simulate(FOUR_BAR, np.zeros(3), CRANK * (1.0 + 1e-4 * np.arange(3)), 0.01, **options)
+        lw.simulate(FOUR_BAR, np.zeros(3), np.zeros(3), 0.01, **options)
 
 
 def test_independent_coordinates_have_no_velocities_that_tear_loops_open():
